@@ -269,13 +269,14 @@ std::vector<KeySpec> output_keys() {
        .name = "file",
        .value = text_of(0),
        .default_text = "",
-       .help = "The path of the final matrix, for a run with one stream; empty: the matrix is in "
-               "the cache directory.",
+       .help = "The path of the final matrix, for a run with one stream. Its suffix states the "
+               "format: .npy, .parquet, .arrow, .feather or .ipc; empty: the matrix is in the cache "
+               "directory.",
        .set_run = [](RunConfig& r, const Value& v) { r.store.output = text(v); }},
       {.sections = {"output"},
        .name = "format",
        .value = choice_of(names_of(kMatrixFormats)),
-       .default_text = "npy",
+       .default_note = "by the suffix of `output.file`, else `npy`",
        .help = "The file format of the final matrices. parquet and arrow (an Arrow IPC file) are "
                "tables: the vectors are the column `embedding`. Combined matrices stay .npy files.",
        .set_run =
@@ -299,7 +300,7 @@ std::vector<KeySpec> output_keys() {
                  .max = 64,
                  .pattern = kNamePattern,
                  .example = "[tc, commit]"},
-       .default_text = "[tc, commit]",
+       .default_note = "none; required with `semantic.combine`",
        .help = "The streams of the combined matrix, from left to right."},
       {.sections = {"log"},
        .name = "level",

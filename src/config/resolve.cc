@@ -1,12 +1,13 @@
 #include "config/resolve.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <map>
 
 #include "base/allocator_conf.h"
 #include "base/units.h"
+#include "config/derived_defaults.h"
 #include "config/schema.h"
 
 namespace encode {
@@ -29,24 +30,13 @@ struct Effective {
   }
 };
 
-// Returns the name for the only stream of a run without `data`: the name of the output file without
-// its suffix. '_' replaces the characters that a stream's name cannot have.
-std::string stream_name_for(const std::string& output) {
-  std::string name = std::filesystem::path(output).stem().string().substr(0, 100);
-  for (char& c : name) {
-    if (!is_name("x" + std::string(1, c))) c = '_';
-  }
-  const size_t first = name.find_first_not_of("_.-");
-  return first == std::string::npos ? "embeddings" : name.substr(first);
-}
-
 class Resolver {
  public:
   Resolver(const ConfigFile& file, const std::vector<Override>& overrides) : file_(file) {
     for (const Override& given : overrides) add_flag(given);
   }
 
-  LoadedConfig resolve() {
+  LoadedConfig resolve(const FieldLister& list_fields) {
     loaded_.run.config_path = file_.name;
     const bool single = check_form();
     places_ = single ? std::vector<StreamPlace>{single_stream()} : file_.streams;
@@ -70,6 +60,7 @@ class Resolver {
     merge_allocator_conf({{.where = origin_of("hardware.allocator.conf").where,
                            .text = loaded_.run.hardware.allocator_conf}});
     check_streams(loaded_.run, places_, origin_of("output.file"), origin_of("output.combine"));
+    check_fields(loaded_.run, places_, list_fields);
     check_output(loaded_.run, places_, origin_of("output.file"), origin_of("output.columns"));
     return std::move(loaded_);
   }
@@ -163,7 +154,7 @@ class Resolver {
     const std::string path = output_file();
     const auto flag = flags_.find("input.file");
     return {.split = "",
-            .stream = stream_name_for(path),
+            .stream = default_stream_name(path),
             .where = flag != flags_.end() ? flag->second.where : file_.sections.at("input"),
             .exit_code = flag != flags_.end() ? ExitCode::kUsage : ExitCode::kConfig};
   }
@@ -202,10 +193,10 @@ class Resolver {
     if (path == "semantic.combine") {
       return flags_.contains("output.combine") || file_.values.contains("output.combine");
     }
-    if (path == "semantic.cache_dir") {
-      const std::string file = output_file();
-      return file.empty() ? "cache/embeddings" : file + ".cache";
-    }
+    if (path == "output.combine") return std::vector<std::string>();
+    if (path == "output.format")
+      return std::string(to_string(default_matrix_format(output_file())));
+    if (path == "semantic.cache_dir") return default_cache_dir(output_file());
     refuse_missing(path, has_file_section("semantic") ? file_.sections.at("semantic")
                                                       : file_or_command_line());
   }
@@ -236,7 +227,8 @@ class Resolver {
     for (StreamConfig& stream : loaded_.run.streams) {
       if (key.set_stream != nullptr) key.set_stream(stream, value.value);
     }
-    add_setting(path, value);
+    // An empty list means that nothing is combined, and a config cannot have it.
+    if (path != "output.combine" || value.layer != Layer::kDefault) add_setting(path, value);
   }
 
   Effective settled_value(const KeySpec& key) const {
@@ -355,6 +347,7 @@ class Resolver {
     if (!std::get<bool>(all_streams_.at("semantic.combine").value)) return;
     const auto& streams =
         std::get<std::vector<std::string>>(all_streams_.at("output.combine").value);
+    if (streams.empty()) refuse_combine_of_nothing();
     for (const StreamPlace& place : places_) {
       std::vector<CombineConfig>& combine = loaded_.run.combine;
       if (combine.empty() || combine.back().split != place.split) {
@@ -363,13 +356,25 @@ class Resolver {
     }
   }
 
-  // Returns the place at which a key was given. If output.combine was not given, its place is the
-  // place of semantic.combine.
+  [[noreturn]] void refuse_combine_of_nothing() const {
+    const Origin origin = origin_of("semantic.combine");
+    std::vector<std::string> streams;
+    for (const StreamPlace& place : places_) {
+      if (place.split == places_.front().split) streams.push_back(place.stream);
+    }
+    throw Error({.exit_code = origin.exit_code,
+                 .code = "config.required",
+                 .what = "semantic.combine needs the streams of the combined matrix",
+                 .where = origin.where,
+                 .expected = "output.combine: at least two streams, from left to right",
+                 .found = "no output.combine",
+                 .hint = streams.size() < 2
+                             ? "leave semantic.combine out: a split has one stream only"
+                             : fmt::format("add output.combine: [{}]", fmt::join(streams, ", "))});
+  }
+
   Origin origin_of(const std::string& path) const {
-    const Effective& own = all_streams_.at(path);
-    const Effective& value = path == "output.combine" && own.layer == Layer::kDefault
-                                 ? all_streams_.at("semantic.combine")
-                                 : own;
+    const Effective& value = all_streams_.at(path);
     return {.where = value.origin, .exit_code = value.exit_code()};
   }
 
@@ -382,8 +387,9 @@ class Resolver {
 
 }  // namespace
 
-LoadedConfig resolve(const ConfigFile& file, const std::vector<Override>& overrides) {
-  return Resolver(file, overrides).resolve();
+LoadedConfig resolve(const ConfigFile& file, const std::vector<Override>& overrides,
+                     const FieldLister& list_fields) {
+  return Resolver(file, overrides).resolve(list_fields);
 }
 
 }  // namespace encode

@@ -183,7 +183,7 @@ void check_space(const RunConfig& config, const CheckedExperiment& experiment,
   const auto look = [&] {
     const ExperimentDisk disk = check_disk(config, plans);
     if (const auto warning = disk_warning(disk))
-      return findings.yellow("space", *warning, "free space, or choose another cache directory");
+      return findings.yellow("space", *warning, "free space, or give --cache-dir DIR and --output FILE on another disk");
     findings.green(
         "space", fmt::format("{} free; the run needs {} {}", format_bytes(disk.space.usable_bytes),
                              whole ? "at most" : "about", format_bytes(disk.need.peak_bytes)));
@@ -275,8 +275,8 @@ std::vector<StreamOutlook> check_results(const RunConfig& config,
                   .where = chunks_dir(config.store.cache_dir, name),
                   .expected = "a vector for every row",
                   .found = "rows that earlier runs have set aside",
-                  .hint = "see encode status; run encode retry-failed, or set "
-                          "semantic.quarantine to zeros or drop"});
+                  .hint = "see encode status; run encode retry-failed, or give --quarantine zeros "
+                          "or drop (semantic.quarantine in the config)"});
   }
   return outlooks;
 }

@@ -178,6 +178,14 @@ TEST(Layers, APromptReplacesAPromptNameOfAWiderLayerAndTheOtherWayRound) {
   expect_round_trip(flagged);
 }
 
+TEST(Layers, CombineHasNoStreamsOfItsOwn) {
+  const LoadedConfig loaded = load_text(
+      "semantic: {model: m}\ndata: {splits: {s: {tc: a.txt, commit: b.txt}}}\n");
+  EXPECT_TRUE(loaded.run.combine.empty());
+  EXPECT_EQ(shown(loaded, "output.combine"), "absent <- absent");
+  expect_round_trip(loaded);
+}
+
 TEST(Layers, CombineIsOnWhereItsStreamsAreGivenUnlessSwitchedOff) {
   const std::string data = "data: {splits: {s: {a: a.txt, b: b.txt, c: c.txt}}}\n";
   const RunConfig on = load_text("semantic: {model: m}\noutput: {combine: [c, a]}\n" + data).run;

@@ -111,7 +111,7 @@ void check_cache_files(const std::string& cache_dir) {
                  .where = path,
                  .expected = "no file, or the file of an earlier run",
                  .found = "another file",
-                 .hint = "choose a cache directory of its own, or move the file away"});
+                 .hint = "move the file away, or give the run a directory of its own with --cache-dir DIR"});
   }
 }
 

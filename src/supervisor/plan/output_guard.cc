@@ -152,7 +152,7 @@ void OutputGuard::check_log(const std::string& path) const {
       is_store_file(real_directory(path).string(), fs::path(path).filename().string());
   if (of_cache && !may_begin_text(head)) return;
   refuse_existing(path, "a file that does not begin with a line of a log",
-                  "set log.file in the config to another path");
+                  "give another path, as --set log.file=PATH or log.file in the config");
 }
 
 void OutputGuard::check_new(const std::string& path) const {

@@ -1,0 +1,20 @@
+// The defaults that follow from the values of other keys.
+#pragma once
+
+#include <string>
+
+#include "encode/types.h"
+
+namespace encode {
+
+// The functions get the value of output.file, which is "" if the user has given none. They throw no
+// Error.
+
+// The name for the only stream of a run without `data`: the name of the output file without its
+// suffix. '_' replaces the characters that a stream's name cannot have.
+std::string default_stream_name(const std::string& output);
+std::string default_cache_dir(const std::string& output);
+// The format that the suffix states, or kNpy.
+MatrixFormat default_matrix_format(const std::string& output);
+
+}  // namespace encode
