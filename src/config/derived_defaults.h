@@ -7,8 +7,14 @@
 
 namespace encode {
 
-// The functions get the value of output.file, which is "" if the user has given none. They throw no
-// Error.
+// Names the stream of a run that only flags describe and that has no output file, so that two such
+// runs do not meet in one cache directory: by its input, its field ("" for none) and its model, as
+// the user has written them. Has at most 160 bytes. Throws no Error.
+std::string stream_name_of(const std::string& input, const std::string& field,
+                           const std::string& model);
+
+// The other functions get the value of output.file, which is "" if the user has given none. They
+// throw no Error.
 
 // The name for the only stream of a run without `data`: the name of the output file without its
 // suffix. '_' replaces the characters that a stream's name cannot have.

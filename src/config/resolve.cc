@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <map>
 
 #include "base/allocator_conf.h"
@@ -150,11 +149,22 @@ class Resolver {
     }
   }
 
+  // Returns the text of a flag, or "" if it is not given.
+  std::string text_of_flag(const std::string& path) const {
+    const Given* given = find(flags_, path);
+    const auto* text = given == nullptr ? nullptr : std::get_if<std::string>(&given->value);
+    return text == nullptr ? "" : *text;
+  }
+
   StreamPlace single_stream() {
-    const std::string path = output_file();
+    const std::string output = output_file();
+    const bool only_flags = output.empty() && file_.name.empty();
     const auto flag = flags_.find("input.file");
     return {.split = "",
-            .stream = default_stream_name(path),
+            .stream = only_flags
+                          ? stream_name_of(text_of_flag("input.file"), text_of_flag("input.field"),
+                                           text_of_flag("semantic.model"))
+                          : default_stream_name(output),
             .where = flag != flags_.end() ? flag->second.where : file_.sections.at("input"),
             .exit_code = flag != flags_.end() ? ExitCode::kUsage : ExitCode::kConfig};
   }
@@ -347,7 +357,7 @@ class Resolver {
     if (!std::get<bool>(all_streams_.at("semantic.combine").value)) return;
     const auto& streams =
         std::get<std::vector<std::string>>(all_streams_.at("output.combine").value);
-    if (streams.empty()) refuse_combine_of_nothing();
+    if (streams.empty()) throw combine_of_nothing(places_, origin_of("semantic.combine"));
     for (const StreamPlace& place : places_) {
       std::vector<CombineConfig>& combine = loaded_.run.combine;
       if (combine.empty() || combine.back().split != place.split) {
@@ -356,23 +366,7 @@ class Resolver {
     }
   }
 
-  [[noreturn]] void refuse_combine_of_nothing() const {
-    const Origin origin = origin_of("semantic.combine");
-    std::vector<std::string> streams;
-    for (const StreamPlace& place : places_) {
-      if (place.split == places_.front().split) streams.push_back(place.stream);
-    }
-    throw Error({.exit_code = origin.exit_code,
-                 .code = "config.required",
-                 .what = "semantic.combine needs the streams of the combined matrix",
-                 .where = origin.where,
-                 .expected = "output.combine: at least two streams, from left to right",
-                 .found = "no output.combine",
-                 .hint = streams.size() < 2
-                             ? "leave semantic.combine out: a split has one stream only"
-                             : fmt::format("add output.combine: [{}]", fmt::join(streams, ", "))});
-  }
-
+  // Returns the place at which a key was given.
   Origin origin_of(const std::string& path) const {
     const Effective& value = all_streams_.at(path);
     return {.where = value.origin, .exit_code = value.exit_code()};

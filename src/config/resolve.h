@@ -32,6 +32,9 @@ struct Origin {
 void check_streams(const RunConfig& run, const std::vector<StreamPlace>& places,
                    const Origin& output, const Origin& combine);
 
+// Makes the Error for semantic.combine: true without output.combine.
+Error combine_of_nothing(const std::vector<StreamPlace>& places, const Origin& combine);
+
 // Throws Error unless every input has the field that its format needs, and no other. May be called
 // after check_streams().
 void check_fields(const RunConfig& run, const std::vector<StreamPlace>& places,

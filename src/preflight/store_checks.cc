@@ -24,6 +24,7 @@
 #include "supervisor/plan/final_table.h"
 #include "supervisor/plan/fit_check.h"
 #include "supervisor/plan/output_guard.h"
+#include "supervisor/plan/earlier_name.h"
 #include "supervisor/plan/quarantine.h"
 #include "supervisor/report/fault_log.h"
 #include "supervisor/report/memory_log.h"
@@ -214,6 +215,7 @@ void check_plan(const RunConfig& config, CheckedExperiment& experiment,
     stream.whole = findings.guard("input " + stream.plan.config.name(), [&] {
       require_columns(config.store, stream.plan);
       finish_stream_plan(stream.plan, stream.model->opened);
+      take_earlier_name(config, stream.plan);
     });
     good = good && stream.whole;
     plan.streams.push_back(stream.plan);

@@ -18,6 +18,7 @@
 #include "fingerprint/fingerprint.h"
 #include "model_dir/prompt_families.h"
 #include "supervisor/plan/chunk_size.h"
+#include "supervisor/plan/earlier_name.h"
 #include "supervisor/plan/final_table.h"
 #include "supervisor/plan/fit_check.h"
 #include "supervisor/plan/input_scans.h"
@@ -315,6 +316,11 @@ RunPlan make_plan(const RunConfig& config, PlanPurpose purpose, RunLog& log) {
       chunk_sizes.choose(model.directory, planned);
     }
     finish_stream_plan(planned, model);
+    if (take_earlier_name(config, planned))
+      log.info("earlier_name",
+               fmt::format("{}: the result of an earlier version with these flags",
+                           planned.final_path),
+               {{"stream", planned.config.name()}, {"path", planned.final_path}});
   }
   if (purpose == PlanPurpose::kRun) {
     if (const auto warning = disk_warning(check_disk(config, plan.streams)))
