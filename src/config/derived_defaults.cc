@@ -5,6 +5,7 @@
 
 #include "base/hash.h"
 #include "base/output_format.h"
+#include "base/own_cache.h"
 #include "config/schema.h"
 
 namespace encode {
@@ -50,7 +51,14 @@ std::string default_stream_name(const std::string& output) {
 }
 
 std::string default_cache_dir(const std::string& output) {
-  return output.empty() ? "cache/embeddings" : output + ".cache";
+  if (output.empty()) return "cache/embeddings";
+  // A run that an earlier version has begun goes on where it is.
+  const std::string own = own_cache_dir(output);
+  const std::string earlier = earlier_own_cache_dir(output);
+  std::error_code ignored;
+  const bool go_on =
+      !std::filesystem::exists(own, ignored) && std::filesystem::exists(earlier + "/LOCK", ignored);
+  return go_on ? earlier : own;
 }
 
 MatrixFormat default_matrix_format(const std::string& output) {

@@ -19,6 +19,7 @@ std::string stream_name_of(const std::string& input, const std::string& field,
 // The name for the only stream of a run without `data`: the name of the output file without its
 // suffix. '_' replaces the characters that a stream's name cannot have.
 std::string default_stream_name(const std::string& output);
+// Looks at the disk: a directory that an earlier version has begun stays in use.
 std::string default_cache_dir(const std::string& output);
 // The format that the suffix states, or kNpy.
 MatrixFormat default_matrix_format(const std::string& output);

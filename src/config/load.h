@@ -51,7 +51,8 @@ LoadedConfig load_config(const std::string& path, const std::vector<Override>& o
                          const FieldLister& list_fields = {});
 
 // Prints YAML with the origin of each value as a comment. load_config() reads it back to the same
-// RunConfig, except for `config_path`. Does not throw Error.
+// RunConfig, except for `config_path` and the name of a stream that is made of flags. Does not
+// throw Error.
 std::string print_config(const LoadedConfig& config);
 
 // Returns a JSON Schema (2020-12) of config files, for editors. It ends in '\n'.

@@ -20,11 +20,11 @@
 #include "store/layout.h"
 #include "supervisor/plan/cache_files.h"
 #include "supervisor/plan/directory_probe.h"
+#include "supervisor/plan/earlier_name.h"
 #include "supervisor/plan/final_outlook.h"
 #include "supervisor/plan/final_table.h"
 #include "supervisor/plan/fit_check.h"
 #include "supervisor/plan/output_guard.h"
-#include "supervisor/plan/earlier_name.h"
 #include "supervisor/plan/quarantine.h"
 #include "supervisor/report/fault_log.h"
 #include "supervisor/report/memory_log.h"
@@ -184,7 +184,9 @@ void check_space(const RunConfig& config, const CheckedExperiment& experiment,
   const auto look = [&] {
     const ExperimentDisk disk = check_disk(config, plans);
     if (const auto warning = disk_warning(disk))
-      return findings.yellow("space", *warning, "free space, or give --cache-dir DIR and --output FILE on another disk");
+      return findings.yellow(
+          "space", *warning,
+          "free space, or give --cache-dir DIR and --output FILE on another disk");
     findings.green(
         "space", fmt::format("{} free; the run needs {} {}", format_bytes(disk.space.usable_bytes),
                              whole ? "at most" : "about", format_bytes(disk.need.peak_bytes)));

@@ -95,7 +95,8 @@ Error locked_error(const std::string& path) {
                 .expected = "no other run",
                 .found = "held by " + owner_in_words(path),
                 .hint = "run the same command again when that run has ended, or give this run "
-                        "another --output FILE or --cache-dir DIR; do not delete the lock file: the lock ends with its "
+                        "another --output FILE or --cache-dir DIR; do not delete the lock file: "
+                        "the lock ends with its "
                         "process"});
 }
 
@@ -177,9 +178,9 @@ void wait_for_lock(const std::string& path, const Done& done) {
 }  // namespace
 
 CacheLock CacheLock::acquire(const std::string& cache_dir) {
-  create_directories_durably(cache_dir);
   const std::string path = join_path(cache_dir, kLockFile);
   for (int attempt = 0; attempt < kMaxReopens; ++attempt) {
+    create_directories_durably(cache_dir);  // a finished run may have removed it meanwhile
     UniqueFd fd = open_lock_file(path, O_RDWR | O_CREAT);
     refuse_foreign_lock(fd, path);
     wait_for_lock(path, [&] { return try_lock(fd, path); });

@@ -191,8 +191,9 @@ TEST_F(Jsonl, SaysWhatIsWrongWithALineAndInWhichColumn) {
     EXPECT_THAT(error.where, ::testing::EndsWith("in.jsonl:2"));
     EXPECT_EQ(error.expected, "one JSON document (RFC 8259)");
     EXPECT_EQ(error.found, found) << line;
-    EXPECT_EQ(error.hint, "correct the row; to leave such rows out, give --bad-row reject, or set "
-                          "bad_row: reject in the config");
+    EXPECT_EQ(error.hint,
+              "correct the row; to leave such rows out, give --bad-row reject, or set "
+              "bad_row: reject in the config");
   }
 }
 

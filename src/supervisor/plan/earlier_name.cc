@@ -35,8 +35,9 @@ bool take_earlier_name(const RunConfig& config, StreamPlan& stream) {
   const std::string& cache_dir = config.store.cache_dir;
   const bool single = stream.config.split.empty() && config.store.output.empty();
   if (!single || stream.identity.name == kEarlierStreamName) return false;
-  const bool new_result = entry_exists(chunks_dir(cache_dir, stream.identity.name), "store.stream") ||
-                          entry_exists(stream.final_path, "store.final");
+  const bool new_result =
+      entry_exists(chunks_dir(cache_dir, stream.identity.name), "store.stream") ||
+      entry_exists(stream.final_path, "store.final");
   if (new_result) return false;
   StreamPlan earlier = stream;
   earlier.config.stream = earlier.identity.name = kEarlierStreamName;

@@ -12,7 +12,8 @@
 namespace encode {
 
 inline constexpr const char* kFreshHint =
-    "to keep the old result, give this run another --output FILE or --cache-dir DIR; --fresh deletes "
+    "to keep the old result, give this run another --output FILE or --cache-dir DIR; --fresh "
+    "deletes "
     "it and starts over";
 
 struct FinalOutlook {

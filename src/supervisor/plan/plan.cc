@@ -22,6 +22,7 @@
 #include "supervisor/plan/final_table.h"
 #include "supervisor/plan/fit_check.h"
 #include "supervisor/plan/input_scans.h"
+#include "supervisor/plan/leavings.h"
 #include "supervisor/plan/output_guard.h"
 #include "supervisor/plan/plan_steps.h"
 
@@ -270,6 +271,7 @@ void check_outputs(const RunConfig& config, OutputGuard guard) {
   }
   for (const CombineConfig& combine : config.combine)
     guard.check_final(final_path(config.store.cache_dir, combined_name(combine)));
+  check_leavings(config.store, guard);
 }
 
 RunPlan make_plan(const RunConfig& config, PlanPurpose purpose, RunLog& log) {
@@ -317,10 +319,10 @@ RunPlan make_plan(const RunConfig& config, PlanPurpose purpose, RunLog& log) {
     }
     finish_stream_plan(planned, model);
     if (take_earlier_name(config, planned))
-      log.info("earlier_name",
-               fmt::format("{}: the result of an earlier version with these flags",
-                           planned.final_path),
-               {{"stream", planned.config.name()}, {"path", planned.final_path}});
+      log.info(
+          "earlier_name",
+          fmt::format("{}: the result of an earlier version with these flags", planned.final_path),
+          {{"stream", planned.config.name()}, {"path", planned.final_path}});
   }
   if (purpose == PlanPurpose::kRun) {
     if (const auto warning = disk_warning(check_disk(config, plan.streams)))
