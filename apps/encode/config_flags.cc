@@ -9,6 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include "encode/error.h"
+#include "encode/text.h"
+
+#include "base/units.h"
 #include "command.h"
 #include "config/schema.h"
 #include "shell/command_tree.h"
@@ -26,7 +30,7 @@ struct Flag {
   const char* value = nullptr;  // the placeholder in --help; nullptr: made from the key's values
 };
 
-constexpr std::array<Flag, 38> kFlags = {{
+constexpr std::array<Flag, 44> kFlags = {{
     {kTextsGroup, "--model", "semantic.model", nullptr,
      "Model directory, or a hub id that is in the local Hugging Face cache", "DIR"},
     {kTextsGroup, "--input", "input.file", nullptr,
@@ -38,9 +42,19 @@ constexpr std::array<Flag, 38> kFlags = {{
      "NAME"},
     {kTextsGroup, "--format", "input.format", nullptr,
      "Format of the input; auto: by the suffix of its name"},
+    {kTextsGroup, "--bad-row", "input.bad_row", nullptr,
+     "A row that cannot be read ends the run (error), or is left out and listed (reject)"},
+    {kTextsGroup, "--empty-row", "input.empty_row", nullptr, "What happens to a row without text"},
+    {kTextsGroup, "--utf8", "input.utf8", nullptr,
+     "Invalid UTF-8 becomes U+FFFD (replace), or makes the row a bad one (error)"},
+    {kTextsGroup, "--limit-rows", "input.limit_rows", nullptr,
+     "Most rows that are encoded; 0: all"},
     {kTextsGroup, "--output", "output.file", nullptr,
-     "Path of the final matrix (.npy, .parquet or .arrow)", "FILE"},
-    {kTextsGroup, "--output-format", "output.format", nullptr, "File format of the final matrices"},
+     "Path of the final matrix; its suffix states the format: .npy, .parquet, .arrow, .feather "
+     "or .ipc",
+     "FILE"},
+    {kTextsGroup, "--output-format", "output.format", nullptr,
+     "File format of final matrices in the cache directory"},
     {kTextsGroup, "--columns", "output.columns", nullptr,
      "Columns of a table before the vectors, as in row,text,id: row, text, or fields of the input",
      "LIST"},
@@ -53,6 +67,9 @@ constexpr std::array<Flag, 38> kFlags = {{
      "Rows in a chunk; 0: the default; or auto"},
     {kTextsGroup, "--standard", "semantic.use_chunked_encoding", "false",
      "Encode in one pass, without chunk files"},
+    {kTextsGroup, "--quarantine", "semantic.quarantine", nullptr,
+     "What a matrix has for a row that cannot be encoded: no matrix at all (error), zeros, or no "
+     "row (drop)"},
     {kTextsGroup, "--keep-chunks", "semantic.keep_chunk_cache", "true",
      "Keep the chunks after the final matrix is complete"},
     {kVectorsGroup, "--dtype", "semantic.dtype", nullptr, "Type in which the model computes"},
@@ -114,11 +131,27 @@ std::string placeholder(const Flag& flag) {
   return fmt::format("{}{}", number ? "N|" : "", fmt::join(spec.choices, "|"));
 }
 
+// Returns what --set KEY=VALUE sets.
+Override parse_setting(const std::string& setting) {
+  const size_t equals = setting.find('=');
+  if (equals == 0 || equals == std::string::npos) {
+    throw Error({.exit_code = ExitCode::kUsage,
+                 .code = "usage",
+                 .what = "--set needs a key and a value",
+                 .where = "--set",
+                 .expected = "KEY=VALUE, as in semantic.causal=true",
+                 .found = fmt::format("'{}'", preview(setting)),
+                 .hint = "docs/config.md lists the keys"});
+  }
+  return {.key = setting.substr(0, equals), .value = setting.substr(equals + 1), .flag = "--set"};
+}
+
 }  // namespace
 
 struct ConfigFlags::Given {
   std::string config;
   std::array<std::string, kFlags.size()> values;
+  std::vector<std::string> more;  // of --set
 };
 
 ConfigFlags::ConfigFlags(CLI::App& app, const std::vector<std::string>& shown)
@@ -140,6 +173,12 @@ ConfigFlags::ConfigFlags(CLI::App& app, const std::vector<std::string>& shown)
           ->group(group);
     }
   }
+  app.add_option("--set", given_->more,
+                 "Set a key of docs/config.md that has no flag, as in --set semantic.causal=true; "
+                 "may be repeated")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false)
+      ->group(shown.empty() ? kMessagesGroup : kHiddenGroup);
   app.get_option("--normalize")->excludes(app.get_option("--no-normalize"));
   app.get_option("--quiet")->excludes(app.get_option("--log-level"));
 }
@@ -178,7 +217,8 @@ LoadedConfig ConfigFlags::load(const std::map<std::string, std::string>& instead
     const std::string& value = other != instead.end() ? other->second : given_->values[i];
     overrides.push_back({flag.key, flag.fixed != nullptr ? flag.fixed : value, flag.name});
   }
-  return load_config(given_->config, overrides);
+  for (const std::string& setting : given_->more) overrides.push_back(parse_setting(setting));
+  return load_config(given_->config, overrides, list_fields);
 }
 
 }  // namespace encode

@@ -177,6 +177,11 @@ std::unique_ptr<ScannedFields> open_scanned_fields(const InputOptions& options,
                                                    const InputScan& scan,
                                                    const std::vector<std::string>& fields);
 
+// Returns the names of the fields of the first record, or of the columns, of an input: "id, text".
+// A long list is cut. Returns "" if they are not known, for example for a file that cannot be read,
+// and for an input of lines. Throws no Error.
+std::string list_fields(const InputOptions& options);
+
 // Looks for the fields in the files: for columns in all of them, and for fields of JSONL at the
 // beginning of the first one. Throws Error kConfig:
 //   "text.field"    the input has lines, which have no fields

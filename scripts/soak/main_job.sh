@@ -20,7 +20,8 @@ semantic:
   cache_dir: $WORK/$1
   chunk_size: 1000
   keep_chunk_cache: true
-  combine: true
+output:
+  combine: [tc, commit]
 hardware:
   device: cpu
 data:

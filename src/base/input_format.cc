@@ -4,15 +4,16 @@
 #include <filesystem>
 
 namespace encode {
-namespace {
 
-std::string lower_case_suffix(const std::filesystem::path& path) {
-  std::string suffix = path.extension().string();
+std::string lower_case_suffix(const std::string& path) {
+  std::string suffix = std::filesystem::path(path).extension().string();
   std::transform(suffix.begin(), suffix.end(), suffix.begin(), [](char c) {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   });
   return suffix;
 }
+
+namespace {
 
 TextFormat format_of(const std::string& suffix) {
   if (suffix == ".txt") return TextFormat::kLines;
@@ -27,15 +28,15 @@ TextFormat format_of(const std::string& suffix) {
 }  // namespace
 
 InputFormat input_format(const InputOptions& options) {
-  std::filesystem::path path(options.path);
+  std::string name = options.path;
   InputFormat result;
-  const std::string suffix = lower_case_suffix(path);
+  const std::string suffix = lower_case_suffix(name);
   if (suffix == ".gz" || suffix == ".zst") {
     result.compression = suffix.substr(1);
-    path = path.stem();
+    name.resize(name.size() - suffix.size());
   }
   result.format =
-      options.format == TextFormat::kAuto ? format_of(lower_case_suffix(path)) : options.format;
+      options.format == TextFormat::kAuto ? format_of(lower_case_suffix(name)) : options.format;
   return result;
 }
 

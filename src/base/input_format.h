@@ -11,6 +11,9 @@ namespace encode {
 inline constexpr const char* kTextSuffixes = ".txt, .jsonl, .ndjson, .csv or .tsv";
 inline constexpr const char* kColumnarSuffixes = ".parquet or .arrow";
 
+// The last suffix of a file name in lower case: ".npy" for "a/X.NPY"; "" if there is none.
+std::string lower_case_suffix(const std::string& path);
+
 struct InputFormat {
   TextFormat format = TextFormat::kAuto;  // kAuto: the format is unknown
   std::string compression;                // "", "gz" or "zst"

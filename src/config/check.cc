@@ -2,9 +2,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <map>
+#include <optional>
 
 #include "base/input_format.h"
 #include "base/names.h"
+#include "base/output_format.h"
 #include "base/units.h"
 #include "config/resolve.h"
 
@@ -80,7 +82,8 @@ void check_format(const StreamConfig& stream, const StreamPlace& place) {
   }
 }
 
-void check_field(const StreamConfig& stream, const StreamPlace& place) {
+void check_field(const StreamConfig& stream, const StreamPlace& place,
+                 const FieldLister& list_fields) {
   const bool has_fields = input_format(stream.input).format != TextFormat::kLines;
   const std::string& field = stream.input.field;
   if (has_fields == !field.empty()) return;
@@ -91,7 +94,9 @@ void check_field(const StreamConfig& stream, const StreamPlace& place) {
                         .where = place.where,
                         .expected = "the name of the field or column that holds the text",
                         .found = fmt::format("no field for '{}'", file),
-                        .hint = "give the field"};
+                        .hint = "give the field, as --field NAME or as field: NAME in the config"};
+  const std::string names = has_fields && list_fields ? list_fields(stream.input) : "";
+  if (!names.empty()) detail.found += fmt::format(", which has: {}", names);
   if (!has_fields) {
     detail.code = "config.conflict";
     detail.what = "an input of lines has no fields";
@@ -122,6 +127,22 @@ void check_combine(const CombineConfig& combine, const std::vector<std::string>&
 
 }  // namespace
 
+Error combine_of_nothing(const std::vector<StreamPlace>& places, const Origin& combine) {
+  std::vector<std::string> streams;
+  for (const StreamPlace& place : places) {
+    if (place.split == places.front().split) streams.push_back(place.stream);
+  }
+  return Error({.exit_code = combine.exit_code,
+                .code = "config.required",
+                .what = "semantic.combine needs the streams of the combined matrix",
+                .where = combine.where,
+                .expected = "output.combine: at least two streams, from left to right",
+                .found = "no output.combine",
+                .hint = streams.size() < 2
+                            ? "leave semantic.combine out: a split has one stream only"
+                            : fmt::format("add output.combine: [{}]", fmt::join(streams, ", "))});
+}
+
 void check_streams(const RunConfig& run, const std::vector<StreamPlace>& places,
                    const Origin& output, const Origin& combine) {
   check_names(run, places);
@@ -139,10 +160,12 @@ void check_streams(const RunConfig& run, const std::vector<StreamPlace>& places,
   for (const StreamConfig& stream : run.streams) streams_of[stream.split].push_back(stream.stream);
   for (const CombineConfig& split : run.combine)
     check_combine(split, streams_of[split.split], combine);
-  for (size_t i = 0; i < places.size(); ++i) {
-    check_format(run.streams[i], places[i]);
-    check_field(run.streams[i], places[i]);
-  }
+  for (size_t i = 0; i < places.size(); ++i) check_format(run.streams[i], places[i]);
+}
+
+void check_fields(const RunConfig& run, const std::vector<StreamPlace>& places,
+                  const FieldLister& list_fields) {
+  for (size_t i = 0; i < places.size(); ++i) check_field(run.streams[i], places[i], list_fields);
 }
 
 namespace {
@@ -159,14 +182,25 @@ Error output_conflict(const Origin& origin, std::string what, std::string expect
 }
 
 void check_suffix(const StoreOptions& store, const Origin& origin) {
-  for (const auto& [name, format] : kMatrixFormats) {
-    if (format == store.final_format.file || !store.output.ends_with(suffix_of(format))) continue;
-    throw output_conflict(origin, "the name of the output states another format",
-                          fmt::format("a name that ends in {}, or output.format: {}",
-                                      suffix_of(store.final_format.file), name),
-                          fmt::format("'{}' with output.format: {}", preview(store.output),
-                                      to_string(store.final_format.file)));
+  if (store.output.empty()) return;
+  const std::string name = preview(store.output);
+  const std::optional<MatrixFormat> format = matrix_format_of(store.output);
+  if (!format) {
+    throw Error({.exit_code = origin.exit_code,
+                 .code = "config.value",
+                 .what = "encode does not write this kind of file",
+                 .where = origin.where,
+                 .expected = fmt::format("a name that ends in {}", kMatrixSuffixes),
+                 .found = fmt::format("'{}'", name),
+                 .hint = "choose .npy for numpy, or .parquet for a table with columns; see "
+                         "docs/outputs.md"});
   }
+  if (*format == store.final_format.file) return;
+  throw output_conflict(
+      origin, "the name of the output states another format",
+      fmt::format("a name that ends in {}, or output.format: {}",
+                  suffix_of(store.final_format.file), to_string(*format)),
+      fmt::format("'{}' with output.format: {}", name, to_string(store.final_format.file)));
 }
 
 }  // namespace

@@ -232,7 +232,8 @@ std::vector<KeySpec> run_keys() {
        .name = "keep_chunk_cache",
        .value = boolean_value(),
        .default_text = "false",
-       .help = "Keep the chunk files of a finished stream.",
+       .help = "Keep the chunk files of a finished stream, and the cache directory of a run with "
+               "`output.file`.",
        .set_run = [](RunConfig& r, const Value& v) { r.store.keep_chunk_cache = boolean(v); }},
       {.sections = {"semantic"},
        .name = "quarantine",
@@ -251,7 +252,8 @@ std::vector<KeySpec> run_keys() {
        .name = "cache_dir",
        .alias = "cache_directory",
        .value = text_of(1),
-       .default_note = "`<output.file>.cache`, else `cache/embeddings`",
+       .default_note = "with `output.file` x.npy: `.x.npy.cache` beside it, which a finished run "
+                       "removes; else `cache/embeddings`",
        .help =
            "The directory of the chunks, the log and, without `output.file`, the final matrices.",
        .set_run = [](RunConfig& r, const Value& v) { r.store.cache_dir = text(v); }},
@@ -269,13 +271,15 @@ std::vector<KeySpec> output_keys() {
        .name = "file",
        .value = text_of(0),
        .default_text = "",
-       .help = "The path of the final matrix, for a run with one stream; empty: the matrix is in "
-               "the cache directory.",
+       .help =
+           "The path of the final matrix, for a run with one stream. Its suffix states the "
+           "format: .npy, .parquet, .arrow, .feather or .ipc; empty: the matrix is in the cache "
+           "directory.",
        .set_run = [](RunConfig& r, const Value& v) { r.store.output = text(v); }},
       {.sections = {"output"},
        .name = "format",
        .value = choice_of(names_of(kMatrixFormats)),
-       .default_text = "npy",
+       .default_note = "by the suffix of `output.file`, else `npy`",
        .help = "The file format of the final matrices. parquet and arrow (an Arrow IPC file) are "
                "tables: the vectors are the column `embedding`. Combined matrices stay .npy files.",
        .set_run =
@@ -299,7 +303,7 @@ std::vector<KeySpec> output_keys() {
                  .max = 64,
                  .pattern = kNamePattern,
                  .example = "[tc, commit]"},
-       .default_text = "[tc, commit]",
+       .default_note = "none; required with `semantic.combine`",
        .help = "The streams of the combined matrix, from left to right."},
       {.sections = {"log"},
        .name = "level",

@@ -5,8 +5,9 @@
 
 namespace encode {
 
-LoadedConfig load_config(const std::string& path, const std::vector<Override>& overrides) {
-  return resolve(path.empty() ? ConfigFile() : read_config_file(path), overrides);
+LoadedConfig load_config(const std::string& path, const std::vector<Override>& overrides,
+                         const FieldLister& list_fields) {
+  return resolve(path.empty() ? ConfigFile() : read_config_file(path), overrides, list_fields);
 }
 
 }  // namespace encode

@@ -1,6 +1,7 @@
 // Makes the description of a run from YAML and flags. docs/config.md is the reference for users.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,10 @@ struct LoadedConfig {
   std::vector<Setting> settings;
 };
 
+// Returns the names of the fields of an input, for the message that a field is missing: "id, text";
+// "" if they are not known. Must throw no Error.
+using FieldLister = std::function<std::string(const InputOptions&)>;
+
 // Reads the config file at `path` ("" for no file), applies the overrides and checks the result.
 // Relative paths in the file are relative to the current directory. StoreOptions::fresh and
 // StoreOptions::overwrite stay false, because they are not settings. Throws Error that names
@@ -42,10 +47,12 @@ struct LoadedConfig {
 // - kConfig if the content of the file is not valid,
 // - kNoInput if the file is missing,
 // - kUsage if an override is not valid.
-LoadedConfig load_config(const std::string& path, const std::vector<Override>& overrides);
+LoadedConfig load_config(const std::string& path, const std::vector<Override>& overrides,
+                         const FieldLister& list_fields = {});
 
 // Prints YAML with the origin of each value as a comment. load_config() reads it back to the same
-// RunConfig, except for `config_path`. Does not throw Error.
+// RunConfig, except for `config_path` and the name of a stream that is made of flags. Does not
+// throw Error.
 std::string print_config(const LoadedConfig& config);
 
 // Returns a JSON Schema (2020-12) of config files, for editors. It ends in '\n'.

@@ -1,12 +1,12 @@
 #include "config/resolve.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <fmt/format.h>
 #include <map>
 
 #include "base/allocator_conf.h"
 #include "base/units.h"
+#include "config/derived_defaults.h"
 #include "config/schema.h"
 
 namespace encode {
@@ -29,24 +29,13 @@ struct Effective {
   }
 };
 
-// Returns the name for the only stream of a run without `data`: the name of the output file without
-// its suffix. '_' replaces the characters that a stream's name cannot have.
-std::string stream_name_for(const std::string& output) {
-  std::string name = std::filesystem::path(output).stem().string().substr(0, 100);
-  for (char& c : name) {
-    if (!is_name("x" + std::string(1, c))) c = '_';
-  }
-  const size_t first = name.find_first_not_of("_.-");
-  return first == std::string::npos ? "embeddings" : name.substr(first);
-}
-
 class Resolver {
  public:
   Resolver(const ConfigFile& file, const std::vector<Override>& overrides) : file_(file) {
     for (const Override& given : overrides) add_flag(given);
   }
 
-  LoadedConfig resolve() {
+  LoadedConfig resolve(const FieldLister& list_fields) {
     loaded_.run.config_path = file_.name;
     const bool single = check_form();
     places_ = single ? std::vector<StreamPlace>{single_stream()} : file_.streams;
@@ -70,6 +59,7 @@ class Resolver {
     merge_allocator_conf({{.where = origin_of("hardware.allocator.conf").where,
                            .text = loaded_.run.hardware.allocator_conf}});
     check_streams(loaded_.run, places_, origin_of("output.file"), origin_of("output.combine"));
+    check_fields(loaded_.run, places_, list_fields);
     check_output(loaded_.run, places_, origin_of("output.file"), origin_of("output.columns"));
     return std::move(loaded_);
   }
@@ -159,11 +149,22 @@ class Resolver {
     }
   }
 
+  // Returns the text of a flag, or "" if it is not given.
+  std::string text_of_flag(const std::string& path) const {
+    const Given* given = find(flags_, path);
+    const auto* text = given == nullptr ? nullptr : std::get_if<std::string>(&given->value);
+    return text == nullptr ? "" : *text;
+  }
+
   StreamPlace single_stream() {
-    const std::string path = output_file();
+    const std::string output = output_file();
+    const bool only_flags = output.empty() && file_.name.empty();
     const auto flag = flags_.find("input.file");
     return {.split = "",
-            .stream = stream_name_for(path),
+            .stream = only_flags
+                          ? stream_name_of(text_of_flag("input.file"), text_of_flag("input.field"),
+                                           text_of_flag("semantic.model"))
+                          : default_stream_name(output),
             .where = flag != flags_.end() ? flag->second.where : file_.sections.at("input"),
             .exit_code = flag != flags_.end() ? ExitCode::kUsage : ExitCode::kConfig};
   }
@@ -202,10 +203,10 @@ class Resolver {
     if (path == "semantic.combine") {
       return flags_.contains("output.combine") || file_.values.contains("output.combine");
     }
-    if (path == "semantic.cache_dir") {
-      const std::string file = output_file();
-      return file.empty() ? "cache/embeddings" : file + ".cache";
-    }
+    if (path == "output.combine") return std::vector<std::string>();
+    if (path == "output.format")
+      return std::string(to_string(default_matrix_format(output_file())));
+    if (path == "semantic.cache_dir") return default_cache_dir(output_file());
     refuse_missing(path, has_file_section("semantic") ? file_.sections.at("semantic")
                                                       : file_or_command_line());
   }
@@ -236,7 +237,8 @@ class Resolver {
     for (StreamConfig& stream : loaded_.run.streams) {
       if (key.set_stream != nullptr) key.set_stream(stream, value.value);
     }
-    add_setting(path, value);
+    // An empty list means that nothing is combined, and a config cannot have it.
+    if (path != "output.combine" || value.layer != Layer::kDefault) add_setting(path, value);
   }
 
   Effective settled_value(const KeySpec& key) const {
@@ -355,6 +357,7 @@ class Resolver {
     if (!std::get<bool>(all_streams_.at("semantic.combine").value)) return;
     const auto& streams =
         std::get<std::vector<std::string>>(all_streams_.at("output.combine").value);
+    if (streams.empty()) throw combine_of_nothing(places_, origin_of("semantic.combine"));
     for (const StreamPlace& place : places_) {
       std::vector<CombineConfig>& combine = loaded_.run.combine;
       if (combine.empty() || combine.back().split != place.split) {
@@ -363,13 +366,9 @@ class Resolver {
     }
   }
 
-  // Returns the place at which a key was given. If output.combine was not given, its place is the
-  // place of semantic.combine.
+  // Returns the place at which a key was given.
   Origin origin_of(const std::string& path) const {
-    const Effective& own = all_streams_.at(path);
-    const Effective& value = path == "output.combine" && own.layer == Layer::kDefault
-                                 ? all_streams_.at("semantic.combine")
-                                 : own;
+    const Effective& value = all_streams_.at(path);
     return {.where = value.origin, .exit_code = value.exit_code()};
   }
 
@@ -382,8 +381,9 @@ class Resolver {
 
 }  // namespace
 
-LoadedConfig resolve(const ConfigFile& file, const std::vector<Override>& overrides) {
-  return Resolver(file, overrides).resolve();
+LoadedConfig resolve(const ConfigFile& file, const std::vector<Override>& overrides,
+                     const FieldLister& list_fields) {
+  return Resolver(file, overrides).resolve(list_fields);
 }
 
 }  // namespace encode

@@ -14,8 +14,9 @@
 
 namespace encode {
 
-LoadedConfig resolve(const ConfigFile& file,
-                     const std::vector<Override>& overrides);  // throws what load_config() throws
+// Throws what load_config() throws.
+LoadedConfig resolve(const ConfigFile& file, const std::vector<Override>& overrides,
+                     const FieldLister& list_fields);
 
 // The place at which a key was given, and the exit code of an error there.
 struct Origin {
@@ -27,9 +28,17 @@ struct Origin {
 // - the names of the streams differ,
 // - only a run with one stream has an output file,
 // - all streams to combine exist,
-// - every input has a format, and the field that this format needs.
+// - every input has a format.
 void check_streams(const RunConfig& run, const std::vector<StreamPlace>& places,
                    const Origin& output, const Origin& combine);
+
+// Makes the Error for semantic.combine: true without output.combine.
+Error combine_of_nothing(const std::vector<StreamPlace>& places, const Origin& combine);
+
+// Throws Error unless every input has the field that its format needs, and no other. May be called
+// after check_streams().
+void check_fields(const RunConfig& run, const std::vector<StreamPlace>& places,
+                  const FieldLister& list_fields);
 
 // `file` and `columns` are the origins of output.file and output.columns. Throws Error unless
 // - only a table has columns, and none is named `embedding`,

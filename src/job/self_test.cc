@@ -124,7 +124,7 @@ SelfTest compare(const Vectors& now, const Vectors& before, const Encoder& encod
                  .expected = fmt::format("a cosine of at least {}", kLeastCosine),
                  .found = fmt::format("{:.6f}", cosine),
                  .hint = "a driver, a library or this program has changed, or the device is "
-                         "broken; use another cache directory, or delete this file to accept it"});
+                         "broken; give --cache-dir DIR, or delete this file to accept it"});
   }
   return {.outcome = SelfTest::Outcome::kRounded,
           .largest_difference = largest_difference(now, before)};

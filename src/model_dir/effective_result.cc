@@ -107,7 +107,7 @@ std::vector<std::string> length_warnings(const ModelDirectory& directory,
                                          const ResultOptions& options) {
   if (options.max_length || directory.max_seq_length) return {};
   return {fmt::format(
-      "{} does not state a maximum length: encode cuts texts at {} tokens; set semantic.max_length "
+      "{} does not state a maximum length: encode cuts texts at {} tokens; give --max-length N "
       "for another limit",
       directory.path, format_count(kDefaultMaxLength))};
 }

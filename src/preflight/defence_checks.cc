@@ -66,7 +66,7 @@ void check_search(const RunConfig& config, PreflightFindings& findings) {
                   fmt::format("with max_restarts: {} a run ends before it has found a row that "
                               "kills every worker",
                               restarts),
-                  "set hardware.max_restarts to 5 or more");
+                  "give --set hardware.max_restarts=5, or more");
 }
 
 void check_quarantine_policy(const RunConfig& config, PreflightFindings& findings) {

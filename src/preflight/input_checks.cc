@@ -148,7 +148,7 @@ bool warn(const CheckedStream& stream, const Sample& sample, const std::string& 
                     fmt::format("{} rows of {} have bytes that are not UTF-8; U+FFFD would replace "
                                 "them",
                                 format_count(scan.utf8_replaced), path),
-                    "set utf8: error to refuse such rows");
+                    "give --utf8 error to refuse such rows (utf8: error in the config)");
   }
   if (static_cast<double>(sample.truncated) > kManyTruncated * static_cast<double>(sample.rows)) {
     findings.yellow(check,
@@ -156,7 +156,7 @@ bool warn(const CheckedStream& stream, const Sample& sample, const std::string& 
                                 "be cut",
                                 format_count(sample.truncated), format_count(sample.rows), path,
                                 format_count(stream.plan.effective.max_length)),
-                    "raise semantic.max_length if the model allows it, or split the rows");
+                    "give a larger --max-length if the model allows it, or split the rows");
   }
   return findings.all().size() > before;
 }

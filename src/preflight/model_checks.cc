@@ -154,8 +154,7 @@ void check_streams(const RunConfig& config, const ModelNeeds& models, CheckedExp
     const bool added_stream = findings.guard(check, [&] {
       CheckedStream added{.plan = begin_stream_plan(config, stream, model->opened), .model = model};
       for (const std::string& warning : length_warnings(model->opened.directory, stream.result)) {
-        if (warned.insert(warning).second)
-          findings.yellow(check, warning, "set semantic.max_length");
+        if (warned.insert(warning).second) findings.yellow(check, warning, "give --max-length N");
       }
       check_prompt(stream, model->opened.directory, findings);
       experiment.streams.push_back(std::move(added));

@@ -20,6 +20,7 @@
 #include "store/layout.h"
 #include "supervisor/plan/cache_files.h"
 #include "supervisor/plan/directory_probe.h"
+#include "supervisor/plan/earlier_name.h"
 #include "supervisor/plan/final_outlook.h"
 #include "supervisor/plan/final_table.h"
 #include "supervisor/plan/fit_check.h"
@@ -183,7 +184,9 @@ void check_space(const RunConfig& config, const CheckedExperiment& experiment,
   const auto look = [&] {
     const ExperimentDisk disk = check_disk(config, plans);
     if (const auto warning = disk_warning(disk))
-      return findings.yellow("space", *warning, "free space, or choose another cache directory");
+      return findings.yellow(
+          "space", *warning,
+          "free space, or give --cache-dir DIR and --output FILE on another disk");
     findings.green(
         "space", fmt::format("{} free; the run needs {} {}", format_bytes(disk.space.usable_bytes),
                              whole ? "at most" : "about", format_bytes(disk.need.peak_bytes)));
@@ -214,6 +217,7 @@ void check_plan(const RunConfig& config, CheckedExperiment& experiment,
     stream.whole = findings.guard("input " + stream.plan.config.name(), [&] {
       require_columns(config.store, stream.plan);
       finish_stream_plan(stream.plan, stream.model->opened);
+      take_earlier_name(config, stream.plan);
     });
     good = good && stream.whole;
     plan.streams.push_back(stream.plan);
@@ -275,8 +279,8 @@ std::vector<StreamOutlook> check_results(const RunConfig& config,
                   .where = chunks_dir(config.store.cache_dir, name),
                   .expected = "a vector for every row",
                   .found = "rows that earlier runs have set aside",
-                  .hint = "see encode status; run encode retry-failed, or set "
-                          "semantic.quarantine to zeros or drop"});
+                  .hint = "see encode status; run encode retry-failed, or give --quarantine zeros "
+                          "or drop (semantic.quarantine in the config)"});
   }
   return outlooks;
 }

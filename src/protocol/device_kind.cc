@@ -28,8 +28,8 @@ Error other_device_error(const ChunkOrigin& here, const ChunkOrigin& chunk, std:
                 .expected = describe(here),
                 .found = describe(chunk),
                 .hint = "continue on the device of the first run, with its products.json in the "
-                        "cache directory if there was one, start over with --fresh, or set "
-                        "hardware.strict_numerics to false"});
+                        "cache directory if there was one; or set hardware.strict_numerics to "
+                        "false; or start over with --fresh, which deletes the chunks"});
 }
 
 }  // namespace encode

@@ -94,8 +94,9 @@ Error locked_error(const std::string& path) {
                 .where = path,
                 .expected = "no other run",
                 .found = "held by " + owner_in_words(path),
-                .hint = "run the same command again when that run has ended, or choose another "
-                        "cache directory; do not delete the lock file: the lock ends with its "
+                .hint = "run the same command again when that run has ended, or give this run "
+                        "another --output FILE or --cache-dir DIR; do not delete the lock file: "
+                        "the lock ends with its "
                         "process"});
 }
 
@@ -122,7 +123,7 @@ void refuse_foreign_lock(const UniqueFd& fd, const std::string& path) {
                .where = path,
                .expected = "no file, or the lock file of an earlier run",
                .found = "another file",
-               .hint = "choose a cache directory of its own"});
+               .hint = "give the run a directory of its own, with --cache-dir DIR"});
 }
 
 // Returns true if `path` still leads to the open file `fd`. It leads to another file or to none if
@@ -149,7 +150,7 @@ bool try_lock(const UniqueFd& fd, const std::string& path) {
   ErrorDetail detail = system_error("store.lock", "lock", path, errno).detail();
   if (detail.exit_code == ExitCode::kIoError) {
     detail.expected = "a file system with locks";
-    detail.hint = "the file system may not support locks; choose a cache directory on a local disk";
+    detail.hint = "the file system may not support locks; give --cache-dir DIR on a local disk";
   }
   throw Error(std::move(detail));
 }
@@ -177,9 +178,9 @@ void wait_for_lock(const std::string& path, const Done& done) {
 }  // namespace
 
 CacheLock CacheLock::acquire(const std::string& cache_dir) {
-  create_directories_durably(cache_dir);
   const std::string path = join_path(cache_dir, kLockFile);
   for (int attempt = 0; attempt < kMaxReopens; ++attempt) {
+    create_directories_durably(cache_dir);  // a finished run may have removed it meanwhile
     UniqueFd fd = open_lock_file(path, O_RDWR | O_CREAT);
     refuse_foreign_lock(fd, path);
     wait_for_lock(path, [&] { return try_lock(fd, path); });

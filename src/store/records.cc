@@ -100,8 +100,8 @@ void check_format(const Json& json, const std::string& where) {
                .where = where,
                .expected = fmt::format("format {} to {}", kOldestStoreFormat, kStoreFormat),
                .found = fmt::format("format {}", format),
-               .hint = "use that version, choose another cache directory, or start over with "
-                       "--fresh"});
+               .hint = "use that version; or give another --cache-dir DIR; --fresh deletes the old "
+                       "result and starts over"});
 }
 
 RowRange StreamFile::chunk(int64_t index) const {

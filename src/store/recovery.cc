@@ -27,6 +27,10 @@
 namespace encode {
 namespace {
 
+constexpr std::string_view kKeepChunksHint =
+    "to keep these chunks, give this run another --output FILE or --cache-dir DIR; --fresh deletes "
+    "them and starts over";
+
 [[noreturn]] void refuse_foreign(const std::string& directory, const StreamFile& found,
                                  const StreamFile& wanted) {
   throw Error({.exit_code = ExitCode::kConfig,
@@ -35,9 +39,7 @@ namespace {
                .where = directory,
                .expected = "chunks of the same inputs, model and result options",
                .found = describe_differences(found.identity, wanted.identity),
-               .hint =
-                   "--fresh deletes them and starts over; with another cache directory you keep "
-                   "both"});
+               .hint = std::string(kKeepChunksHint)});
 }
 
 // Returns nullopt if the file does not exist or is damaged. If it is damaged, sets `problem`.
@@ -76,9 +78,7 @@ StreamFile rebuild_stream_file(const std::string& directory, const ChunkLog& log
           join_path(directory, kStreamFile), "chunks of this run, or no chunks",
           fmt::format("{} records of another stream", log.records.size()))
           .detail();
-  detail.hint =
-      "--fresh deletes the chunks and starts over; with another cache directory you keep "
-      "them";
+  detail.hint = kKeepChunksHint;
   throw Error(std::move(detail));
 }
 

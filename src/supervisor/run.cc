@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <csignal>
 #include <cstring>
+#include <exception>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <memory>
 #include <optional>
 #include <set>
@@ -15,6 +17,7 @@
 
 #include "base/file.h"
 #include "base/host.h"
+#include "base/own_cache.h"
 #include "base/stopwatch.h"
 #include "base/units.h"
 #include "supervisor/crew.h"
@@ -22,10 +25,12 @@
 #include "supervisor/plan/devices.h"
 #include "supervisor/plan/directory_probe.h"
 #include "supervisor/plan/fit_check.h"
+#include "supervisor/plan/leavings.h"
 #include "supervisor/plan/plan.h"
 #include "supervisor/plan/plan_steps.h"
 #include "supervisor/plan/quarantine.h"
 #include "supervisor/plan/resume.h"
+#include "supervisor/report/finished_run.h"
 #include "supervisor/report/progress.h"
 #include "supervisor/report/run_log.h"
 #include "supervisor/report/run_reporter.h"
@@ -57,6 +62,8 @@ class Run {
   void combine_all();
   void require_all_finals() const;
   void self_check() const;
+  void leave_output();
+  void leave_nothing_after_refusal() noexcept;
   RunSummary summarize() const;
 
   const RunConfig& config_;
@@ -74,6 +81,7 @@ class Run {
   std::optional<RunReporter> reporter_;
   std::unique_ptr<StreamFinisher> finisher_;
   std::vector<StreamState> states_;
+  bool encoded_nothing_ = false;  // every final was there when the run began
   int64_t worker_peak_bytes_ = 0;
   const Stopwatch watch_;
 };
@@ -90,6 +98,7 @@ RunEnd Run::execute() {
     check_rows(end.summary);
     log_.result("summary", render(end.summary), to_json(end.summary));
     reporter_->state("done", nullptr);
+    leave_output();
     return end;
   } catch (const Stopped&) {
     progress_.clear();
@@ -105,6 +114,7 @@ RunEnd Run::execute() {
     progress_.clear();
     log_.final_error(error.detail());
     if (reporter_) reporter_->state("failed", &error.detail());
+    leave_nothing_after_refusal();
     throw;
   }
 }
@@ -141,6 +151,8 @@ void Run::prepare() {
   finisher_ = std::make_unique<StreamFinisher>(config_.store, log_, *stop_);
   if (environment_.retry_set_aside) take_back();
   for (const StreamPlan& stream : plan_.streams) states_.push_back(finisher_->resume(stream));
+  encoded_nothing_ = std::all_of(states_.begin(), states_.end(),
+                                 [](const StreamState& state) { return state.finished; });
   // A final that cannot be written would be found out only after its rows are encoded.
   std::set<std::string> tried = {cache_dir_};  // the job is written there next
   for (size_t i = 0; i < states_.size(); ++i) {
@@ -229,6 +241,45 @@ void Run::self_check() const {
                  .found = "another file, or none",
                  .hint = "another program may be writing to this path; run the same command "
                          "again"});
+  }
+}
+
+// Leaves only what a user needs beside an output, if the cache directory is the run's own.
+void Run::leave_output() {
+  const StoreOptions& store = config_.store;
+  if (!has_own_cache(store)) return;
+  const StreamPlan& stream = plan_.streams.front();
+  try {
+    leave_rejected_rows(stream);
+    // Another policy, or another try, needs the chunks with rows that were set aside.
+    if (store.keep_chunk_cache || read_manifest(stream.final_path)->set_aside) return;
+    leave_record(stream, cache_dir_, encoded_nothing_);
+    const std::vector<std::string> left = remove_cache_directory(cache_dir_, stream.config.name());
+    if (left.empty()) return;
+    log_.warning("cache_left",
+                 fmt::format("{} stays, because encode did not write: {}", cache_dir_,
+                             fmt::join(left, ", ")),
+                 {{"path", cache_dir_}, {"names", left}});
+  } catch (const Error& error) {
+    // The output is complete, and the next run with it tries again.
+    log_.warning("cache_left",
+                 fmt::format("{} could not be removed: {} ({})", cache_dir_, error.detail().what,
+                             error.detail().where),
+                 {{"path", cache_dir_}});
+  }
+}
+
+// A run that is refused because the output is finished otherwise has made its cache directory for
+// nothing.
+void Run::leave_nothing_after_refusal() noexcept {
+  if (!states_.empty() || !has_own_cache(config_.store)) return;
+  try {
+    const std::string& name = config_.streams.front().name();
+    if (!read_finished_run(config_.store.output) ||
+        entry_exists(chunks_dir(cache_dir_, name), "store.stream"))
+      return;
+    remove_cache_directory(cache_dir_, name);
+  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): the error of the run counts
   }
 }
 

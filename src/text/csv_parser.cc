@@ -113,6 +113,7 @@ void CsvParser::read_header(const std::string& column) {
     wanted_column_ = static_cast<size_t>(found - names.begin());
     return;
   }
+  constexpr size_t kMostShown = 400;
   std::string list;
   for (const std::string& name : names) list += (list.empty() ? "" : ", ") + preview(name, 40);
   const std::string near = nearest(column, names.data(), names.size());
@@ -122,10 +123,11 @@ void CsvParser::read_header(const std::string& column) {
                                    found == names.end() ? "no column is" : "several columns are",
                                    preview(column)),
                .where = fmt::format("{}:1", path_),
-               .expected = fmt::format("one of: {}", preview(list, 400)),
-               .found = fmt::format("field: '{}'", preview(column)),
+               .expected = fmt::format("one column '{}'", preview(column)),
+               .found = list.size() > kMostShown ? list.substr(0, kMostShown) + ", ..." : list,
                .hint = near.empty() || near == column
-                           ? "set the field to one of the columns, with a name that is unique"
+                           ? "give one of these columns as the field (--field), with a name that "
+                             "is unique"
                            : fmt::format("did you mean '{}'?", preview(near))});
 }
 

@@ -147,7 +147,8 @@ void require_in_records(InputFile& file, const InputOptions& options) {
                .where = options.path,
                .expected = fmt::format("'{}' in one of the first {} lines", preview(options.field),
                                        format_count(kMostRecords)),
-               .found = fmt::format("it is missing in all of the first {}", format_count(records)),
+               .found = fmt::format("it is missing in all of the first {}; the first has {}",
+                                    format_count(records), list_fields(options)),
                .hint = "correct output.columns: row and text are known, and every other name is a "
                        "field of the input"});
 }

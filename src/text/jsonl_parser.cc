@@ -14,6 +14,7 @@
 #include "base/json.h"
 #include "base/units.h"
 #include "base/utf8.h"
+#include "text/json_advice.h"
 #include "text/json_field.h"
 #include "text/json_repair.h"
 #include "text/line_splitter.h"
@@ -71,7 +72,8 @@ class JsonlParser final : public RecordParser {
         lines_(window, hold_bytes_, options.path),
         path_(options.field),
         repair_(options.utf8 == Utf8Policy::kReplace),
-        any_values_(any_values) {
+        any_values_(any_values),
+        advises_(!any_values && options.bad_row == BadRowPolicy::kError) {
     // simdjson counts the root of the document as a level, so its limit is kMaxJsonDepth + 1.
     constexpr size_t kFirstCapacity = size_t{64} << 10;
     if (parser_.allocate(kFirstCapacity, kMaxJsonDepth + 1) != simdjson::SUCCESS) {
@@ -96,6 +98,7 @@ class JsonlParser final : public RecordParser {
   JsonFieldPath path_;
   bool repair_;
   bool any_values_;
+  bool advises_;       // the first problem of a field ends the run, so it may cost time
   std::string value_;  // the text of a value that is no string
   dom::parser parser_;
   std::string repaired_line_;
@@ -188,9 +191,13 @@ void JsonlParser::parse_repaired(std::string_view line, simdjson::error_code fir
       (bad_bytes || bad_escapes) && record.text.find("\xEF\xBF\xBD") != std::string_view::npos;
 }
 
-void JsonlParser::find_row(dom::element value, Record& record) {
+void JsonlParser::find_row(dom::element root, Record& record) {
+  dom::element value = root;
   for (const std::string& token : path_.tokens()) {
-    if (!step(value, token, record)) return;
+    if (step(value, token, record)) continue;
+    if (advises_ && record.problem.code == "jsonl.missing")
+      advise_missing_field(root, value, token, record.problem);
+    return;
   }
   std::string_view text;
   if (value.get_string().get(text) == simdjson::SUCCESS) {
@@ -206,6 +213,7 @@ void JsonlParser::find_row(dom::element value, Record& record) {
                     .what = fmt::format("the field '{}' is not text", preview(path_.spelled())),
                     .expected = "a string, or an array of token ids",
                     .found = std::string(type_name(value))};
+  if (advises_) advise_object_field(value, path_.spelled(), record.problem);
 }
 
 // Writes a value that is no string as JSON.

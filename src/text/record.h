@@ -28,6 +28,7 @@ struct RowProblem {
   std::string what;
   std::string expected;
   std::string found;
+  std::string hint = {};  // how to correct it; "" if the parser does not know
 
   explicit operator bool() const { return !code.empty(); }
 };

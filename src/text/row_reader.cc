@@ -174,9 +174,12 @@ void RowReader::judge_utf8() {
 
 RowReader::Verdict RowReader::refuse(bool fatal) {
   if (!fatal) return Verdict::kReject;
+  const char* name = record_.problem.code == "text.empty" ? "empty" : "bad";
+  const std::string& advice = record_.problem.hint;
   throw record_error(record_, options_.path,
-                     fmt::format("correct the row, or drop such rows with {}: reject",
-                                 record_.problem.code == "text.empty" ? "empty_row" : "bad_row"));
+                     fmt::format("{}; to leave such rows out, give --{}-row reject, or set "
+                                 "{}_row: reject in the config",
+                                 advice.empty() ? "correct the row" : advice, name, name));
 }
 
 void RowReader::go_to(const InputScan::Checkpoint& checkpoint) {

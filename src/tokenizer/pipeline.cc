@@ -212,7 +212,9 @@ std::string_view check_text(std::string_view utf8, size_t max_bytes, std::string
          .where = std::string(kUnnamedRow),
          .expected = fmt::format("at most {} bytes", max_bytes),
          .found = fmt::format("{} bytes", utf8.size()),
-         .hint = "split the row, or drop it with a smaller max_row_bytes and bad_row: reject"});
+         .hint =
+             "split the row; or leave such rows out with --bad-row reject and a smaller limit, as "
+             "in --set input.max_row_bytes=65536"});
   }
   // Checks for ASCII first, because this is faster and most rows are ASCII.
   if (unicode::ascii_prefix(utf8) == utf8.size() || is_valid_utf8(utf8)) return utf8;

@@ -133,13 +133,21 @@ const std::vector<Broken> broken_configs = {
      "config.duplicate", ":5:5", "each key once", "'a' again", "delete one"},
     {"NameAsList", "output: {combine: tc}\n", "config.type", ":1:19", "a list of at least 2",
      "'tc'", "[tc, commit]"},
+    {"CombineOfNothing",
+     "semantic: {model: m, combine: true}\ndata: {splits: {s: {a: a.txt, b: b.txt}}}\n",
+     "config.required", ":1:31", "output.combine: at least two", "no output.combine",
+     "add output.combine: [a, b]"},
+    {"CombineOfOneStream", "semantic: {model: m, combine: true}\ninput: {file: a.txt}\n",
+     "config.required", ":1:31", "output.combine: at least two", "no output.combine",
+     "leave semantic.combine out"},
     {"OneStreamToCombine", "output: {combine: [tc]}\n", "config.value", ":1:19", "at least 2",
      "a list of 1", "write 2 to 64 names"},
     {"StreamTwiceInCombine", "output: {combine: [tc, tc]}\n", "config.value", ":1:19", "at least 2",
      "'tc'", "each name once"},
     {"CombineOfMissingStream",
-     "semantic: {model: m, combine: true}\ndata: {splits: {s: {tc: a.txt, comit: b.txt}}}\n",
-     "config.combine", ":1:31", "streams of the split: tc, comit", "'commit'",
+     "semantic: {model: m}\noutput: {combine: [tc, commit]}\n"
+     "data: {splits: {s: {tc: a.txt, comit: b.txt}}}\n",
+     "config.combine", ":2:19", "streams of the split: tc, comit", "'commit'",
      "did you mean 'comit'?"},
     {"CombineInOneSplitOnly",
      model_yaml +
@@ -287,6 +295,24 @@ TEST(BrokenFlag, IsAnErrorOfTheCommandLineAndNamesTheFlag) {
     EXPECT_EQ(error.where, test.flag.flag);
     EXPECT_THAT(error.hint, HasSubstr(test.hint));
   }
+}
+
+TEST(BrokenFlag, AMissingFieldIsReportedWithTheFieldsOfTheInput) {
+  const auto list = [](const InputOptions& input) { return "the fields of " + input.path; };
+  const auto error_with = [](const FieldLister& lister) {
+    try {
+      load_config("", {{"semantic.model", "m", "--model"}, {"input.file", "a.csv", "--input"}},
+                  lister);
+    } catch (const Error& error) {
+      return error.detail();
+    }
+    return ErrorDetail();
+  };
+  EXPECT_EQ(error_with(list).found, "no field for 'a.csv', which has: the fields of a.csv");
+  EXPECT_THAT(error_with(list).hint, HasSubstr("--field NAME"));
+  const FieldLister unknown = [](const InputOptions& /*input*/) { return ""; };
+  EXPECT_EQ(error_with(unknown).found, "no field for 'a.csv'");
+  EXPECT_EQ(error_with({}).found, "no field for 'a.csv'");
 }
 
 TEST(BrokenFlag, WithoutAFileWhatIsMissingIsAnErrorOfTheCommandLine) {

@@ -102,19 +102,12 @@ TEST(Load, FlagsAloneMakeOneStream) {
   ASSERT_EQ(names(loaded.run), std::vector<std::string>{"my_vectors"});
   EXPECT_EQ(loaded.run.streams[0].split, "");
   EXPECT_EQ(loaded.run.store.output, "out/my vectors.npy");
-  EXPECT_EQ(loaded.run.store.cache_dir, "out/my vectors.npy.cache");
+  EXPECT_EQ(loaded.run.store.cache_dir, "out/.my vectors.npy.cache");
   EXPECT_FALSE(loaded.run.store.use_chunked_encoding);
   EXPECT_EQ(shown(loaded, "input.file"), "texts.jsonl <- --input");
   EXPECT_EQ(shown(loaded, "semantic.use_chunked_encoding"), "false <- --standard");
-  EXPECT_EQ(shown(loaded, "semantic.cache_dir"), "\"out/my vectors.npy.cache\" <- default");
+  EXPECT_EQ(shown(loaded, "semantic.cache_dir"), "\"out/.my vectors.npy.cache\" <- default");
   expect_round_trip(loaded);
-}
-
-TEST(Load, WithoutOutputFileTheStreamIsCalledEmbeddings) {
-  const std::vector<Override> flags = {{"semantic.model", "m", "--model"},
-                                       {"input.file", "-", "--input"},
-                                       {"input.format", "lines", "--format"}};
-  EXPECT_EQ(names(load_config("", flags).run), std::vector<std::string>{"embeddings"});
 }
 
 constexpr const char* kLayers = R"(semantic:
@@ -176,6 +169,14 @@ TEST(Layers, APromptReplacesAPromptNameOfAWiderLayerAndTheOtherWayRound) {
   EXPECT_EQ(flagged.run.streams[1].result.prompt_name, std::nullopt);
   EXPECT_EQ(shown(flagged, "semantic.prompt_name"), "null <- --prompt");
   expect_round_trip(flagged);
+}
+
+TEST(Layers, CombineHasNoStreamsOfItsOwn) {
+  const LoadedConfig loaded =
+      load_text("semantic: {model: m}\ndata: {splits: {s: {tc: a.txt, commit: b.txt}}}\n");
+  EXPECT_TRUE(loaded.run.combine.empty());
+  EXPECT_EQ(shown(loaded, "output.combine"), "absent <- absent");
+  expect_round_trip(loaded);
 }
 
 TEST(Layers, CombineIsOnWhereItsStreamsAreGivenUnlessSwitchedOff) {

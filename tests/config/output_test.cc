@@ -35,6 +35,36 @@ TEST(OutputKeys, NameTheFormatAndTheColumns) {
   EXPECT_EQ(load("format: arrow").store.final_format.file, MatrixFormat::kArrow);
 }
 
+TEST(OutputKeys, TheSuffixOfTheOutputStatesTheFormat) {
+  const auto format = [](const std::string& file) {
+    return load("file: " + file).store.final_format.file;
+  };
+  EXPECT_EQ(format("a.npy"), MatrixFormat::kNpy);
+  EXPECT_EQ(format("a.parquet"), MatrixFormat::kParquet);
+  EXPECT_EQ(format("a.b/c.PARQUET"), MatrixFormat::kParquet);
+  for (const char* name : {"a.arrow", "a.feather", "a.ipc"})
+    EXPECT_EQ(format(name), MatrixFormat::kArrow) << name;
+  EXPECT_EQ(load("file: a.ipc, format: arrow").store.final_format.file, MatrixFormat::kArrow);
+  const RunConfig table = load("file: a.parquet, columns: [row, text]");
+  EXPECT_THAT(table.store.final_format.columns, ElementsAre("row", "text"));
+}
+
+TEST(OutputKeys, AnUnknownSuffixIsRefusedWithTheListOfThoseThatExist) {
+  for (const char* name : {"e.csv", "x.lance", "vectors", "a.npz", "a.npy.gz", ".npy", "a.npy/"}) {
+    const ErrorDetail error = refused([&] { load(std::string("file: ") + name); });
+    EXPECT_EQ(error.code, "config.value") << name;
+    EXPECT_EQ(error.exit_code, ExitCode::kConfig);
+    EXPECT_EQ(error.expected, "a name that ends in .npy, .parquet, .arrow, .feather or .ipc");
+    const auto flag = [&] {
+      load_config("", {{"semantic.model", "m", "--model"},
+                       {"input.file", "a.txt", "--input"},
+                       {"output.file", name, "--output"}});
+    };
+    EXPECT_EQ(refused(flag).exit_code, ExitCode::kUsage) << name;
+    EXPECT_EQ(refused(flag).where, "--output");
+  }
+}
+
 TEST(OutputKeys, OfFlagsOverrideTheFile) {
   const TempDir dir;
   const std::string path = dir.write("run.yaml",
@@ -62,7 +92,9 @@ TEST(OutputKeys, ThatDoNotFitAreRefused) {
   EXPECT_EQ(code("format: parquet, columns: [row, row]", jsonl), "config.value");
   EXPECT_EQ(code("format: parquet, columns: [id]", lines), "config.conflict");
   EXPECT_EQ(code("format: parquet, file: a.npy", jsonl), "config.conflict");
-  EXPECT_EQ(code("file: a.parquet", jsonl), "config.conflict");
+  EXPECT_EQ(code("format: arrow, file: a.parquet", jsonl), "config.conflict");
+  EXPECT_EQ(code("format: npy, file: a.parquet", jsonl), "config.conflict");
+  EXPECT_EQ(code("file: a.npy, columns: [row]", jsonl), "config.conflict");
   EXPECT_EQ(load("format: parquet, columns: [row, text]", lines).store.final_format.columns.size(),
             2U);
 }

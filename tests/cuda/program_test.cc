@@ -205,7 +205,7 @@ TEST(CudaDevice, AutoWarnsIfOnlyThePluginIsMissing) {
 TEST(CudaMonitor, RecordsTheGpuAndWarnsOfACardThatIsFull) {
   const RealRun runs("bert", kRows);
   const ProgramEnd end =
-      run_with(runs, "watched", on_cuda(),
+      run_with(runs, "watched", on_cuda({"--keep-chunks"}),
                {{"LD_LIBRARY_PATH", std::string(STAND_IN_LIBRARIES) + ":" + NVML_FOLDER},
                 {"NVML_GPUS", "2"},
                 {"NVML_MEMORY_TOTAL", "80000000000|2000000000"},
@@ -215,7 +215,7 @@ TEST(CudaMonitor, RecordsTheGpuAndWarnsOfACardThatIsFull) {
   ASSERT_EQ(end.exit_code, 0) << end.err;
   EXPECT_THAT(end.err, HasSubstr("97.0% of the GPU's memory is used"));
   const ProgramEnd status =
-      Program(runs.dir().path(), {"status", runs.matrix("watched") + ".cache"}).wait();
+      Program(runs.dir().path(), {"status", runs.dir().file(".watched.npy.cache")}).wait();
   EXPECT_THAT(status.out, HasSubstr("GPU 1.9 GB used, 83% busy, 71 C"));
   EXPECT_THAT(status.out, HasSubstr("near_limit: 97.0% of the GPU's memory is used"));
 }

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "base/npy.h"
+#include "base/own_cache.h"
 #include "fault_run.h"
 #include "supervisor/report/run_status.h"
 
@@ -109,6 +110,22 @@ TEST(RetryFailed, PublishesTheFinalWhenTheRowsCanBeEncoded) {
     EXPECT_EQ(read_npy_header(run.final("commit")).rows, FaultRun::kRows);
     EXPECT_EQ(read_manifest(run.final("commit")).value().quarantine, QuarantinePolicy::kError);
   }
+}
+
+TEST(RetryFailed, FindsItsChunksInACacheDirectoryThatAFinishedRunRemoves) {
+  FaultRun run({33});
+  run.config.store.output = run.dir().file("o.npy");
+  run.config.store.cache_dir = own_cache_dir(run.config.store.output);
+  run.config.store.quarantine = QuarantinePolicy::kZeros;
+  ASSERT_EQ(run.run(kFault).exit_code, ExitCode::kOk);
+  EXPECT_TRUE(std::filesystem::exists(run.config.store.cache_dir + "/train_tc_chunks/chunks.log"));
+  run.environment.retry_set_aside = true;
+  const FaultRunEnd end = run.run();
+  ASSERT_EQ(end.exit_code, ExitCode::kOk) << render(end.error);
+  EXPECT_FALSE(std::filesystem::exists(run.config.store.cache_dir));
+  FaultRun good({33});
+  ASSERT_EQ(good.run().exit_code, ExitCode::kOk);
+  EXPECT_EQ(read_bytes(run.config.store.output), read_bytes(good.final()));
 }
 
 TEST(Quarantine, StandardModeNamesTheRowAndPublishesNothing) {

@@ -154,8 +154,8 @@ TEST_F(CachedRun, AnotherOptionOfTheModelIsAnotherKey) {
 
 TEST_F(CachedRun, StatusShowsTheCache) {
   run_cached("first");
-  run_cached("second");
-  const std::string cache_dir = runs_.matrix("second") + ".cache";
+  run_cached("second", {"--keep-chunks"});
+  const std::string cache_dir = runs_.dir().file(".second.npy.cache");
   const ProgramEnd text = Program(runs_.dir().path(), {"status", cache_dir}).wait();
   EXPECT_THAT(text.out, HasSubstr("100.0% of"));
   const ProgramEnd json = Program(runs_.dir().path(), {"status", cache_dir, "--json"}).wait();
@@ -167,13 +167,13 @@ class BadCache : public CachedRun {
  protected:
   void expect_run_without(const std::string& code) {
     ASSERT_EQ(runs_.run("plain", {}).exit_code, 0);
-    const ProgramEnd end = run_cached("bad");
+    const ProgramEnd end = run_cached("bad", {"--keep-chunks"});
     EXPECT_TRUE(bytes("bad") == bytes("plain"));
     const std::string error = "error[" + code + "]";
     const size_t first = end.out.find(error);
     EXPECT_NE(first, std::string::npos) << end.out;
     EXPECT_EQ(end.out.find(error, first + 1), std::string::npos) << "said twice: " << end.out;
-    EXPECT_THAT(read_bytes(runs_.matrix("bad") + ".cache/faults.jsonl"),
+    EXPECT_THAT(read_bytes(runs_.dir().file(".bad.npy.cache/faults.jsonl")),
                 HasSubstr("\"type\":\"embedding_cache\""));
   }
 };

@@ -99,13 +99,14 @@ TEST_F(LargeWindows, OfARunWithoutTheGuardAreHalvedAfterAKillAndWithItFit) {
 TEST(HostMemory, PressureMakesTheWindowsSmallerAndChangesNoByte) {
   const RealRun run("bert", 20000);
   ASSERT_EQ(run.run("free", {"--memory-pressure-percent", "0"}).exit_code, 0);
-  const ProgramEnd pressed = run.run("pressed", {"--memory-limit", "16MB", "--chunk-size", "3000"});
+  const ProgramEnd pressed =
+      run.run("pressed", {"--memory-limit", "16MB", "--chunk-size", "3000", "--keep-chunks"});
   ASSERT_EQ(pressed.exit_code, 0) << pressed.err;
   EXPECT_TRUE(read_bytes(run.matrix("pressed")) == read_bytes(run.matrix("free")));
   EXPECT_THAT(pressed.err, HasSubstr("host memory 100.0% (0 B available): reading ahead stops, "
                                      "caches shrink, windows of a quarter or less"));
   EXPECT_THAT(pressed.out + pressed.err, HasSubstr("host memory was short once"));
-  EXPECT_THAT(read_bytes(run.dir().file("pressed.npy.cache/memory.jsonl")),
+  EXPECT_THAT(read_bytes(run.dir().file(".pressed.npy.cache/memory.jsonl")),
               HasSubstr("\"pressed\":true"));
 
   const ProgramEnd off =

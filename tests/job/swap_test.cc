@@ -295,7 +295,7 @@ TEST(OpenedByARun, OfATokenizerWithoutTokenizerJsonAreInTheFingerprint) {
     const ProgramEnd end = runs.run("out", {});
     ASSERT_THAT(end.err, ::testing::HasSubstr("error[batch.token_id]"));
     std::set<std::string> hashed;
-    const Json job = Json::parse(read_bytes(runs.matrix("out") + ".cache/job.json"));
+    const Json job = Json::parse(read_bytes(runs.dir().file(".out.npy.cache/job.json")));
     for (const Json& file : job.at("units").at(0).at("model_files"))
       hashed.insert(file.at("name").get<std::string>());
     expect_hashed(trace.names(), hashed, {name, "tokenizer_config.json"});

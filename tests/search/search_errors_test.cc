@@ -26,7 +26,8 @@ class SearchErrors : public ::testing::Test {
   std::string config() const {
     return run_.dir().write("c.yaml", "semantic:\n  model: " + run_.model() +
                                           "\n  cache_dir: " + run_.dir().file("cache") +
-                                          "\n  combine: true\n  keep_chunk_cache: true\n"
+                                          "\n  keep_chunk_cache: true\n"
+                                          "output: {combine: [tc, commit]}\n"
                                           "hardware:\n  device: cpu\ndata:\n  splits:\n    train:\n"
                                           "      tc: " +
                                           run_.texts() + "\n      commit: " + run_.texts() + "\n");

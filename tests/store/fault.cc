@@ -54,7 +54,7 @@ bool fd_under_root(int fd) { return plan.root[0] != '\0' && under_root(path_of(f
 
 bool is_lock_file(const char* path) {
   const std::string_view name(path);
-  return under_root(path) && name.ends_with("/LOCK");
+  return under_root(path) && name.ends_with("/LOCK") && !plan.lock_may_go;
 }
 
 [[noreturn]] void kill_self() {
@@ -182,8 +182,7 @@ __attribute__((constructor)) void read_environment() {
     const char* value = std::getenv(name);
     return value == nullptr ? 0 : std::strtol(value, nullptr, 10);
   };
-  FaultPlan from_environment;
-  from_environment.mode = mode_named(mode);
+  FaultPlan from_environment = {.mode = mode_named(mode)};
   std::strncpy(from_environment.root, root, sizeof from_environment.root - 1);
   if (const char* call = std::getenv("FAULT_CALL"); call != nullptr) {
     std::strncpy(from_environment.call, call, sizeof from_environment.call - 1);
@@ -191,6 +190,7 @@ __attribute__((constructor)) void read_environment() {
   from_environment.at = number("FAULT_AT");
   from_environment.persistent = number("FAULT_PERSISTENT") != 0;
   from_environment.error = static_cast<int>(number("FAULT_ERRNO"));
+  from_environment.lock_may_go = number("FAULT_LOCK_MAY_GO") != 0;
   set_fault_plan(from_environment);
 }
 

@@ -46,8 +46,9 @@ struct FaultPlan {
   char root[256] = "";  // an absolute path; calls on other paths are not counted
   char call[16] = "";   // the only call that is counted, such as "fsync"; "" counts all calls
   int64_t at = 0;       // the number (from 1) of the counted call with the fault; 0 for every call
-  bool persistent = false;  // true if all calls after the at-th have the fault, too
-  int error = 0;            // the errno for kErrno
+  bool persistent = false;   // true if all calls after the at-th have the fault, too
+  int error = 0;             // the errno for kErrno
+  bool lock_may_go = false;  // true: LOCK may be unlinked, as at the end of a finished run
   void (*after_call)(int64_t count) = nullptr;  // called after each counted call
   // Called after each counted call that has changed or synced something. rmdir() counts as
   // kUnlink.

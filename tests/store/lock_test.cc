@@ -3,6 +3,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fmt/format.h>
+#include <optional>
 #include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -188,6 +189,23 @@ void race(FaultMode mode, int rounds) {
 TEST(Lock, OfSeveralRunsOneWorks) { race(FaultMode::kNone, 100); }
 
 TEST(Lock, BrokenLocksCostWorkButNoData) { race(FaultMode::kDropLock, 50); }
+
+// A finished run deletes LOCK and its directory while it holds the lock. A process that waits has
+// the deleted file open, and must not take its lock for the lock of the directory.
+TEST(Lock, AWaitingProcessGetsTheLockOfANewFileIfTheOldOneIsDeleted) {
+  const TempDir dir;
+  const std::string cache = dir.file("cache");
+  std::optional<CacheLock> first(CacheLock::acquire(cache));
+  std::thread waiting([&] {
+    const CacheLock second = CacheLock::acquire(cache);
+    EXPECT_TRUE(std::filesystem::exists(cache + "/LOCK"));
+    EXPECT_EQ(acquire_error(cache).code, "store.locked");
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  std::filesystem::remove_all(cache);
+  first.reset();
+  waiting.join();
+}
 
 }  // namespace
 }  // namespace encode::testing

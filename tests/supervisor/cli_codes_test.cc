@@ -45,7 +45,7 @@ std::vector<Provocation> provocations() {
   const std::string no_restart = kSemantic + two_streams + "hardware:\n  max_restarts: 0\n";
   return {
       {"combine.pooling", 78, kByConfig,
-       kSemantic + "  combine: true\n  pooling: none\n" + two_streams},
+       kSemantic + "  pooling: none\noutput: {combine: [tc, commit]}\n" + two_streams},
       {"compare.shape", 65, {"compare", "@/a.npy", "@/b.npy"}},
       {"config.limit", 78, kByConfig, std::string(size_t{2} << 20, '#')},
       {"csv.fields", 65, run("@/fields.csv")},

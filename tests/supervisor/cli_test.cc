@@ -39,8 +39,8 @@ class Cli : public ::testing::Test {
     return dir_.write(
         "c.yaml",
         "semantic:\n  model: " + test_data("models/bert") + "\n  cache_dir: " + dir_.file("cache") +
-            "\n  combine: true\ndata:\n  splits:\n    train:\n      tc: " + dir_.file("texts.txt") +
-            "\n      commit: " + dir_.file("texts.txt") + "\n");
+            "\noutput: {combine: [tc, commit]}\ndata:\n  splits:\n    train:\n      tc: " +
+            dir_.file("texts.txt") + "\n      commit: " + dir_.file("texts.txt") + "\n");
   }
 
   TempDir dir_;

@@ -32,13 +32,19 @@ constexpr int64_t kBatchRows = 4;
 
 volatile std::sig_atomic_t stop_requested = 0;
 
+// Where the tests find what the worker has done: FAKE_WORKER_RECORDS, or the cache directory.
+std::string records_in(const std::string& cache_dir) {
+  const char* elsewhere = std::getenv("FAKE_WORKER_RECORDS");
+  return elsewhere != nullptr ? elsewhere : cache_dir;
+}
+
 // The misdeed that FAKE_WORKER names. The count of misdeeds is in a file, because each one may
 // happen in another process.
 class Misdeed {
  public:
   // `job` is the path of the job file, which ends in "/job.1.json" for worker 1.
   Misdeed(const std::string& cache_dir, const std::string& job)
-      : counter_(cache_dir + "/misdeeds") {
+      : counter_(records_in(cache_dir) + "/misdeeds") {
     const char* text = std::getenv("FAKE_WORKER");
     if (text == nullptr) return;
     std::string spec = text;
@@ -210,7 +216,7 @@ class FakeWorker {
     RowStats stats;
     stats.tokens = rows.size();
     const ChunkRecord record = writer->commit(stats, {.device = "fake"});
-    std::ofstream(job_.cache_dir + "/encoded_chunks", std::ios::app) << chunk << '\n';
+    std::ofstream(records_in(job_.cache_dir) + "/encoded_chunks", std::ios::app) << chunk << '\n';
     ChunkDone done;
     done.unit = unit_;
     done.chunk = chunk;

@@ -92,7 +92,7 @@ TEST_F(Csv, AMissingColumnIsAnErrorWithTheColumnsAndTheNearest) {
   const ErrorDetail error = error_of(file("id,message,author\n", "mesage"));
   EXPECT_EQ(error.code, "csv.column");
   EXPECT_EQ(error.exit_code, ExitCode::kConfig);
-  EXPECT_EQ(error.expected, "one of: id, message, author");
+  EXPECT_EQ(error.found, "id, message, author");
   EXPECT_EQ(error.hint, "did you mean 'message'?");
   EXPECT_EQ(error_of(file("text,text\n")).code, "csv.column");
   EXPECT_EQ(error_of(file("text\n", "")).code, "csv.column");

@@ -115,6 +115,20 @@ TEST_F(Fields, LargeIntegersAreRefusedAndLargeStringsAreNot) {
   EXPECT_EQ(refused([&] { rows_of(twice, {"id"}); }).code, "jsonl.duplicate");
 }
 
+TEST_F(Fields, AreListedForAUserWhoHasNamedNone) {
+  EXPECT_EQ(list_fields(input("a.jsonl", "{\"id\":1,\"doc\":{\"body\":\"a\"}}\n")), "id, doc");
+  EXPECT_EQ(list_fields(input("a.csv", "id,text\n1,x\n")), "id, text");
+  for (const char* bytes : {"", "{", "[1]\n", "\n"})
+    EXPECT_THAT(list_fields(input("b.jsonl", bytes)), ::testing::Not(HasSubstr("\x1f"))) << bytes;
+  EXPECT_EQ(list_fields(input("b.csv", "")), "");
+  EXPECT_EQ(list_fields(input("c.txt", "a\n")), "");
+  InputOptions absent;
+  absent.path = dir_.file("absent.jsonl");
+  EXPECT_EQ(list_fields(absent), "");
+  absent.path = "-";
+  EXPECT_EQ(list_fields(absent), "");
+}
+
 TEST_F(Fields, AreRequiredBeforeTheRun) {
   const auto code = [](const InputOptions& options, const std::string& field) {
     const InputScan scan = scan_texts(options, {});

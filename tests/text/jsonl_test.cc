@@ -129,6 +129,38 @@ TEST_F(Jsonl, MissingNullAndOtherTypesAreBadRowsWithTheirLine) {
   EXPECT_THAT(error.where, ::testing::EndsWith("in.jsonl:2"));
 }
 
+TEST_F(Jsonl, AMissingFieldIsAnErrorWithTheFieldsAndHowToNameOne) {
+  struct Case {
+    const char* line;
+    const char* field;
+    const char* found;
+    const char* hint;
+  };
+  const std::vector<Case> cases = {
+      {R"({"id":1,"txt":"a"})", "text", "id, txt", "did you mean 'txt'?"},
+      {R"({"doc":{"body":"a"}})", "doc.body", "doc", "did you mean /doc/body?"},
+      {R"({"a":{"b/c":{"d":"x"}}})", "a.b/c.d", "a", "did you mean /a/b~1c/d?"},
+      {R"({"docs":[{"body":"a"}]})", "docs.0.body", "docs", "did you mean /docs/0/body?"},
+      {R"({"id":1,"doc":{"body":"a"}})", "body", "id, doc", "did you mean /doc/body?"},
+      {R"({"doc":{"body":"a","id":1}})", "/doc/bodi", "body, id", "did you mean 'body'?"},
+      {R"({"doc":{"body":"a"}})", "doc", "an object with body", "as in /doc/body"},
+      {R"({"a":1,"b":2})", "x.y", "a, b", "correct the row"},
+      {"{\"\u001b[31m\":1}", "text", "\\x1b[31m", "correct the row"},
+      {"[1]", "text", "no such entry in an array", "correct the row"},
+  };
+  for (const Case& test : cases) {
+    InputOptions options = file(std::string(test.line) + "\n");
+    options.field = test.field;
+    const ErrorDetail error = error_of(options);
+    EXPECT_THAT(error.found, HasSubstr(test.found)) << test.line;
+    EXPECT_THAT(error.hint, HasSubstr(test.hint)) << test.line;
+    EXPECT_THAT(error.hint, HasSubstr("--bad-row reject"));
+  }
+  std::string wide = "{\"a0\":0";
+  for (int i = 1; i < 5000; ++i) wide += ",\"a" + std::to_string(i) + "\":0";
+  EXPECT_LT(error_of(file(wide + "}\n")).found.size(), 400U);
+}
+
 TEST_F(Jsonl, TheFieldTwiceIsABadRowAndAnotherKeyTwiceIsNot) {
   EXPECT_EQ(code_of(R"({"text":"a","text":"b"})"), "jsonl.duplicate");
   EXPECT_EQ(code_of(R"({"text":"a","te\u0078t":"b"})"), "jsonl.duplicate");
@@ -159,7 +191,9 @@ TEST_F(Jsonl, SaysWhatIsWrongWithALineAndInWhichColumn) {
     EXPECT_THAT(error.where, ::testing::EndsWith("in.jsonl:2"));
     EXPECT_EQ(error.expected, "one JSON document (RFC 8259)");
     EXPECT_EQ(error.found, found) << line;
-    EXPECT_EQ(error.hint, "correct the row, or drop such rows with bad_row: reject");
+    EXPECT_EQ(error.hint,
+              "correct the row; to leave such rows out, give --bad-row reject, or set "
+              "bad_row: reject in the config");
   }
 }
 

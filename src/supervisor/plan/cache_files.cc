@@ -2,17 +2,21 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cerrno>
 #include <fmt/format.h>
 #include <optional>
 #include <string_view>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "encode/error.h"
+#include "encode/store.h"
 
 #include "base/file.h"
 #include "base/path_kind.h"
 #include "base/utf8.h"
+#include "store/layout.h"
 
 namespace encode {
 namespace {
@@ -72,18 +76,75 @@ bool is_cache_file_name(std::string_view name) {
          std::find(kOtherNames.begin(), kOtherNames.end(), name) != kOtherNames.end();
 }
 
-bool is_own(const std::string& path, const CacheFile& file) {
+bool is_regular(const std::string& path) {
   struct stat info = {};
   if (::lstat(path.c_str(), &info) != 0) throw system_error("io.stat", "stat", path, errno);
-  if (!S_ISREG(info.st_mode)) return false;
+  return S_ISREG(info.st_mode);
+}
+
+std::string head_of(const std::string& path) {
   const UniqueFd fd = open_for_reading(path, "io.read");
   std::string head(static_cast<size_t>(std::min(file_size(fd, path), kHeadBytes)), '\0');
   pread_all(fd, head, 0, path);
+  return head;
+}
+
+bool is_own(const std::string& path, const CacheFile& file) {
+  if (!is_regular(path)) return false;
+  const std::string head = head_of(path);
   return !may_begin_text(head) || head.find(file.mark) != std::string::npos ||
          head.find(file.other_mark) != std::string::npos;
 }
 
+// Returns true if encode has written this file of a cache directory.
+bool may_be_removed(const std::string& path, const std::string& name) {
+  if (!is_regular(path)) return false;
+  if (const std::optional<std::string> target = temp_file_target(name))
+    return is_cache_file_name(*target);
+  if (const CacheFile* file = known_file(name)) return is_own(path, *file);
+  if (has_suffix(name)) return true;
+  if (!is_cache_file_name(name)) return false;
+  const std::string head = head_of(path);
+  if (head.empty() || !may_begin_text(head)) return true;
+  if (name == "encode.log") return begins_like_log(head);
+  return head.starts_with(R"({"encode":")");  // the records of faults and of the memory
+}
+
 }  // namespace
+
+// Every record of a log begins with a time: "2026-01-31T12:00:00.000+00:00 info ...".
+bool begins_like_log(std::string_view head) {
+  constexpr std::string_view kForm = "0000-00-00T00:00:00.000";
+  if (head.size() < kForm.size()) return false;
+  return std::equal(kForm.begin(), kForm.end(), head.begin(), [](char form, char c) {
+    return form == '0' ? std::isdigit(static_cast<unsigned char>(c)) != 0 : form == c;
+  });
+}
+
+std::vector<std::string> remove_cache_directory(const std::string& cache_dir,
+                                                const std::string& stream) {
+  const std::string copy = stream + ".stdin";
+  std::vector<std::string> left;
+  remove_chunks(cache_dir, stream);
+  for (const std::string& name : list_directory(cache_dir)) {
+    const std::string path = fmt::format("{}/{}", cache_dir, name);
+    // NFS keeps a deleted file that is open under such a name.
+    if (name == kLockFile || name == copy || name.starts_with(".nfs")) continue;
+    if (may_be_removed(path, name)) {
+      remove_file(path);
+    } else {
+      left.push_back(name);
+    }
+  }
+  // From here on another run may use the directory.
+  remove_file(fmt::format("{}/{}", cache_dir, kLockFile));
+  if (::rmdir(cache_dir.c_str()) == 0) {
+    sync_directory(parent_directory(cache_dir));
+  } else if (errno != ENOTEMPTY && errno != EEXIST && errno != ENOTDIR && errno != ENOENT) {
+    throw system_error("io.remove", "delete folder", cache_dir, errno);
+  }
+  return left;
+}
 
 bool is_store_file(const std::string& directory, const std::string& name) {
   const bool chunks = entry_exists(directory + "/chunks.log", "io.stat") ||
@@ -105,13 +166,15 @@ void check_cache_files(const std::string& cache_dir) {
                          ? is_own(path, *file)
                          : !has_suffix(name) || path_kind(path, "io.stat") != PathKind::kDirectory;
     if (own) continue;
-    throw Error({.exit_code = ExitCode::kCantCreate,
-                 .code = "output.exists",
-                 .what = "the cache directory has a file that encode did not write",
-                 .where = path,
-                 .expected = "no file, or the file of an earlier run",
-                 .found = "another file",
-                 .hint = "choose a cache directory of its own, or move the file away"});
+    throw Error(
+        {.exit_code = ExitCode::kCantCreate,
+         .code = "output.exists",
+         .what = "the cache directory has a file that encode did not write",
+         .where = path,
+         .expected = "no file, or the file of an earlier run",
+         .found = "another file",
+         .hint =
+             "move the file away, or give the run a directory of its own with --cache-dir DIR"});
   }
 }
 

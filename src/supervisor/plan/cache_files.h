@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace encode {
 
@@ -21,6 +22,18 @@ bool is_store_file(const std::string& directory, const std::string& name);
 // of the run's own files (job.json, status.json, ...) that encode did not write, or something that
 // is not a regular file. The process must hold the CacheLock.
 void check_cache_files(const std::string& cache_dir);
+
+// Returns true if the bytes begin as every log of a run does, with a time.
+bool begins_like_log(std::string_view head);
+
+// Deletes the files of encode in the cache directory of a run with the stream `stream`, the chunks
+// included, then the file LOCK, and the directory if it is empty then. The copy of standard input
+// stays, because the manifest names it as the input. Returns the names of the other entries that
+// stay, because encode did not write them. If the process is killed in between, LOCK is still
+// there, and the next call goes on. The process must hold the CacheLock, and its workers must have
+// ended. Throws Error kIoError or kNoPermission.
+std::vector<std::string> remove_cache_directory(const std::string& cache_dir,
+                                                const std::string& stream);
 
 // Deletes the temporary files that killed runs left in the cache directory, if they have the names
 // of the run's own files. The process must hold the CacheLock. Throws Error kIoError.

@@ -12,7 +12,9 @@
 namespace encode {
 
 inline constexpr const char* kFreshHint =
-    "use --fresh to delete the old result and start over, or choose another cache directory";
+    "to keep the old result, give this run another --output FILE or --cache-dir DIR; --fresh "
+    "deletes "
+    "it and starts over";
 
 struct FinalOutlook {
   FinalState state = FinalState::kAbsent;  // of the final; never kForeign

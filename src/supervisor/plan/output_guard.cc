@@ -1,7 +1,6 @@
 #include "supervisor/plan/output_guard.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cerrno>
 #include <filesystem>
 #include <fmt/format.h>
@@ -71,15 +70,6 @@ fs::path real_directory(const std::string& path) {
   return directory;
 }
 
-// Every record of a log begins with a time: "2026-01-31T12:00:00.000+00:00 info ...".
-bool begins_with_time(std::string_view line) {
-  constexpr std::string_view kForm = "0000-00-00T00:00:00.000";
-  if (line.size() < kForm.size()) return false;
-  return std::equal(kForm.begin(), kForm.end(), line.begin(), [](char form, char c) {
-    return form == '0' ? std::isdigit(static_cast<unsigned char>(c)) != 0 : form == c;
-  });
-}
-
 }  // namespace
 
 void OutputGuard::protect(const std::string& path, const std::string& what) {
@@ -146,13 +136,18 @@ void OutputGuard::check_log(const std::string& path) const {
   const UniqueFd fd = open_for_reading(path, "log.open");
   std::string head(static_cast<size_t>(std::min<int64_t>(file_size(fd, path), 64)), '\0');
   pread_all(fd, head, 0, path);
-  if (head.empty() || begins_with_time(head)) return;
+  if (head.empty() || begins_like_log(head)) return;
   // Power loss may leave bytes that are no text in a file of the cache directory.
   const bool of_cache =
       is_store_file(real_directory(path).string(), fs::path(path).filename().string());
   if (of_cache && !may_begin_text(head)) return;
   refuse_existing(path, "a file that does not begin with a line of a log",
-                  "set log.file in the config to another path");
+                  "give another path, as --set log.file=PATH or log.file in the config");
+}
+
+void OutputGuard::check_beside(const std::string& path, bool foreign) const {
+  if (kind_of(path) != Kind::kNothing && foreign)
+    refuse_foreign(path, "a file beside the output that encode would replace");
 }
 
 void OutputGuard::check_new(const std::string& path) const {

@@ -34,6 +34,9 @@ class OutputGuard {
   // Checks a log file, to which the run appends. A link, and a file that has other text than the
   // lines of a log, are refused also with `overwrite`.
   void check_log(const std::string& path) const;
+  // Checks a file beside an output that the run may replace. `foreign` says that encode did not
+  // write the file.
+  void check_beside(const std::string& path, bool foreign) const;
   // Checks a file that the command always writes anew.
   void check_new(const std::string& path) const;
 

@@ -18,9 +18,11 @@
 #include "fingerprint/fingerprint.h"
 #include "model_dir/prompt_families.h"
 #include "supervisor/plan/chunk_size.h"
+#include "supervisor/plan/earlier_name.h"
 #include "supervisor/plan/final_table.h"
 #include "supervisor/plan/fit_check.h"
 #include "supervisor/plan/input_scans.h"
+#include "supervisor/plan/leavings.h"
 #include "supervisor/plan/output_guard.h"
 #include "supervisor/plan/plan_steps.h"
 
@@ -269,6 +271,7 @@ void check_outputs(const RunConfig& config, OutputGuard guard) {
   }
   for (const CombineConfig& combine : config.combine)
     guard.check_final(final_path(config.store.cache_dir, combined_name(combine)));
+  check_leavings(config.store, guard);
 }
 
 RunPlan make_plan(const RunConfig& config, PlanPurpose purpose, RunLog& log) {
@@ -315,6 +318,11 @@ RunPlan make_plan(const RunConfig& config, PlanPurpose purpose, RunLog& log) {
       chunk_sizes.choose(model.directory, planned);
     }
     finish_stream_plan(planned, model);
+    if (take_earlier_name(config, planned))
+      log.info(
+          "earlier_name",
+          fmt::format("{}: the result of an earlier version with these flags", planned.final_path),
+          {{"stream", planned.config.name()}, {"path", planned.final_path}});
   }
   if (purpose == PlanPurpose::kRun) {
     if (const auto warning = disk_warning(check_disk(config, plan.streams)))

@@ -19,7 +19,7 @@ namespace {
                .where = "semantic.quarantine",
                .expected = std::move(expected),
                .found = std::move(found),
-               .hint = "set quarantine: error"});
+               .hint = "set quarantine: error (--quarantine error)"});
 }
 
 }  // namespace
@@ -85,9 +85,9 @@ Error rows_set_aside_error(const std::string& stream, const std::vector<SetAside
        .expected = "a vector for every row",
        .found = fmt::format("row {}: [{}] {}", first.row, preview(first.code),
                             preview(first.message, 300)),
-       .hint = "correct the input or the device and run encode retry-failed; or set "
-               "semantic.quarantine to zeros or drop and run the same command again, which needs "
-               "no model"});
+       .hint = "correct the input or the device and run encode retry-failed; or run the same "
+               "command again with --quarantine zeros or drop (semantic.quarantine in the config), "
+               "which needs no model"});
 }
 
 }  // namespace encode

@@ -79,8 +79,13 @@ void FaultLog::add(const FaultRecord& fault) {
 
 std::string fault_log_path(const std::string& cache_dir) { return cache_dir + "/faults.jsonl"; }
 
+Records read_fault_records(const std::string& path) { return read_records(path, fault_records()); }
+
 FaultHistory read_faults(const std::string& path) {
-  Records records = read_records(path, fault_records());
+  return fault_history(read_fault_records(path), path);
+}
+
+FaultHistory fault_history(Records records, const std::string& path) {
   FaultHistory history;
   history.dropped = records.dropped;
   history.problems = std::move(records.problems);

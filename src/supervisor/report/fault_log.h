@@ -114,8 +114,11 @@ struct FaultHistory {
   std::vector<std::string> problems;  // one sentence for each thing that cannot be read
 };
 
-// Reads the records while a run may be writing them. A missing file has no records. Throws no
+// Reads the records while a run may be writing them. A missing file has no records. Both throw no
 // Error.
 FaultHistory read_faults(const std::string& path);
+Records read_fault_records(const std::string& path);
+// `path` is for messages. Throws no Error.
+FaultHistory fault_history(Records records, const std::string& path);
 
 }  // namespace encode

@@ -98,8 +98,15 @@ void MemoryLog::add(const GpuWarning& warning) {
 
 std::string memory_log_path(const std::string& cache_dir) { return cache_dir + "/memory.jsonl"; }
 
+Records read_memory_records(const std::string& path) {
+  return read_records(path, memory_records());
+}
+
 MemoryHistory read_memory(const std::string& path) {
-  Records records = read_records(path, memory_records());
+  return memory_history(read_memory_records(path), path);
+}
+
+MemoryHistory memory_history(Records records, const std::string& path) {
   MemoryHistory history;
   history.problems = std::move(records.problems);
   int64_t unusable = 0;

@@ -56,7 +56,10 @@ struct MemoryHistory {
 };
 
 // Reads the samples while a run may be writing them. Ignores keys that it does not know. A missing
-// file has no samples. Throws no Error.
+// file has no samples. Both throw no Error.
 MemoryHistory read_memory(const std::string& path);
+Records read_memory_records(const std::string& path);
+// `path` is for messages. Throws no Error.
+MemoryHistory memory_history(Records records, const std::string& path);
 
 }  // namespace encode

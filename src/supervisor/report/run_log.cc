@@ -72,7 +72,7 @@ std::string timestamp() {
 Error log_error(const std::string& path, int error_number) {
   ErrorDetail detail = system_error("log.open", "open the log file", path, error_number).detail();
   if (detail.exit_code != ExitCode::kOsError) detail.exit_code = ExitCode::kCantCreate;
-  detail.hint = "set log.file in the config to another path";
+  detail.hint = "give another path, as --set log.file=PATH or log.file in the config";
   return Error(std::move(detail));
 }
 

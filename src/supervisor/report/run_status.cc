@@ -17,6 +17,7 @@
 #include "base/units.h"
 #include "supervisor/plan/plan.h"
 #include "supervisor/report/cache_report.h"
+#include "supervisor/report/finished_run.h"
 #include "supervisor/report/stage_report.h"
 
 namespace encode {
@@ -244,8 +245,7 @@ std::vector<StatusRequest::Stream> all_streams(const StatusRequest& request,
   return streams;
 }
 
-void take_faults(RunStatus& status) {
-  FaultHistory history = read_faults(fault_log_path(status.cache_dir));
+void take_faults(FaultHistory history, RunStatus& status) {
   status.faults_dropped = history.dropped;
   std::map<std::pair<FaultType, std::string>, FaultSummary> by_cause;
   for (FaultRecord& fault : history.records) {
@@ -263,8 +263,7 @@ void take_faults(RunStatus& status) {
     status.problems.push_back(preview(problem, 400));
 }
 
-void take_memory(RunStatus& status) {
-  MemoryHistory history = read_memory(memory_log_path(status.cache_dir));
+void take_memory(MemoryHistory history, RunStatus& status) {
   for (MemorySample& sample : history.samples) {
     if (sample.time >= status.started) status.memory.push_back(sample);
   }
@@ -305,11 +304,36 @@ std::string advice(const RunStatus& status) {
   return fmt::format("Continue the run: {}", command);
 }
 
+// A finished run may have removed its cache directory and left a record beside its output. Returns
+// false if there is none.
+bool take_finished_run(const StatusRequest& request, RunStatus& status) {
+  if (request.output.empty() || is_there(request.cache_dir)) return false;
+  std::optional<FinishedRun> run;
+  const std::string path = finished_run_path(request.output);
+  guarded(status, path, [&] {
+    run = read_finished_run(request.output);
+    if (run) take_status_file(run->status, path, status);
+  });
+  if (!run) return false;
+  status.lock.held = LockState::Held::kNo;
+  status.state = status.phase = "done";
+  status.rows_per_second = status.tokens_per_second = 0;
+  status.seconds_left = -1;
+  for (const StatusRequest::Stream& stream : request.streams)
+    status.streams.push_back(stream_status(stream, {}, status));
+  take_faults(fault_history(std::move(run->faults), path), status);
+  take_memory(memory_history(std::move(run->memory), path), status);
+  status.advice = advice(status);
+  return true;
+}
+
 }  // namespace
 
 StatusRequest status_request(const RunConfig& config) {
-  StatusRequest request{
-      .cache_dir = config.store.cache_dir, .streams = {}, .config_path = config.config_path};
+  StatusRequest request{.cache_dir = config.store.cache_dir,
+                        .output = config.store.output,
+                        .streams = {},
+                        .config_path = config.config_path};
   for (const StreamConfig& stream : config.streams)
     request.streams.push_back(
         {.name = stream.name(), .final_path = final_path_of(config, stream.name())});
@@ -320,14 +344,15 @@ RunStatus read_run_status(const StatusRequest& request) {
   RunStatus status;
   status.cache_dir = request.cache_dir;
   status.config_path = request.config_path;
+  if (take_finished_run(request, status)) return status;
   list_cache(request.cache_dir);
   status.lock = read_lock_state(request.cache_dir);
   if (!status.lock.problem.empty()) status.problems.push_back(preview(status.lock.problem, 400));
   const ReportedRows reported = read_status_file(status);
   for (const StatusRequest::Stream& stream : all_streams(request, reported))
     status.streams.push_back(stream_status(stream, reported, status));
-  take_faults(status);
-  take_memory(status);
+  take_faults(read_faults(fault_log_path(status.cache_dir)), status);
+  take_memory(read_memory(memory_log_path(status.cache_dir)), status);
   status.advice = advice(status);
   return status;
 }

@@ -23,6 +23,7 @@ struct StatusRequest {
     std::string final_path;
   };
   std::string cache_dir;
+  std::string output = {};      // output.file: its record counts if the directory is gone; or ""
   std::vector<Stream> streams;  // of the config; empty if only the directory is known
   std::string config_path;      // for the advice; "": the path that status.json names
 };

@@ -1,0 +1,31 @@
+#include <memory>
+#include <string>
+
+#include "encode/text.h"
+
+#include "text/input_file.h"
+#include "text/row_reader.h"
+
+namespace encode {
+
+// The readers list the fields in the error for a field that the input does not have.
+std::string list_fields(const InputOptions& options) {
+  InputOptions first = options;
+  first.more_paths.clear();
+  first.bad_row = BadRowPolicy::kError;
+  first.field = "\x1f";  // no input has a field of this name
+  try {
+    first.path = input_files(first).front();
+    if (first.path == "-") return "";
+    const std::unique_ptr<InputFile> file =
+        open_input_file(first, {.block_bytes = RowReader::kBlockBytes});
+    Record record;
+    const bool listed = file->next(record) && record.problem.code == "jsonl.missing";
+    return listed ? record.problem.found : "";
+  } catch (const Error& error) {
+    const ErrorDetail& detail = error.detail();
+    return detail.code == "csv.column" || detail.code == "arrow.column" ? detail.found : "";
+  }
+}
+
+}  // namespace encode

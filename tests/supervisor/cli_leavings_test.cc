@@ -1,0 +1,288 @@
+// Tests what a run with --output leaves on the disk, and that nothing is lost if it is killed while
+// it removes its cache directory.
+#include <algorithm>
+#include <filesystem>
+#include <fmt/format.h>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/json.h"
+#include "supervisor/program.h"
+#include "support/temp_dir.h"
+
+namespace encode::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class Leavings : public ::testing::Test {
+ protected:
+  Leavings() {
+    std::string rows;
+    for (int row = 0; row < 5; ++row) rows += fmt::format("{{\"text\":\"row {}\"}}\n", row);
+    dir_.write("in/texts.jsonl", rows);
+    dir_.write("records/.keep", "");
+    fs::create_directory(dir_.file("out"));
+  }
+  std::vector<std::string> flags(const std::string& command) const {
+    return {command,
+            "--model",
+            test_data("models/bert"),
+            "--input",
+            dir_.file("in/texts.jsonl"),
+            "--field",
+            "text",
+            "--output",
+            output()};
+  }
+  ProgramEnd encode(std::vector<std::string> words, Program::Environment environment = {}) const {
+    environment["FAKE_WORKER_RECORDS"] = dir_.file("records");
+    return Program(dir_.path(), std::move(words), environment).wait();
+  }
+  ProgramEnd run(const std::vector<std::string>& more = {},
+                 const Program::Environment& environment = {}) const {
+    std::vector<std::string> words = flags("run");
+    words.insert(words.end(), {"--chunk-size", "2"});
+    words.insert(words.end(), more.begin(), more.end());
+    return encode(words, environment);
+  }
+  std::string output() const { return dir_.file("out/x.npy"); }
+  std::string cache(const std::string& name = "") const {
+    return dir_.file("out/.x.npy.cache" + (name.empty() ? "" : "/" + name));
+  }
+  std::vector<std::string> left() const {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(dir_.file("out")))
+      names.push_back(entry.path().filename().string());
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+  static std::vector<std::string> usual() {
+    return {".x.npy.run.json", "x.npy", "x.npy.manifest.json", "x.truncated.jsonl"};
+  }
+  int64_t encoded() const {
+    const std::string path = dir_.file("records/encoded_chunks");
+    if (!fs::exists(path)) return 0;
+    const std::string text = read_bytes(path);
+    return std::count(text.begin(), text.end(), '\n');
+  }
+
+  TempDir dir_;
+};
+
+TEST_F(Leavings, OfAFinishedRunAreTheMatrixItsFilesAndARecord) {
+  const ProgramEnd end = run();
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_EQ(left(), usual());
+  EXPECT_LT(fs::file_size(dir_.file("out/.x.npy.run.json")), 64U << 10);
+}
+
+TEST_F(Leavings, ASecondRunFindsTheResultCompleteAndEncodesNothing) {
+  ASSERT_EQ(run().exit_code, 0);
+  const std::string record = read_bytes(dir_.file("out/.x.npy.run.json"));
+  const ProgramEnd again = run();
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_THAT(again.err, HasSubstr("already done"));
+  EXPECT_EQ(encoded(), 3);
+  EXPECT_EQ(left(), usual());
+  EXPECT_EQ(read_bytes(dir_.file("out/.x.npy.run.json")), record) << "of the run that encoded";
+}
+
+TEST_F(Leavings, AreEnoughForStatusVerifyAndReport) {
+  ASSERT_EQ(run().exit_code, 0);
+  const ProgramEnd status = encode(flags("status"));
+  EXPECT_EQ(status.exit_code, 0) << status.err;
+  EXPECT_THAT(status.out, HasSubstr("done"));
+  std::vector<std::string> as_json = flags("status");
+  as_json.emplace_back("--json");
+  const Json json = Json::parse(encode(as_json).out);
+  EXPECT_EQ(json.at("state"), "done");
+  EXPECT_EQ(json.at("streams")[0].at("rows"), 5);
+  EXPECT_GT(json.at("started"), 0);
+  EXPECT_EQ(encode(flags("verify")).exit_code, 0);
+  EXPECT_EQ(encode(flags("preflight")).exit_code, 0);
+  const std::string config = dir_.write(
+      "c.yaml", "semantic: {model: " + test_data("models/bert") + "}\noutput: {file: " + output() +
+                    "}\ninput: {file: " + dir_.file("in/texts.jsonl") + ", field: text}\n");
+  const ProgramEnd report =
+      encode({"report", "--config", config, "--output", dir_.file("page.html")});
+  EXPECT_EQ(report.exit_code, 0) << report.err;
+  EXPECT_EQ(left(), usual()) << "the other commands make no cache directory";
+}
+
+TEST_F(Leavings, WithKeepChunksTheCacheDirectoryStays) {
+  ASSERT_EQ(run({"--keep-chunks"}).exit_code, 0);
+  EXPECT_THAT(left(), Contains(".x.npy.cache"));
+  EXPECT_TRUE(fs::exists(cache("x_chunks/chunk_0002.npy")));
+  ASSERT_EQ(run().exit_code, 0);
+  EXPECT_EQ(left(), usual());
+  EXPECT_EQ(encoded(), 3);
+}
+
+TEST_F(Leavings, OfAFailedRunAreWhatItGoesOnFrom) {
+  EXPECT_EQ(run({}, {{"FAKE_WORKER", "69:2:1"}}).exit_code, 69);
+  EXPECT_THAT(left(), ElementsAre(".x.npy.cache"));
+  EXPECT_TRUE(fs::exists(cache("x_chunks/chunk_0000.npy")));
+  const int64_t before = encoded();
+  EXPECT_EQ(run().exit_code, 0);
+  EXPECT_EQ(encoded(), 3);
+  EXPECT_GT(before, 0);
+  EXPECT_EQ(left(), usual());
+}
+
+TEST_F(Leavings, ARunOfAnEarlierVersionGoesOnInItsDirectory) {
+  EXPECT_EQ(run({}, {{"FAKE_WORKER", "69:2:1"}}).exit_code, 69);
+  fs::rename(cache(), output() + ".cache");
+  const int64_t before = encoded();
+  EXPECT_EQ(run().exit_code, 0);
+  EXPECT_EQ(encoded(), 3);
+  EXPECT_GT(before, 0);
+  EXPECT_THAT(left(), Not(Contains(".x.npy.cache")));
+  EXPECT_THAT(left(), Contains("x.npy.cache")) << "as the earlier version left it";
+}
+
+TEST_F(Leavings, RowsThatWereRejectedAreListedBesideTheMatrix) {
+  dir_.write("in/texts.jsonl", "{\"text\":\"a\"}\n{}\n{\"text\":\"b\"}\n");
+  ASSERT_EQ(run({"--bad-row", "reject"}).exit_code, 0);
+  const std::string list = dir_.file("out/x.rejected.jsonl");
+  EXPECT_THAT(read_bytes(list), HasSubstr("\"line\":2"));
+  EXPECT_THAT(left(), Not(Contains(".x.npy.cache")));
+  dir_.write("in/texts.jsonl", "{\"text\":\"a\"}\n{\"text\":\"b\"}\n");
+  ASSERT_EQ(run({"--bad-row", "reject", "--fresh"}).exit_code, 0);
+  EXPECT_FALSE(fs::exists(list)) << "it was of the earlier result";
+}
+
+TEST_F(Leavings, ForeignFilesInTheDirectoryStayWithAMessage) {
+  EXPECT_EQ(run({}, {{"FAKE_WORKER", "69:2:1"}}).exit_code, 69);
+  const std::vector<std::string> foreign = {"notes.txt", "x_chunks/notes.txt", "faults.jsonl",
+                                            "encode.log.1", "folder/file"};
+  for (const std::string& name : foreign) dir_.write("out/.x.npy.cache/" + name, "mine");
+  fs::create_symlink(dir_.file("in/texts.jsonl"), cache("memory.older.jsonl"));
+  const ProgramEnd end = run();
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(end.err, HasSubstr("because encode did not write"));
+  for (const std::string& name : foreign) {
+    EXPECT_EQ(read_bytes(cache(name)), "mine") << name;
+    EXPECT_THAT(end.err, HasSubstr(name.substr(0, name.find('/')))) << name;
+  }
+  EXPECT_TRUE(fs::is_symlink(cache("memory.older.jsonl")));
+  EXPECT_FALSE(fs::exists(cache("LOCK")));
+  EXPECT_FALSE(fs::exists(cache("status.json")));
+}
+
+TEST_F(Leavings, ALinkInPlaceOfTheDirectoryIsNotFollowedByTheRemovalOfTheDirectory) {
+  fs::create_directory(dir_.file("scratch"));
+  dir_.write("scratch/notes.txt", "mine");
+  fs::create_directory_symlink(dir_.file("scratch"), cache());
+  EXPECT_EQ(run().exit_code, 0);
+  EXPECT_TRUE(fs::is_symlink(cache()));
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(dir_.file("scratch")))
+    names.push_back(entry.path().filename().string());
+  EXPECT_THAT(names, ElementsAre("notes.txt"));
+}
+
+TEST_F(Leavings, ForeignFilesBesideTheOutputAreRefused) {
+  for (const char* name : {".x.npy.run.json", "x.rejected.jsonl"}) {
+    const std::string path = dir_.write(std::string("out/") + name, "mine");
+    const ProgramEnd end = run();
+    EXPECT_EQ(end.exit_code, 73) << name;
+    EXPECT_THAT(end.err, HasSubstr(name));
+    EXPECT_EQ(read_bytes(path), "mine");
+    EXPECT_EQ(encoded(), 0);
+    fs::remove(path);
+    fs::create_directory(path);
+    EXPECT_EQ(run({"--overwrite"}).exit_code, 73) << "a directory is never replaced";
+    fs::remove(path);
+  }
+}
+
+TEST_F(Leavings, ARunThatIsRefusedLeavesNothing) {
+  ASSERT_EQ(run().exit_code, 0);
+  const ProgramEnd end = run({"--normalize"});
+  EXPECT_EQ(end.exit_code, 78);
+  EXPECT_EQ(left(), usual());
+}
+
+TEST_F(Leavings, ADamagedRecordIsReplacedAndDoesNotStopAnything) {
+  ASSERT_EQ(run().exit_code, 0);
+  const std::string path = dir_.file("out/.x.npy.run.json");
+  std::string bytes = read_bytes(path);
+  bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 1);
+  for (const std::string& damage : {bytes, std::string(), bytes.substr(0, 40)}) {
+    write_bytes(path, damage);
+    EXPECT_NE(encode(flags("status")).exit_code, 70);
+    const ProgramEnd end = run();
+    EXPECT_EQ(end.exit_code, 0) << end.err;
+    EXPECT_EQ(encode(flags("status")).exit_code, 0);
+  }
+  EXPECT_EQ(encoded(), 3);
+}
+
+TEST_F(Leavings, OfStandardInputIsTheCopyThatASearchReads) {
+  std::vector<std::string> words = flags("run");
+  *std::find(words.begin(), words.end(), dir_.file("in/texts.jsonl")) = "-";
+  words.insert(words.end(), {"--format", "jsonl"});
+  ASSERT_EQ(encode(words).exit_code, 0);  // the standard input of a Program is empty
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(cache()))
+    names.push_back(entry.path().filename().string());
+  EXPECT_THAT(names, ElementsAre("x.stdin"));
+}
+
+// Kills the run before and after each call that deletes something in its cache directory.
+TEST_F(Leavings, AKillDuringTheRemovalLosesNothing) {
+  int kills = 0;
+  for (const char* call : {"unlink", "rmdir"}) {
+    for (const char* mode : {"kill_before", "kill_after"}) {
+      for (int at = 1;; ++at) {
+        fs::remove_all(dir_.file("out"));
+        fs::create_directory(dir_.file("out"));
+        fs::remove(dir_.file("records/encoded_chunks"));
+        const ProgramEnd killed = run({}, {{"LD_PRELOAD", FAULT_LIBRARY},
+                                           {"FAULT_ROOT", cache()},
+                                           {"FAULT_CALL", call},
+                                           {"FAULT_MODE", mode},
+                                           {"FAULT_AT", std::to_string(at)},
+                                           {"FAULT_LOCK_MAY_GO", "1"}});
+        if (killed.signal == 0) {
+          EXPECT_EQ(killed.exit_code, 0) << killed.err;
+          break;
+        }
+        ++kills;
+        const ProgramEnd end = run();
+        EXPECT_EQ(end.exit_code, 0) << call << " " << at << ": " << end.err;
+        EXPECT_EQ(encoded(), 3) << "no chunk twice";
+        EXPECT_EQ(left(), usual()) << call << " " << mode << " " << at;
+      }
+    }
+  }
+  EXPECT_GT(kills, 20);
+}
+
+// Without the rule that LOCK goes last, a second run could find files vanish below it.
+TEST_F(Leavings, TheLockIsTheLastFileThatGoes) {
+  fs::remove_all(dir_.file("out"));
+  fs::create_directory(dir_.file("out"));
+  for (int at = 1;; ++at) {
+    const ProgramEnd killed = run({}, {{"LD_PRELOAD", FAULT_LIBRARY},
+                                       {"FAULT_ROOT", cache()},
+                                       {"FAULT_CALL", "unlink"},
+                                       {"FAULT_MODE", "kill_before"},
+                                       {"FAULT_AT", std::to_string(at)},
+                                       {"FAULT_LOCK_MAY_GO", "1"}});
+    if (killed.signal == 0) break;
+    EXPECT_TRUE(fs::exists(cache("LOCK"))) << at;
+  }
+  EXPECT_EQ(left(), usual());
+}
+
+}  // namespace
+}  // namespace encode::testing
