@@ -30,11 +30,11 @@ constexpr std::array<Flag, 38> kFlags = {{
     {kTextsGroup, "--model", "semantic.model", nullptr,
      "Model directory, or a hub id that is in the local Hugging Face cache", "DIR"},
     {kTextsGroup, "--input", "input.file", nullptr,
-     "Text file (txt, JSONL, CSV, TSV; also .gz, .zst), Parquet or Arrow file, or a pattern in "
+     "Text file (txt, JSONL, JSON, CSV, TSV; also .gz, .zst), Parquet or Arrow file, or a pattern in "
      "quotes such as 'data/part-*.parquet'; \"-\" is standard input",
      "FILE"},
     {kTextsGroup, "--field", "input.field", nullptr,
-     "Where a row has its text. JSONL: name or JSON pointer; CSV, TSV, Parquet, Arrow: column",
+     "Where a row has its text. JSON: name or JSON pointer; CSV, TSV, Parquet, Arrow: column",
      "NAME"},
     {kTextsGroup, "--format", "input.format", nullptr,
      "Format of the input; auto: by the suffix of its name"},

@@ -17,6 +17,7 @@ std::string lower_case_suffix(const std::filesystem::path& path) {
 TextFormat format_of(const std::string& suffix) {
   if (suffix == ".txt") return TextFormat::kLines;
   if (suffix == ".jsonl" || suffix == ".ndjson") return TextFormat::kJsonl;
+  if (suffix == ".json") return TextFormat::kJson;
   if (suffix == ".csv") return TextFormat::kCsv;
   if (suffix == ".tsv") return TextFormat::kTsv;
   if (suffix == ".parquet") return TextFormat::kParquet;

@@ -76,12 +76,14 @@ void check_format(const StreamConfig& stream, const StreamPlace& place) {
                                  "{}",
                                  kTextSuffixes, kColumnarSuffixes),
          .found = fmt::format("'{}'", preview(path)),
-         .hint = "give the format: lines, jsonl, csv, tsv, parquet or arrow"});
+         .hint = "give the format: lines, jsonl, json, csv, tsv, parquet or arrow"});
   }
 }
 
 void check_field(const StreamConfig& stream, const StreamPlace& place) {
-  const bool has_fields = input_format(stream.input).format != TextFormat::kLines;
+  const TextFormat format = input_format(stream.input).format;
+  if (format == TextFormat::kJson) return;  // an array of texts has no fields, one of objects has
+  const bool has_fields = format != TextFormat::kLines;
   const std::string& field = stream.input.field;
   if (has_fields == !field.empty()) return;
   const std::string file = preview(stream.input.path);

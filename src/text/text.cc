@@ -35,7 +35,7 @@ InputOptions spool_standard_input(const InputOptions& options, const std::string
                  .code = "text.format",
                  .what = "the format of standard input is not set",
                  .where = "-",
-                 .expected = "lines, jsonl, csv or tsv",
+                 .expected = "lines, jsonl, json, csv or tsv",
                  .found = "no format",
                  .hint = "set the format"});
   }
