@@ -30,7 +30,8 @@ constexpr std::array<Flag, 38> kFlags = {{
     {kTextsGroup, "--model", "semantic.model", nullptr,
      "Model directory, or a hub id that is in the local Hugging Face cache", "DIR"},
     {kTextsGroup, "--input", "input.file", nullptr,
-     "Text file (txt, JSONL, JSON, CSV, TSV; also .gz, .zst), Parquet or Arrow file, or a pattern in "
+     "Text file (txt, JSONL, JSON, CSV, TSV; also .gz, .zst), Parquet or Arrow file, or a pattern "
+     "in "
      "quotes such as 'data/part-*.parquet'; \"-\" is standard input",
      "FILE"},
     {kTextsGroup, "--field", "input.field", nullptr,
@@ -42,7 +43,8 @@ constexpr std::array<Flag, 38> kFlags = {{
      "Path of the final matrix (.npy, .parquet or .arrow)", "FILE"},
     {kTextsGroup, "--output-format", "output.format", nullptr, "File format of the final matrices"},
     {kTextsGroup, "--columns", "output.columns", nullptr,
-     "Columns of a table before the vectors, as in row,text,id: row, text, or fields of the input",
+     "Columns of a table before the vectors, as in row,text,name=/a/b: row, text, or fields of the "
+     "input, with NAME= to rename one",
      "LIST"},
     {kTextsGroup, "--cache-dir", "semantic.cache_dir", nullptr,
      "Directory of the chunks, the log and, without --output, the final matrices", "DIR"},

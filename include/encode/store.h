@@ -306,7 +306,7 @@ struct Manifest {
   OutputType type = OutputType::kFloat32;
   int64_t columns = 0;  // in the file: identity.dim, or the bytes of packed bits
   MatrixFormat file = MatrixFormat::kNpy;
-  std::vector<std::string> table_columns = {};  // FinalFormat::columns
+  std::vector<TableColumn> table_columns = {};  // FinalFormat::columns
   bool ranges_given = false;         // true: the user gave the ranges; false: the rows gave them
   std::string ranges_xxh3_128 = {};  // the hash of the ranges file beside the matrix; or ""
   int64_t file_bytes = 0;

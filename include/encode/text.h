@@ -197,10 +197,22 @@ void require_fields(const InputOptions& options, const InputScan& scan,
 InputScan scan_texts(const InputOptions& options,
                      const std::function<void(const RejectedRow&)>& on_rejected);
 
-// Copies standard input to the file `spool_path`, so that it can be read twice, and returns the
-// options for reading the copy. The file appears only when it is complete. Its suffix (.gz, .zst)
-// says how the bytes are compressed. Throws Error kConfig if options.format is kAuto, because "-"
-// has no suffix. Throws kIoError, kCantCreate or kNoPermission if reading or writing fails.
-InputOptions spool_standard_input(const InputOptions& options, const std::string& spool_path);
+// Standard input, copied to a file.
+struct SpooledInput {
+  InputOptions options;    // for reading the copy; `format` is not kAuto
+  std::string guess = {};  // which format was guessed, and why; "" if the format was given
+  bool ambiguous = false;  // another format is possible
+};
+
+// Copies standard input to the file `spool_path`, so that it can be read twice. The file appears
+// only when it is complete. If the bytes are compressed, .gz or .zst is appended to its name. If
+// options.format is kAuto, guesses the format from the first 64 KiB of the texts:
+// - Parquet and Arrow by their first bytes;
+// - without a field: a JSON array of texts, or else lines;
+// - with a field: JSONL or a JSON array of objects by the first character; CSV or TSV if the first
+//   line has at least two columns, and the field is one of them.
+// Throws Error kConfig "text.format" if the format is not clear, kData if the compressed bytes are
+// damaged, and kIoError, kCantCreate or kNoPermission if reading or writing fails.
+SpooledInput spool_standard_input(const InputOptions& options, const std::string& spool_path);
 
 }  // namespace encode

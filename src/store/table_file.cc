@@ -20,8 +20,8 @@ TableSchema schema_of(const std::string& path, const Manifest& manifest) {
                         .columns = {},
                         .metadata = {{"encode.output_dtype", std::string(to_string(manifest.type))},
                                      {"encode.dim", fmt::to_string(manifest.identity.dim)}}};
-  for (const std::string& name : manifest.table_columns)
-    schema.columns.push_back({.name = name, .numbers = name == kRowColumn});
+  for (const TableColumn& column : manifest.table_columns)
+    schema.columns.push_back({.name = column.name, .numbers = column.source == kRowColumn});
   return schema;
 }
 

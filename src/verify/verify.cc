@@ -84,6 +84,13 @@ void check_values(const MatrixScan& scan, const std::optional<Manifest>& manifes
                  list_rows(scan.off_unit_examples, scan.off_unit_rows));
 }
 
+// A file does not say where the values of its columns are from.
+std::string describe_table(MatrixFormat file, const std::vector<std::string>& names) {
+  std::string text(to_string(file));
+  for (const std::string& name : names) text += fmt::format(", '{}'", preview(name));
+  return text;
+}
+
 void check_against_manifest(const MatrixSummary& summary, const Manifest& manifest,
                             Findings& findings) {
   const std::string expected =
@@ -92,16 +99,11 @@ void check_against_manifest(const MatrixSummary& summary, const Manifest& manife
   findings.check("manifest_shape", expected == found, {.expected = expected, .found = found},
                  summary.path);
   if (manifest.file != MatrixFormat::kNpy || summary.format != MatrixFormat::kNpy) {
-    const FinalFormat wanted = {.type = manifest.type,
-                                .ranges_file = "",
-                                .file = manifest.file,
-                                .columns = manifest.table_columns};
-    const FinalFormat there = {.type = manifest.type,
-                               .ranges_file = "",
-                               .file = summary.format,
-                               .columns = summary.columns};
-    findings.check("columns", wanted == there,
-                   {.expected = describe(wanted), .found = describe(there)}, summary.path);
+    std::vector<std::string> names;
+    for (const TableColumn& column : manifest.table_columns) names.push_back(column.name);
+    const std::string wanted = describe_table(manifest.file, names);
+    const std::string there = describe_table(summary.format, summary.columns);
+    findings.check("columns", wanted == there, {.expected = wanted, .found = there}, summary.path);
   }
   findings.check("checksum", summary.xxh3_128 == manifest.xxh3_128,
                  {.expected = manifest.xxh3_128, .found = summary.xxh3_128},
