@@ -329,8 +329,15 @@ FinalState final_state(const std::string& matrix_path, const StreamIdentity& ide
 }
 
 std::vector<SetAsideRow> set_aside_rows(const std::string& matrix_path, const Manifest& manifest) {
-  if (!manifest.set_aside) return {};
-  return read_set_aside(set_aside_path(matrix_path), *manifest.set_aside);
+  const std::string path = set_aside_path(matrix_path);
+  std::vector<SetAsideRow> rows;
+  if (manifest.set_aside) rows = read_set_aside(path, *manifest.set_aside);
+  const bool listed = manifest.dropped_rows == 0 || manifest.dropped_rows == std::ssize(rows);
+  if (manifest.parts.empty() && !listed)
+    throw damage("the list of the dropped rows does not have all of them", path,
+                 fmt::format("{} rows, as in the manifest", manifest.dropped_rows),
+                 fmt::format("{} rows", rows.size()));
+  return rows;
 }
 
 std::string explain_foreign(const std::string& matrix_path, const StreamIdentity& identity) {

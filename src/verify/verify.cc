@@ -7,10 +7,12 @@
 #include <map>
 
 #include "encode/store.h"
+#include "encode/vector_rows.h"
 
 #include "base/file.h"
 #include "base/json.h"
 #include "base/path_kind.h"
+#include "base/units.h"
 #include "columnar/matrix_reader.h"
 #include "fingerprint/fingerprint.h"
 #include "store/audit.h"
@@ -148,6 +150,19 @@ void check_truncation(const std::string& path, const Manifest& manifest, MatrixS
                  summary.ledger_path);
 }
 
+// Checks that each vector leads to its row.
+void check_dropped_rows(const std::string& path, const Manifest& manifest, Findings& findings) {
+  const std::string expected = fmt::format("a list of {} dropped rows", manifest.dropped_rows);
+  try {
+    read_vector_rows(path, manifest);
+    findings.check("dropped_rows", true, {.expected = expected, .found = "the list"});
+  } catch (const Error& error) {
+    if (!tells_about_the_file(error)) throw;
+    findings.check("dropped_rows", false, {.expected = expected, .found = error.detail().what},
+                   error.detail().where);
+  }
+}
+
 // Checks the ledger of the rows that were set aside, and says how many there are.
 void check_set_aside(const std::string& path, const Manifest& manifest, Findings& findings) {
   if (manifest.quarantine == QuarantinePolicy::kError) return;
@@ -155,6 +170,7 @@ void check_set_aside(const std::string& path, const Manifest& manifest, Findings
                 fmt::format("{} rows set aside ({})", manifest.stats.set_aside_rows,
                             to_string(manifest.quarantine)),
                 set_aside_path(path));
+  if (manifest.dropped_rows > 0) check_dropped_rows(path, manifest, findings);
   if (!manifest.set_aside) return;
   const std::string wrong = check_sealed_file(set_aside_path(path), *manifest.set_aside);
   findings.check("set_aside_ledger", wrong.empty(),

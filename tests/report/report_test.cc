@@ -85,6 +85,33 @@ TEST_F(Report, ShowsNoTextsThatAreNotTheEncodedOnes) {
   EXPECT_EQ(report["map"]["streams"][0]["points"][0]["text"], "");
 }
 
+// A run that has dropped rows has fewer vectors than its input has rows.
+TEST_F(Report, ShowsTheTextsOfTheRowsThatAreLeft) {
+  const StreamIdentity identity{
+      .name = "demo_tc", .fingerprint = fingerprint(), .rows = 4, .dim = 2};
+  {
+    const CacheLock lock = CacheLock::acquire(directory_.path());
+    const auto store = ChunkStore::open(directory_.path(), identity, 4, ChunkStore::Open::kFresh);
+    const auto writer = store->begin(0);
+    writer->append(std::vector<float>{1, 0, 0, 0, 0, 1, -1, 0});
+    const SetAsideRow bad = {.row = 1, .code = "device.cuda", .message = "m"};
+    writer->append_set_aside(std::span(&bad, 1));
+    writer->commit({.tokens = 20, .set_aside_rows = 1}, {.device = "cpu"});
+    store->assemble(matrix(),
+                    {.format = {}, .quarantine = QuarantinePolicy::kDrop, .set_aside = {bad}}, {});
+  }
+  const Json report = collect_report(config_);
+  EXPECT_EQ(report["problems"], Json::array());
+  const Json& points = report["map"]["streams"][0]["points"];
+  ASSERT_EQ(points.size(), 3U);
+  EXPECT_EQ(points[0]["row"], 0);
+  EXPECT_EQ(points[1]["row"], 2);
+  EXPECT_EQ(points[1]["text"], "third");
+  EXPECT_EQ(points[2]["text"], "fourth");
+  std::filesystem::remove(set_aside_path(matrix()));
+  EXPECT_THAT(collect_report(config_)["problems"].dump(), HasSubstr("set_aside.jsonl"));
+}
+
 TEST_F(Report, SaysWhatAnUnfinishedRunHasNotMade) {
   const Json report = collect_report(config_);
   EXPECT_THAT(report["missing"].dump(), HasSubstr("demo_tc: no finished matrix"));
