@@ -85,6 +85,43 @@ TEST_F(Report, ShowsNoTextsThatAreNotTheEncodedOnes) {
   EXPECT_EQ(report["map"]["streams"][0]["points"][0]["text"], "");
 }
 
+// Samples as in memory.jsonl, at 100.250 s and later.
+std::string memory_lines(const std::vector<std::string>& samples) {
+  std::string lines = "{\"encode\":\"memory\",\"format\":1}\n";
+  for (const std::string& sample : samples)
+    lines += R"({"worker_bytes":2,"host_available_bytes":3,"host_limit_bytes":4,)"
+             R"("device_allocated_bytes":0,"device_reserved_bytes":0,"device_peak_bytes":0,)"
+             R"("device_total_bytes":0,)" +
+             sample + "}\n";
+  return lines;
+}
+
+TEST_F(Report, ShowsTheThroughputOfAShortRun) {
+  { const CacheLock lock = CacheLock::acquire(directory_.path()); }
+  const auto rates = [&](const std::vector<std::string>& samples) {
+    write_file_without_sync(directory_.path() + "/memory.jsonl", memory_lines(samples));
+    Json shown = Json::array();
+    for (const Json& point : collect_report(config_)["timeline"])
+      shown.push_back(point["tokens_per_second"]);
+    return shown.dump();
+  };
+  const std::string begin = R"("time":100,"milliseconds":250,"tokens":0)";
+  EXPECT_EQ(rates({begin, R"("time":100,"milliseconds":750,"tokens":600)"}), "[1200.0,1200.0]")
+      << "half a second";
+  EXPECT_EQ(rates({begin, R"("time":102,"milliseconds":250,"tokens":600)",
+                   R"("time":103,"milliseconds":250,"tokens":600)",
+                   R"("time":104,"milliseconds":250,"tokens":1200)",
+                   R"("time":200,"milliseconds":0,"tokens":0)",
+                   R"("time":201,"milliseconds":0,"tokens":50)"}),
+            "[300.0,300.0,null,300.0,50.0,50.0]")
+      << "a second run, and a sample between two batches";
+  EXPECT_EQ(rates({begin}), "[null]");
+  EXPECT_EQ(rates({R"("time":1,"tokens_per_second":0)", R"("time":60,"tokens_per_second":7)"}),
+            "[null,7.0]")
+      << "of an older version";
+  EXPECT_EQ(collect_report(config_)["problems"], Json::array());
+}
+
 // A run that has dropped rows has fewer vectors than its input has rows.
 TEST_F(Report, ShowsTheTextsOfTheRowsThatAreLeft) {
   const StreamIdentity identity{
