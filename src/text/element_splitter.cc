@@ -121,7 +121,7 @@ size_t ElementSplitter::measure(Element& element) {
     }
     if (step == ElementScan::Step::kEnd) return size;
     if (!window_.extend())
-      throw broken("the file ends inside the JSON array", "the rest of the element", size);
+      throw broken("the file ends inside the JSON array", "the rest of the array", size);
   }
 }
 

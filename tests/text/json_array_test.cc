@@ -67,7 +67,7 @@ TEST_F(JsonArray, AnElementThatIsNoRowIsABadRowWithItsNumber) {
   EXPECT_THAT(rejections_of(options),
               ElementsAre(HasSubstr("2: the field 'text' is missing"),
                           HasSubstr("3: the field 'text' is missing: no such entry in null"),
-                          HasSubstr("4: the element is not a JSON document: unexpected text: tru"),
+                          HasSubstr("4: the element is not a JSON document: the end of the text"),
                           HasSubstr("5: the field 'text' is not text: a number"),
                           HasSubstr("6: the element is not a JSON document: unexpected text: }"),
                           HasSubstr("7: the field 'text' is missing: no such entry in a string")));
@@ -99,7 +99,8 @@ TEST_F(JsonArray, ABrokenStructureIsAnErrorUnderEveryPolicy) {
            {"\"a\"", "1", "the file is not a JSON array", "'\"a\"', at byte 0"},
            {"[", "1", broken, "the end of the file, at byte 1"},
            {"[,", "1", broken, "',', at byte 1"},
-           {R"([{"text":"a"})", "2", broken, "the end of the file, at byte 13"},
+           {R"([{"text":"a"})", "1", "the file ends inside the JSON array",
+            "the end of the file, at byte 13"},
            {R"([{"text":"a"},)", "2", broken, "the end of the file, at byte 14"},
            {R"([{"text":"a"},])", "2", broken, "']', at byte 14"},
            {R"([{"text":"a"},,{"text":"b"}])", "2", broken, "',{\"text\":\"b\"', at byte 14"},
@@ -107,7 +108,7 @@ TEST_F(JsonArray, ABrokenStructureIsAnErrorUnderEveryPolicy) {
             "the end of the file, at byte 21"},
            {R"([{"text":"a)", "1", "the file ends inside the JSON array",
             "the end of the file, at byte 11"},
-           {"[{\"text\":\"a\"}\n{\"text\":\"b\"}]", "1", broken, "'{\"text\":\"b\"}]', at byte 14"},
+           {"[{\"text\":\"a\"}\n{\"text\":\"b\"}]", "1", broken, "'{\"text\":\"b\"}', at byte 14"},
            {R"([{"text":"a"]},{"text":"b"}])", "1", broken, "'},{\"text\":\"b', at byte 13"},
            {"[1}]", "1", broken, "'}]', at byte 2"},
            {R"(["a"] x)", "2", "text follows the JSON array", "'x', at byte 6"},
@@ -158,12 +159,12 @@ TEST_F(JsonArray, MemoryDoesNotGrowWithTheFile) {
   while (rows.size() < (size_t{8} << 20)) rows += "{\"text\":\"a short row of text\"},\n";
   const std::string member = gzip(rows);
   std::string compressed = gzip("[");
-  for (int i = 0; i < 24; ++i) compressed += member;
+  for (int i = 0; i < 8; ++i) compressed += member;
   InputOptions options = file("");
   options.path = dir_.write("in.json.gz", compressed + gzip("{\"text\":\"last\"}]"));
   scan_in_blocks(options, RowReader::kBlockBytes);
   const int64_t before = peak_resident_bytes();
-  EXPECT_GT(scan_texts(options, {}).rows, 5'000'000);
+  EXPECT_GT(scan_texts(options, {}).rows, 1'500'000);
   EXPECT_LT(peak_resident_bytes() - before, int64_t{8} << 20);
 }
 
