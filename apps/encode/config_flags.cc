@@ -34,11 +34,12 @@ constexpr std::array<Flag, 44> kFlags = {{
     {kTextsGroup, "--model", "semantic.model", nullptr,
      "Model directory, or a hub id that is in the local Hugging Face cache", "DIR"},
     {kTextsGroup, "--input", "input.file", nullptr,
-     "Text file (txt, JSONL, CSV, TSV; also .gz, .zst), Parquet or Arrow file, or a pattern in "
+     "Text file (txt, JSONL, JSON, CSV, TSV; also .gz, .zst), Parquet or Arrow file, or a pattern "
+     "in "
      "quotes such as 'data/part-*.parquet'; \"-\" is standard input",
      "FILE"},
     {kTextsGroup, "--field", "input.field", nullptr,
-     "Where a row has its text. JSONL: name or JSON pointer; CSV, TSV, Parquet, Arrow: column",
+     "Where a row has its text. JSON: name or JSON pointer; CSV, TSV, Parquet, Arrow: column",
      "NAME"},
     {kTextsGroup, "--format", "input.format", nullptr,
      "Format of the input; auto: by the suffix of its name"},
@@ -56,7 +57,8 @@ constexpr std::array<Flag, 44> kFlags = {{
     {kTextsGroup, "--output-format", "output.format", nullptr,
      "File format of final matrices in the cache directory"},
     {kTextsGroup, "--columns", "output.columns", nullptr,
-     "Columns of a table before the vectors, as in row,text,id: row, text, or fields of the input",
+     "Columns of a table before the vectors, as in row,text,name=/a/b: row, text, or fields of the "
+     "input, with NAME= to rename one",
      "LIST"},
     {kTextsGroup, "--cache-dir", "semantic.cache_dir", nullptr,
      "Directory of the chunks, the log and, without --output, the final matrices", "DIR"},

@@ -13,7 +13,7 @@ namespace encode {
 
 // How the bytes of an input become rows. kAuto chooses by the suffix of the file name, after a
 // compression suffix (.gz, .zst) is removed.
-enum class TextFormat { kAuto, kLines, kJsonl, kCsv, kTsv, kParquet, kArrow };
+enum class TextFormat { kAuto, kLines, kJsonl, kJson, kCsv, kTsv, kParquet, kArrow };
 // What happens to a row that cannot be read. kError ends the run. kReject drops the row and lists
 // it in <name>.rejected.jsonl.
 enum class BadRowPolicy { kError, kReject };
@@ -28,8 +28,9 @@ struct InputOptions {
   std::string path;
   // More of these, which follow `path`. All of them have the same format.
   std::vector<std::string> more_paths = {};
-  // The field that holds the text of a row. JSONL: a name or a JSON pointer ("/a/b"). CSV, TSV,
-  // Parquet and Arrow: a column name. Lines: empty.
+  // The field that holds the text of a row. JSONL: a name or a JSON pointer ("/a/b"). JSON: the
+  // same, or empty if each element of the array is a text. CSV, TSV, Parquet and Arrow: a column
+  // name. Lines: empty.
   std::string field;
   TextFormat format = TextFormat::kAuto;
   BadRowPolicy bad_row = BadRowPolicy::kError;

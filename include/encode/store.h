@@ -306,7 +306,7 @@ struct Manifest {
   OutputType type = OutputType::kFloat32;
   int64_t columns = 0;  // in the file: identity.dim, or the bytes of packed bits
   MatrixFormat file = MatrixFormat::kNpy;
-  std::vector<std::string> table_columns = {};  // FinalFormat::columns
+  std::vector<TableColumn> table_columns = {};  // FinalFormat::columns
   bool ranges_given = false;         // true: the user gave the ranges; false: the rows gave them
   std::string ranges_xxh3_128 = {};  // the hash of the ranges file beside the matrix; or ""
   int64_t file_bytes = 0;
@@ -347,7 +347,8 @@ enum class FinalState { kAbsent, kValid, kForeign, kDamaged };
 FinalState final_state(const std::string& matrix_path, const StreamIdentity& identity,
                        bool check_hash);
 // Returns the rows that were set aside in the final matrix, ascending; for a combined matrix none.
-// Throws Error kData if the ledger does not fit the manifest, and kIoError.
+// Throws Error kData if the ledger does not fit the manifest, also in the number of its rows, and
+// kIoError. encode/vector_rows.h leads from these rows to the vectors.
 std::vector<SetAsideRow> set_aside_rows(const std::string& matrix_path, const Manifest& manifest);
 // True if the final matrix that the manifest describes has this format. Throws Error if `format`
 // has a ranges file that cannot be used: kNoInput, kData, kConfig "store.ranges".

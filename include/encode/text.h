@@ -1,5 +1,6 @@
-// Reads rows of text in bounded memory from txt, JSONL, CSV and TSV files (plain, .gz or .zst), and
-// from Parquet and Arrow IPC files. An input is one file or several files, one after the other.
+// Reads rows of text in bounded memory from txt, JSONL, JSON, CSV and TSV files (plain, .gz or
+// .zst), and from Parquet and Arrow IPC files. An input is one file or several files, one after the
+// other.
 //
 // In every format of text:
 // - The file is UTF-8. One byte order mark at its start is dropped. UTF-16, and a compressed file
@@ -13,6 +14,10 @@
 // - JSONL: A line is a JSON document of at most 64 levels. The field is a string, or an array of
 //   integers in [0, 2^31), which are token ids. A blank line is a bad row, unless it is the last. A
 //   line over 8 x max_row_bytes + 1 MiB is a bad row, even if its text is short.
+// - JSON: The file is one array. Each element is a document as in JSONL; without a field, the
+// element
+//   itself is the string or the array of ids. Bytes that hide where the next element begins, text
+//   after the array and a missing end of the array end the run under every policy.
 // - CSV, TSV: The file follows RFC 4180 and has a header. Quotes in the wrong place and a wrong
 //   number of fields make a bad row. A blank line is an empty row if there is one column. If there
 //   are more, it is a bad row, unless it is the last line.
@@ -37,8 +42,8 @@ namespace encode {
 // One accepted row.
 struct Text {
   int64_t row = 0;  // the number of accepted rows before this row
-  // The line of the file on which the row begins, counted from 1. Parquet, Arrow: the row of the
-  // file, counted from 1.
+  // The line of the file on which the row begins, counted from 1. JSON: the element of the array,
+  // counted from 1. Parquet, Arrow: the row of the file, counted from 1.
   int64_t line = 0;
   std::string utf8;                // valid UTF-8, which may contain NUL
   bool tokenized = false;          // true: the row consists of token ids, and `utf8` is empty
@@ -153,15 +158,15 @@ std::unique_ptr<ScannedTexts> open_scanned_texts(const InputOptions& options,
 // A row of a scan with the values of other fields of its record.
 struct FieldRow {
   std::optional<std::string> text;  // the text of the row; nullopt for a row of token ids
-  // In the order of the fields. Strings are as they are; other values are written as in JSON, or as
-  // Arrow writes them. nullopt: the record has no value, or null.
+  // In the order of the fields. Strings are as they are; other values are written as in the JSON of
+  // the file, without spaces, or as Arrow writes them. nullopt: the record has no value, or null.
   std::vector<std::optional<std::string>> fields;
 };
 
 // Reads the rows of a scan again, in order, with other fields of their records. One thread at a
 // time. The functions throw Error kIoError "text.changed" if a file is not the one of the scan, and
-// what TextReader throws if it cannot be read. next() throws Error kData "jsonl.duplicate" and
-// "jsonl.number" if a field occurs twice, or has an integer of more than 18 digits.
+// what TextReader throws if it cannot be read. next() throws Error kData "jsonl.duplicate" if
+// a field occurs twice.
 class ScannedFields {
  public:
   virtual ~ScannedFields() = default;
@@ -182,11 +187,11 @@ std::unique_ptr<ScannedFields> open_scanned_fields(const InputOptions& options,
 // and for an input of lines. Throws no Error.
 std::string list_fields(const InputOptions& options);
 
-// Looks for the fields in the files: for columns in all of them, and for fields of JSONL at the
-// beginning of the first one. Throws Error kConfig:
+// Looks for the fields in the files: for columns in all of them, and for fields of JSONL and JSON
+// at the beginning of the first one. Throws Error kConfig:
 //   "text.field"    the input has lines, which have no fields
 //   "csv.column", "arrow.column", "arrow.type", "jsonl.pointer"  as for InputOptions::field
-//   "output.column" the first 1,000 lines of a JSONL file do not have the field
+//   "output.column" the first 1,000 rows of a file of JSON do not have the field
 // Also throws what TextReader throws.
 void require_fields(const InputOptions& options, const InputScan& scan,
                     const std::vector<std::string>& fields);
@@ -197,10 +202,22 @@ void require_fields(const InputOptions& options, const InputScan& scan,
 InputScan scan_texts(const InputOptions& options,
                      const std::function<void(const RejectedRow&)>& on_rejected);
 
-// Copies standard input to the file `spool_path`, so that it can be read twice, and returns the
-// options for reading the copy. The file appears only when it is complete. Its suffix (.gz, .zst)
-// says how the bytes are compressed. Throws Error kConfig if options.format is kAuto, because "-"
-// has no suffix. Throws kIoError, kCantCreate or kNoPermission if reading or writing fails.
-InputOptions spool_standard_input(const InputOptions& options, const std::string& spool_path);
+// Standard input, copied to a file.
+struct SpooledInput {
+  InputOptions options;    // for reading the copy; `format` is not kAuto
+  std::string guess = {};  // which format was guessed, and why; "" if the format was given
+  bool ambiguous = false;  // another format is possible
+};
+
+// Copies standard input to the file `spool_path`, so that it can be read twice. The file appears
+// only when it is complete. If the bytes are compressed, .gz or .zst is appended to its name. If
+// options.format is kAuto, guesses the format from the first 64 KiB of the texts:
+// - Parquet and Arrow by their first bytes;
+// - without a field: a JSON array of texts, or else lines;
+// - with a field: JSONL or a JSON array of objects by the first character; CSV or TSV if the first
+//   line has at least two columns, and the field is one of them.
+// Throws Error kConfig "text.format" if the format is not clear, kData if the compressed bytes are
+// damaged, and kIoError, kCantCreate or kNoPermission if reading or writing fails.
+SpooledInput spool_standard_input(const InputOptions& options, const std::string& spool_path);
 
 }  // namespace encode

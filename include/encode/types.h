@@ -91,11 +91,22 @@ enum class MatrixFormat { kNpy, kParquet, kArrow };
 std::string_view to_string(MatrixFormat format);  // "npy", "parquet", "arrow"
 std::string suffix_of(MatrixFormat format);       // ".npy", ".parquet", ".arrow"
 
-// The names of columns of a table that have a meaning. Every other name is the name of a field of
-// the input.
+// What the columns of a table can hold beside fields of the input.
 inline constexpr const char* kEmbeddingColumn = "embedding";
 inline constexpr const char* kRowColumn = "row";    // the number of the row in the stream, int64
 inline constexpr const char* kTextColumn = "text";  // the text that was encoded
+
+// A column of a table before the vectors.
+struct TableColumn {
+  std::string name;
+  std::string source;  // kRowColumn, kTextColumn, or a field of the input as InputOptions::field
+
+  bool operator==(const TableColumn&) const = default;
+};
+// Reads "name=source"; "source" alone is also the name. The first '=' counts, so that a field with
+// this character needs a name of its own. Both parts may be empty. Throws no Error.
+TableColumn parse_table_column(std::string_view spelled);
+std::string describe(const TableColumn& column);  // as parse_table_column() reads it
 
 // The format of a final matrix.
 struct FinalFormat {
@@ -104,7 +115,7 @@ struct FinalFormat {
   // each column. "": the matrix's own rows give the ranges.
   std::string ranges_file;
   MatrixFormat file = MatrixFormat::kNpy;
-  std::vector<std::string> columns = {};  // of a table, before the vectors; no name twice
+  std::vector<TableColumn> columns = {};  // of a table, before the vectors; no name twice
 
   bool operator==(const FinalFormat&) const = default;
 };

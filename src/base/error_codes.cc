@@ -61,7 +61,9 @@ std::vector<ErrorCodes> make_table() {
       {{"cache.version"}, "78", "another version of `encode` made the embedding cache"},
       {{"combine.pooling"}, "78", "`combine` names a stream of token embeddings (`pooling: none`)"},
       {{"combine.rows"}, "65", "the streams of a combined matrix have different numbers of rows"},
-      {{"compare.shape"}, "65", "the matrices to compare have different shapes"},
+      {{"compare.shape"},
+       "65",
+       "the matrices to compare have different shapes, or lack different rows"},
       {{"config.allocator"},
        "78",
        "`hardware.allocator.conf`, `PYTORCH_CUDA_ALLOC_CONF` or `PYTORCH_ALLOC_CONF` has a setting "

@@ -18,6 +18,7 @@ namespace {
 TextFormat format_of(const std::string& suffix) {
   if (suffix == ".txt") return TextFormat::kLines;
   if (suffix == ".jsonl" || suffix == ".ndjson") return TextFormat::kJsonl;
+  if (suffix == ".json") return TextFormat::kJson;
   if (suffix == ".csv") return TextFormat::kCsv;
   if (suffix == ".tsv") return TextFormat::kTsv;
   if (suffix == ".parquet") return TextFormat::kParquet;

@@ -8,7 +8,7 @@
 namespace encode {
 
 // The suffixes that state a format, for messages.
-inline constexpr const char* kTextSuffixes = ".txt, .jsonl, .ndjson, .csv or .tsv";
+inline constexpr const char* kTextSuffixes = ".txt, .jsonl, .ndjson, .json, .csv or .tsv";
 inline constexpr const char* kColumnarSuffixes = ".parquet or .arrow";
 
 // The last suffix of a file name in lower case: ".npy" for "a/X.NPY"; "" if there is none.
@@ -20,9 +20,9 @@ struct InputFormat {
 };
 
 // The suffix .gz or .zst gives the compression and is removed first. Then .txt means lines, .jsonl
-// and .ndjson mean JSONL, .csv CSV, .tsv TSV, .parquet Parquet and .arrow Arrow IPC. Case does not
-// matter. If options.format is not kAuto, it overrides the name. The format of "-" is unknown.
-// Throws no Error.
+// and .ndjson mean JSONL, .json a JSON array, .csv CSV, .tsv TSV, .parquet Parquet and .arrow Arrow
+// IPC. Case does not matter. If options.format is not kAuto, it overrides the name. The format of
+// "-" is unknown. Throws no Error.
 InputFormat input_format(const InputOptions& options);
 
 // True for Parquet and Arrow, which the plugin libencode_arrow.so reads.

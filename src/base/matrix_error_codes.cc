@@ -6,15 +6,11 @@ std::vector<ErrorCodes> matrix_error_codes() {
   return {
       {{"arrow.vectors"}, "65", "a Parquet or Arrow file is no matrix that `encode` wrote"},
       {{"arrow.write"}, "70", "Arrow cannot write a table"},
-      {{"jsonl.number"},
-       "65",
-       "a value of `output.columns` has an integer of more than 18 digits, or a number that no "
-       "double holds"},
       {{"matrix.damaged"},
        "65",
        "a matrix does not fit its manifest, or has a value that is not a number"},
       {{"matrix.unfinished"}, "65", "a matrix has no manifest: `encode` did not finish it"},
-      {{"output.column"}, "78", "the first 1,000 lines lack a field of `output.columns`"},
+      {{"output.column"}, "78", "the first 1,000 rows lack a field of `output.columns`"},
       {{"output.token_vectors"}, "78", "token embeddings cannot be written as Parquet or Arrow"},
       {{"products.file"},
        "74 (73, 77)",

@@ -17,9 +17,10 @@ namespace encode {
 template <typename Enum, size_t kCount>
 using NameTable = std::array<std::pair<std::string_view, Enum>, kCount>;
 
-inline constexpr NameTable<TextFormat, 7> kTextFormats = {{{"auto", TextFormat::kAuto},
+inline constexpr NameTable<TextFormat, 8> kTextFormats = {{{"auto", TextFormat::kAuto},
                                                            {"lines", TextFormat::kLines},
                                                            {"jsonl", TextFormat::kJsonl},
+                                                           {"json", TextFormat::kJson},
                                                            {"csv", TextFormat::kCsv},
                                                            {"tsv", TextFormat::kTsv},
                                                            {"parquet", TextFormat::kParquet},

@@ -66,10 +66,27 @@ std::string_view npy_type(OutputType type) {
 
 bool has_ranges(OutputType type) { return type == OutputType::kInt8 || type == OutputType::kUint8; }
 
+TableColumn parse_table_column(std::string_view spelled) {
+  const size_t sign = spelled.find('=');
+  const std::string source(sign == std::string_view::npos ? spelled : spelled.substr(sign + 1));
+  return {.name = sign == std::string_view::npos ? source : std::string(spelled.substr(0, sign)),
+          .source = source};
+}
+
+std::string describe(const TableColumn& column) {
+  const bool short_form =
+      column.name == column.source && column.name.find('=') == std::string::npos;
+  return short_form ? column.name : fmt::format("{}={}", column.name, column.source);
+}
+
 std::string describe(const FinalFormat& format) {
   std::string text(to_string(format.type));
   if (format.file != MatrixFormat::kNpy) text += fmt::format(" in {}", to_string(format.file));
-  if (!format.columns.empty()) text += fmt::format(" with {}", fmt::join(format.columns, ", "));
+  std::string_view separator = " with ";
+  for (const TableColumn& column : format.columns) {
+    text += fmt::format("{}{}", separator, describe(column));
+    separator = ", ";
+  }
   return text;
 }
 

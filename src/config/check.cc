@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "base/input_format.h"
 #include "base/names.h"
@@ -54,9 +55,15 @@ Error format_conflict(const StreamPlace& place, std::string what, std::string ex
                 .hint = "give the others to a stream of their own"});
 }
 
+// Whether the run guesses the format when it reads standard input.
+bool is_guessed(const InputOptions& input) {
+  return input.path == "-" && input.more_paths.empty() && input.format == TextFormat::kAuto;
+}
+
 // Each path must state the format, and the same one: the fields of an input are those of a format.
 void check_format(const StreamConfig& stream, const StreamPlace& place) {
   const TextFormat format = input_format(stream.input).format;
+  if (is_guessed(stream.input)) return;
   std::vector<std::string> paths = stream.input.more_paths;
   paths.insert(paths.begin(), stream.input.path);
   for (const std::string& path : paths) {
@@ -78,13 +85,16 @@ void check_format(const StreamConfig& stream, const StreamPlace& place) {
                                  "{}",
                                  kTextSuffixes, kColumnarSuffixes),
          .found = fmt::format("'{}'", preview(path)),
-         .hint = "give the format: lines, jsonl, csv, tsv, parquet or arrow"});
+         .hint = "give the format: lines, jsonl, json, csv, tsv, parquet or arrow"});
   }
 }
 
 void check_field(const StreamConfig& stream, const StreamPlace& place,
                  const FieldLister& list_fields) {
-  const bool has_fields = input_format(stream.input).format != TextFormat::kLines;
+  const TextFormat format = input_format(stream.input).format;
+  if (is_guessed(stream.input)) return;
+  if (format == TextFormat::kJson) return;  // an array of texts has no fields, one of objects has
+  const bool has_fields = format != TextFormat::kLines;
   const std::string& field = stream.input.field;
   if (has_fields == !field.empty()) return;
   const std::string file = preview(stream.input.path);
@@ -203,6 +213,26 @@ void check_suffix(const StoreOptions& store, const Origin& origin) {
       fmt::format("'{}' with output.format: {}", name, to_string(store.final_format.file)));
 }
 
+void check_column_names(const std::vector<TableColumn>& columns, const Origin& origin) {
+  std::set<std::string> names;
+  for (const TableColumn& column : columns) {
+    const std::string found = fmt::format("'{}'", preview(describe(column)));
+    if (column.name.empty() || column.source.empty())
+      throw output_conflict(origin, "a column has no name or no source",
+                            "NAME or NAME=FIELD, as in name=/meta/package", found);
+    if (column.name == kEmbeddingColumn)
+      throw output_conflict(origin, "the column of the vectors has this name already",
+                            "other names than embedding", found);
+    // Readers of tables go by these names.
+    if ((column.name == kRowColumn || column.name == kTextColumn) && column.name != column.source)
+      throw output_conflict(origin, "the names row and text have a meaning of their own",
+                            "another name for the field", found);
+    if (names.insert(column.name).second) continue;
+    throw output_conflict(origin, "two columns have the same name", "a different name for each",
+                          found);
+  }
+}
+
 }  // namespace
 
 void check_output(const RunConfig& run, const std::vector<StreamPlace>& places, const Origin& file,
@@ -214,16 +244,15 @@ void check_output(const RunConfig& run, const std::vector<StreamPlace>& places, 
     throw output_conflict(columns, "a .npy file has no columns beside the vectors",
                           "output.format: parquet or arrow",
                           "output.format: npy, and output.columns");
-  for (const std::string& column : format.columns) {
-    if (column == kEmbeddingColumn)
-      throw output_conflict(columns, "the column of the vectors has this name already",
-                            "other names than embedding", fmt::format("'{}'", column));
-    if (column == kRowColumn || column == kTextColumn) continue;
+  check_column_names(format.columns, columns);
+  for (const TableColumn& column : format.columns) {
+    if (column.source == kRowColumn || column.source == kTextColumn) continue;
     for (size_t i = 0; i < places.size(); ++i) {
       if (input_format(run.streams[i].input).format != TextFormat::kLines) continue;
       throw output_conflict({.where = places[i].where, .exit_code = places[i].exit_code},
                             "an input of lines has no fields for columns",
-                            "only the columns row and text", fmt::format("'{}'", preview(column)));
+                            "only row and text as columns",
+                            fmt::format("'{}'", preview(column.source)));
     }
   }
 }

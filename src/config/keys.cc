@@ -290,11 +290,15 @@ std::vector<KeySpec> output_keys() {
        .name = "columns",
        .value = columns_value(),
        .default_text = "[]",
-       .help = "The columns of a table before the vectors. row: the number of the row; text: its "
-               "text; every other name is a field or a column of the input.",
+       .help =
+           "The columns of a table before the vectors. row: the number of the row; text: its "
+           "text; every other name is a field or a column of the input. NAME=FIELD renames it, as "
+           "in name=/meta/package.",
        .set_run =
            [](RunConfig& r, const Value& v) {
-             r.store.final_format.columns = std::get<std::vector<std::string>>(v);
+             r.store.final_format.columns.clear();
+             for (const std::string& column : std::get<std::vector<std::string>>(v))
+               r.store.final_format.columns.push_back(parse_table_column(column));
            }},
       {.sections = {"output"},
        .name = "combine",

@@ -38,7 +38,7 @@ std::vector<KeySpec> file_keys() {
        .name = "field",
        .value = text_of(0),
        .default_text = "",
-       .help = "The text's field. JSONL: a name or JSON pointer; CSV, TSV, Parquet, Arrow: a "
+       .help = "The text's field. JSON: a name or JSON pointer; CSV, TSV, Parquet, Arrow: a "
                "column; lines: empty.",
        .set_stream = [](StreamConfig& s, const Value& v) { s.input.field = text(v); }},
       {.sections = everywhere(),

@@ -3,6 +3,7 @@
 #include <array>
 #include <cctype>
 #include <fmt/format.h>
+#include <utility>
 #include <vector>
 
 #include "encode/error.h"
@@ -48,7 +49,7 @@ constexpr auto kCards = std::to_array<GpuCard>({
     {"B200", 183359, 80, 1100, 2250, true},
 });
 
-// The marketing names that the driver gives to cards of the table.
+// Other names of cards of the table, which the driver or people give to them.
 struct Alias {
   std::string_view name;
   std::string_view card;
@@ -58,21 +59,17 @@ constexpr auto kAliases = std::to_array<Alias>({
     {"A100-PCIE-40GB", "A100-40GB"},
     {"A100-SXM4-80GB", "A100-80GB"},
     {"A100 80GB PCIe", "A100-80GB"},
-    {"A100", "A100-80GB"},
     {"H100 80GB HBM3", "H100"},
     {"H100-80GB", "H100"},
     {"H100 SXM", "H100"},
     {"H200 SXM", "H200"},
     {"H200-141GB", "H200"},
-    {"V100", "V100-16GB"},
-    {"Tesla V100-SXM2-16GB", "V100-16GB"},
-    {"Tesla V100-SXM2-32GB", "V100-32GB"},
-    {"Tesla V100-PCIE-16GB", "V100-16GB"},
-    {"Tesla V100-PCIE-32GB", "V100-32GB"},
-    {"Tesla T4", "T4"},
-    {"Tesla P100-PCIE-16GB", "P100"},
+    {"V100-SXM2-16GB", "V100-16GB"},
+    {"V100-SXM2-32GB", "V100-32GB"},
+    {"V100-PCIE-16GB", "V100-16GB"},
+    {"V100-PCIE-32GB", "V100-32GB"},
+    {"P100-PCIE-16GB", "P100"},
     {"RTX 6000 Ada Generation", "RTX 6000 Ada"},
-    {"A6000", "RTX A6000"},
     {"GH200 480GB", "GH200"},
     {"GH200 96GB HBM3", "GH200"},
 });
@@ -83,10 +80,40 @@ std::string normalized(std::string_view name) {
     if (std::isalnum(static_cast<unsigned char>(c)) != 0)
       text += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   }
-  for (const std::string_view word : {"nvidia", "geforce"}) {
+  for (const std::string_view word : {"nvidia", "geforce", "rtx", "quadro", "tesla"}) {
     if (const size_t at = text.find(word); at != std::string::npos) text.erase(at, word.size());
   }
   return text;
+}
+
+// Returns the cards whose names are `name` and a size of memory: A100-40GB and A100-80GB for
+// "a100".
+std::vector<const GpuCard*> cards_of_any_memory(std::string_view name) {
+  const std::string wanted = normalized(name);
+  std::vector<const GpuCard*> cards;
+  for (const GpuCard& card : kCards) {
+    std::string_view rest = card.name;
+    const size_t dash = rest.rfind('-');
+    if (dash == std::string_view::npos || !rest.ends_with("GB")) continue;
+    if (normalized(rest.substr(0, dash)) == wanted) cards.push_back(&card);
+  }
+  return cards;
+}
+
+// Whether the name is one of AMD's GPUs.
+bool is_of_amd(std::string_view name) {
+  const std::string wanted = normalized(name);
+  const bool number =
+      wanted.size() > 2 && wanted.starts_with("mi") && wanted[2] >= '0' && wanted[2] <= '9';
+  return number || wanted.find("instinct") != std::string::npos ||
+         wanted.find("radeon") != std::string::npos;
+}
+
+std::string list_of(const std::vector<const GpuCard*>& cards) {
+  std::string list;
+  for (const GpuCard* card : cards)
+    list += fmt::format("{}{}", list.empty() ? "" : ", ", card->name);
+  return list;
 }
 
 }  // namespace
@@ -106,23 +133,35 @@ const GpuCard* find_card(std::string_view name) {
 
 const GpuCard& require_card(const std::string& name) {
   if (const GpuCard* card = find_card(name)) return *card;
+  ErrorDetail detail = {.exit_code = ExitCode::kUsage,
+                        .code = "plan.card",
+                        .what = "the GPU is not in the table of cards",
+                        .where = "--gpu",
+                        .expected = {},
+                        .found = preview(name),
+                        .hint = "name its memory instead: --gpu-memory 24GB"};
+  const std::vector<const GpuCard*> sizes = cards_of_any_memory(name);
+  if (!sizes.empty()) {
+    detail.what = "the GPU is made with different memory";
+    detail.expected = "one of: " + list_of(sizes);
+    detail.hint = fmt::format("name the one that you mean, as in --gpu {}", sizes.front()->name);
+    throw Error(std::move(detail));
+  }
   std::vector<std::string> names;
-  std::string list;
+  std::vector<const GpuCard*> all;
   for (const GpuCard& card : kCards) {
     names.emplace_back(card.name);
-    list += fmt::format("{}{}", list.empty() ? "" : ", ", card.name);
+    all.push_back(&card);
   }
+  detail.expected = "one of: " + list_of(all);
   const std::string near = nearest(name, names.data(), names.size());
-  throw Error({.exit_code = ExitCode::kUsage,
-               .code = "plan.card",
-               .what = "the GPU is not in the table of cards",
-               .where = "--gpu",
-               .expected = "one of: " + list,
-               .found = preview(name),
-               .hint = near.empty() ? "name its memory instead: --gpu-memory 24GB"
-                                    : fmt::format("did you mean '{}'? Any other card: "
-                                                  "--gpu-memory 24GB",
-                                                  near)});
+  if (!near.empty())
+    detail.hint = fmt::format("did you mean '{}'? Any other card: --gpu-memory 24GB", near);
+  if (is_of_amd(name)) {
+    detail.what = "the GPU is one of AMD";
+    detail.hint = "encode computes on NVIDIA GPUs (CUDA) and on CPUs";
+  }
+  throw Error(std::move(detail));
 }
 
 }  // namespace encode

@@ -24,12 +24,14 @@ struct GpuCard {
 
 std::span<const GpuCard> gpu_cards();  // sorted by memory; lives as long as the process
 
-// Returns the card with this name. Upper case, spaces, dashes and the words "NVIDIA" and "GeForce"
-// do not count, so that the name that the driver gives is found too. Returns nullptr if no card has
-// the name.
+// Returns the card with this name. Upper case, spaces, dashes and the words "NVIDIA", "GeForce",
+// "RTX", "Quadro" and "Tesla" do not count, so that the name that the driver gives is found too,
+// and short ones such as "4090". Returns nullptr if no card has the name, and for a name without
+// the memory ("A100") if there are cards with different memory.
 const GpuCard* find_card(std::string_view name);
 
-// As find_card(), but throws Error kUsage "plan.card" that lists the known cards.
+// As find_card(), but throws Error kUsage "plan.card" that lists the cards that `name` can mean, or
+// all known cards.
 const GpuCard& require_card(const std::string& name);
 
 }  // namespace encode

@@ -83,12 +83,12 @@ int64_t column_bytes(const FinalFormat& format, int64_t rows, int64_t text_bytes
   constexpr int64_t kOffsetBytes = 4;
   constexpr int64_t kFieldBytes = 32;
   int64_t bytes = 0;
-  for (const std::string& column : format.columns) {
-    if (column == kRowColumn) {
+  for (const TableColumn& column : format.columns) {
+    if (column.source == kRowColumn) {
       bytes += product(rows, kNumberBytes);
     } else {
       bytes += product(rows, kOffsetBytes);
-      bytes += column == kTextColumn ? text_bytes : product(rows, kFieldBytes);
+      bytes += column.source == kTextColumn ? text_bytes : product(rows, kFieldBytes);
     }
   }
   return bytes;

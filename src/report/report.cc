@@ -34,7 +34,7 @@ Json to_json(const Histogram& bars) {
 // One stream with its sample.
 struct Sampled {
   std::string name;
-  std::vector<int64_t> rows;
+  std::vector<int64_t> rows;  // of the input; with token embeddings the numbers of the vectors
   SampleMatrix vectors;
   SampleTexts texts;
 
@@ -145,17 +145,17 @@ class Collector {
   void add_sample(const StreamConfig& stream, const Matrix& matrix, Json& section) {
     Sampled sampled;
     sampled.name = stream.name();
-    sampled.rows = sample_rows(matrix.rows(), kSampleRows);
-    if (sampled.rows.empty()) return;
-    sampled.vectors = read_vectors(matrix, sampled.rows);
+    const std::vector<int64_t> vectors = sample_rows(matrix.rows(), kSampleRows);
+    if (vectors.empty()) return;
+    const Manifest& manifest = matrix.manifest();
+    sampled.rows = manifest.identity.token_embeddings ? vectors : rows_of(matrix, vectors);
+    sampled.vectors = read_vectors(matrix, vectors);
     if (!sampled.vectors.allFinite()) {
       problems_.push_back(fmt::format("{}: {}: a vector has values that are not finite",
                                       stream.name(), preview(matrix.path(), 400)));
       return;
     }
-    const Manifest& manifest = matrix.manifest();
-    const bool rows_are_texts = !manifest.identity.token_embeddings && manifest.dropped_rows == 0;
-    if (rows_are_texts) {
+    if (!manifest.identity.token_embeddings) {
       guarded(stream.name(),
               [&] { sampled.texts = read_texts(stream, manifest.identity, sampled.rows); });
       if (sampled.texts.rows.size() < sampled.rows.size())

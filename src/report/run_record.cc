@@ -1,6 +1,7 @@
 #include "report/run_record.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "base/names.h"
 #include "supervisor/report/stage_report.h"
@@ -21,14 +22,49 @@ Json run_json(const RunStatus& status) {
        {{"code", status.error_code}, {"what", status.error_what}, {"where", status.error_where}}}};
 }
 
+namespace {
+
+double seconds_of(const MemorySample& sample) {
+  return static_cast<double>(sample.time) + static_cast<double>(sample.milliseconds) / 1000;
+}
+
+// Returns the tokens per second before each sample, since the sample that had fewer tokens; null:
+// not known. The first sample of a run gets the rate of the second one, so that the two are a line.
+// Samples of older versions have only a rate of their own.
+std::vector<Json> rates_of(const std::vector<MemorySample>& samples) {
+  std::vector<Json> rates(samples.size());
+  size_t since = 0;  // the sample that the next rate is measured from
+  bool begun = false;
+  for (size_t i = 0; i < samples.size(); ++i) {
+    const MemorySample& sample = samples[i];
+    if (sample.tokens < 0 && sample.tokens_per_second > 0) rates[i] = sample.tokens_per_second;
+    if (sample.tokens < 0 || !begun || sample.tokens < samples[since].tokens) {
+      begun = sample.tokens >= 0;
+      since = i;
+      continue;
+    }
+    const double seconds = seconds_of(sample) - seconds_of(samples[since]);
+    if (sample.tokens == samples[since].tokens || seconds <= 0) continue;
+    rates[i] = static_cast<double>(sample.tokens - samples[since].tokens) / seconds;
+    if (rates[since].is_null()) rates[since] = rates[i];
+    since = i;
+  }
+  return rates;
+}
+
+}  // namespace
+
 Json timeline_json(const RunStatus& status) {
   Json points = Json::array();
   const size_t count = std::min(status.memory.size(), kTimelinePoints);
+  std::vector<MemorySample> samples;
+  for (size_t i = 0; i < count; ++i)
+    samples.push_back(status.memory[count == 1 ? 0 : i * (status.memory.size() - 1) / (count - 1)]);
+  const std::vector<Json> rates = rates_of(samples);
   for (size_t i = 0; i < count; ++i) {
-    const MemorySample& sample =
-        status.memory[count == 1 ? 0 : i * (status.memory.size() - 1) / (count - 1)];
-    points.push_back({{"time", sample.time},
-                      {"tokens_per_second", sample.tokens_per_second},
+    const MemorySample& sample = samples[i];
+    points.push_back({{"time", seconds_of(sample)},
+                      {"tokens_per_second", rates[i]},
                       {"worker_bytes", sample.worker_bytes},
                       {"host_used_bytes",
                        std::max<int64_t>(0, sample.host_limit_bytes - sample.host_available_bytes)},

@@ -9,6 +9,7 @@
 #include "encode/model_directory.h"
 #include "encode/text.h"
 #include "encode/tokenizer.h"
+#include "encode/vector_rows.h"
 
 #include "base/file.h"
 #include "base/hash.h"
@@ -108,6 +109,13 @@ std::vector<int64_t> sample_rows(int64_t rows, int64_t count) {
       chosen.insert(static_cast<int64_t>(random() % static_cast<uint64_t>(rows)));
   }
   return {chosen.begin(), chosen.end()};
+}
+
+std::vector<int64_t> rows_of(const Matrix& matrix, const std::vector<int64_t>& vectors) {
+  const VectorRows rows = read_vector_rows(matrix.path(), matrix.manifest());
+  std::vector<int64_t> numbers;
+  for (const int64_t vector : vectors) numbers.push_back(rows.row_of(vector));
+  return numbers;
 }
 
 SampleMatrix read_vectors(const Matrix& matrix, const std::vector<int64_t>& rows) {

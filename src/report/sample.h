@@ -20,7 +20,11 @@ inline constexpr int64_t kSampleRows = 2000;
 // Equal arguments give equal numbers. Does not throw Error.
 std::vector<int64_t> sample_rows(int64_t rows, int64_t count);
 
-// Reads rows of a final as the numbers that they stand for, see Dequantizer. Throws what
+// Returns the rows of the input that these vectors of a matrix belong to. Throws what
+// read_vector_rows() throws.
+std::vector<int64_t> rows_of(const Matrix& matrix, const std::vector<int64_t>& vectors);
+
+// Reads vectors of a final as the numbers that they stand for, see Dequantizer. Throws what
 // Matrix::floats() and Ranges::of_final() throw.
 SampleMatrix read_vectors(const Matrix& matrix, const std::vector<int64_t>& rows);
 

@@ -3,26 +3,14 @@
 #include <algorithm>
 #include <memory>
 
-#include "encode/store.h"
-
 #include "base/utf8.h"
 
 namespace encode {
-HitTexts::HitTexts(const Matrix& matrix, const InputOptions& options, const InputScan& scan)
-    : options_(options), scan_(scan) {
-  if (matrix.manifest().quarantine != QuarantinePolicy::kDrop) return;
-  for (const SetAsideRow& row : set_aside_rows(matrix.path(), matrix.manifest()))
-    dropped_.push_back(row.row);
-}
 
-// Each dropped row that is not behind the row moves it on by one.
-int64_t HitTexts::input_row(int64_t row) const {
-  for (const int64_t dropped : dropped_) {
-    if (dropped > row) break;
-    ++row;
-  }
-  return row;
-}
+HitTexts::HitTexts(const Matrix& matrix, const InputOptions& options, const InputScan& scan)
+    : options_(options),
+      scan_(scan),
+      input_rows_(read_vector_rows(matrix.path(), matrix.manifest())) {}
 
 std::map<int64_t, RowText> HitTexts::read(std::vector<int64_t> rows) const {
   std::sort(rows.begin(), rows.end());
@@ -31,7 +19,7 @@ std::map<int64_t, RowText> HitTexts::read(std::vector<int64_t> rows) const {
   const std::unique_ptr<ScannedTexts> reader = open_scanned_texts(options_, scan_);
   for (const int64_t row : rows) {
     RowText& found = texts[row];
-    found.row = input_row(row);
+    found.row = input_rows_.row_of(row);
     reader->seek(found.row);
     Text text;
     if (!reader->next(text)) continue;

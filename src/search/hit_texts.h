@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "encode/text.h"
+#include "encode/vector_rows.h"
 
 #include "matrix/matrix.h"
 
@@ -27,8 +28,8 @@ class HitTexts {
   static constexpr int64_t kMostBytes = 16 << 10;
 
   // `options` and `scan` are those of the matrix; both must outlive the object. Reads the ledger of
-  // the rows that were set aside if the matrix was made without them. Throws what set_aside_rows()
-  // throws.
+  // the rows that were set aside if the matrix was made without them. Throws what
+  // read_vector_rows() throws.
   HitTexts(const Matrix& matrix, const InputOptions& options, const InputScan& scan);
 
   // Returns the texts of some rows of the matrix, by row. Reads the rows in ascending order: each
@@ -37,11 +38,9 @@ class HitTexts {
   std::map<int64_t, RowText> read(std::vector<int64_t> rows) const;
 
  private:
-  int64_t input_row(int64_t row) const;
-
   const InputOptions& options_;
   const InputScan& scan_;
-  std::vector<int64_t> dropped_;  // the rows of the input that the matrix does not have, ascending
+  VectorRows input_rows_;
 };
 
 }  // namespace encode

@@ -93,7 +93,7 @@ std::vector<std::string> read_queries(const QuerySource& source) {
     options.max_row_bytes = kMaxQueryBytes;
     if (source.file != "-") return read_lines(options, source.file);
     const ScratchFolder folder(temporary_place(), "queries");
-    return read_lines(spool_standard_input(options, folder.path() + "/standard-input"),
+    return read_lines(spool_standard_input(options, folder.path() + "/standard-input").options,
                       "standard input");
   }
   check_count(source.texts, "command line");

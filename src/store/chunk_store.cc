@@ -5,6 +5,7 @@
 
 #include "encode/error.h"
 #include "encode/store.h"
+#include "encode/vector_rows.h"
 
 #include "base/file.h"
 #include "base/npy_reader.h"
@@ -292,10 +293,11 @@ void ChunkStoreImpl::check_content(const FinalContent& content) const {
 FinalSource ChunkStoreImpl::source_of(const FinalContent& content,
                                       const std::function<void(int64_t)>& on_chunk) const {
   const bool drops = content.quarantine == QuarantinePolicy::kDrop;
-  const auto rows = [this, &content, &on_chunk, drops](const RowBlock& block) {
-    RowFilter filter(
-        drops ? std::span<const SetAsideRow>(content.set_aside) : std::span<const SetAsideRow>(),
-        stream_.identity.dim);
+  const VectorRows kept(stream_.identity.rows,
+                        drops ? row_numbers(content.set_aside) : std::vector<int64_t>(),
+                        directory_);
+  const auto rows = [this, kept, &on_chunk](const RowBlock& block) {
+    RowFilter filter(kept.dropped(), stream_.identity.dim);
     for (const ChunkRecord& record : committed_) {
       read_chunk(record, [&](std::span<const float> values) { filter.take(values, block); });
       if (on_chunk) on_chunk(record.index);

@@ -6,6 +6,7 @@
 
 #include "encode/error.h"
 #include "encode/store.h"
+#include "encode/vector_rows.h"
 
 #include "columnar/matrix_reader.h"
 #include "fingerprint/fingerprint.h"
@@ -20,18 +21,10 @@
 namespace encode {
 namespace {
 
-// Returns the rows that the matrix does not have.
-std::vector<int64_t> dropped_rows(const std::string& path, const Manifest& manifest) {
-  std::vector<int64_t> rows;
-  if (manifest.quarantine != QuarantinePolicy::kDrop) return rows;
-  for (const SetAsideRow& row : set_aside_rows(path, manifest)) rows.push_back(row.row);
-  return rows;
-}
-
 void require_same_rows(const std::string& first_path, const Manifest& first,
                        const std::string& path, const Manifest& other) {
-  const std::vector<int64_t> expected = dropped_rows(first_path, first);
-  const std::vector<int64_t> found = dropped_rows(path, other);
+  const std::vector<int64_t> expected = read_vector_rows(first_path, first).dropped();
+  const std::vector<int64_t> found = read_vector_rows(path, other).dropped();
   if (found == expected) return;
   throw Error({.exit_code = ExitCode::kData,
                .code = "store.combine_rows",

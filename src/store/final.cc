@@ -42,6 +42,19 @@ Json inputs_json(const std::vector<InputPart>& inputs) {
   return array;
 }
 
+// The format of a table. The sources of the columns are there only if a column was renamed.
+Json file_format_json(const Manifest& manifest) {
+  Json names = Json::array();
+  Json sources = Json::array();
+  for (const TableColumn& column : manifest.table_columns) {
+    names.push_back(column.name);
+    sources.push_back(column.source);
+  }
+  Json json = {{"format", to_string(manifest.file)}, {"columns", names}};
+  if (sources != names) json["sources"] = std::move(sources);
+  return json;
+}
+
 std::string manifest_text(const Manifest& manifest) {
   const Json ledger = manifest.ledger ? to_json(*manifest.ledger) : Json();
   const Json offsets = manifest.offsets ? to_json(*manifest.offsets) : Json();
@@ -62,7 +75,7 @@ std::string manifest_text(const Manifest& manifest) {
                  {"offsets", offsets},
                  {"fingerprint", Json::parse(manifest.identity.fingerprint)}};
   if (manifest.file != MatrixFormat::kNpy) {
-    object["file"] = {{"format", to_string(manifest.file)}, {"columns", manifest.table_columns}};
+    object["file"] = file_format_json(manifest);
   }
   if (!manifest.identity.inputs.empty()) object["inputs"] = inputs_json(manifest.identity.inputs);
   if (manifest.quarantine != QuarantinePolicy::kError) {
@@ -119,7 +132,14 @@ void read_file_format(const JsonFields& fields, const std::string& where, Manife
   manifest.file = value_of(kMatrixFormats, name);
   if (manifest.file == MatrixFormat::kNpy || to_string(manifest.file) != name)
     file.refuse("format", "parquet or arrow", name);
-  manifest.table_columns = strings(file, "columns");
+  std::vector<std::string> names = strings(file, "columns");
+  // Older manifests, and those of a table without renamed columns, have no sources.
+  std::vector<std::string> sources = file.has("sources") ? strings(file, "sources") : names;
+  if (sources.size() != names.size())
+    file.refuse("sources", fmt::format("{} names", names.size()), fmt::to_string(sources.size()));
+  for (size_t i = 0; i < names.size(); ++i)
+    manifest.table_columns.push_back(
+        {.name = std::move(names[i]), .source = std::move(sources[i])});
 }
 
 Manifest parse_manifest(const Json& json, const std::string& where) {
@@ -309,8 +329,15 @@ FinalState final_state(const std::string& matrix_path, const StreamIdentity& ide
 }
 
 std::vector<SetAsideRow> set_aside_rows(const std::string& matrix_path, const Manifest& manifest) {
-  if (!manifest.set_aside) return {};
-  return read_set_aside(set_aside_path(matrix_path), *manifest.set_aside);
+  const std::string path = set_aside_path(matrix_path);
+  std::vector<SetAsideRow> rows;
+  if (manifest.set_aside) rows = read_set_aside(path, *manifest.set_aside);
+  const bool listed = manifest.dropped_rows == 0 || manifest.dropped_rows == std::ssize(rows);
+  if (manifest.parts.empty() && !listed)
+    throw damage("the list of the dropped rows does not have all of them", path,
+                 fmt::format("{} rows, as in the manifest", manifest.dropped_rows),
+                 fmt::format("{} rows", rows.size()));
+  return rows;
 }
 
 std::string explain_foreign(const std::string& matrix_path, const StreamIdentity& identity) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "encode/store.h"
+#include "encode/vector_rows.h"
 
 namespace encode {
 
@@ -36,8 +37,8 @@ class FinalFile {
 
 // The values of the columns beside the vectors of a table.
 struct FinalColumns {
-  ColumnOpener open;                  // of the columns that the input has
-  std::vector<int64_t> dropped = {};  // the rows of the stream that the final lacks, ascending
+  ColumnOpener open;  // of the columns that the input has
+  VectorRows rows;    // the rows of the stream and those that the final lacks
 };
 
 // Begins the file of a final at `path`. `manifest` has its identity, its format and its numbers of

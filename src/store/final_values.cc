@@ -62,10 +62,12 @@ void write_final(const FinalSource& source, const std::string& matrix_path, Mani
     manifest.ranges_given = !format.ranges_file.empty();
   }
   const Quantizer quantizer(format.type, dim, ranges);
-  FinalColumns columns = {.open = source.columns};
-  if (manifest.quarantine == QuarantinePolicy::kDrop) {
-    for (const SetAsideRow& row : source.set_aside) columns.dropped.push_back(row.row);
-  }
+  const bool drops = manifest.quarantine == QuarantinePolicy::kDrop;
+  const FinalColumns columns = {
+      .open = source.columns,
+      .rows =
+          VectorRows(manifest.identity.rows,
+                     drops ? row_numbers(source.set_aside) : std::vector<int64_t>(), matrix_path)};
   const std::unique_ptr<FinalFile> writer = begin_final_file(matrix_path, manifest, columns);
   std::vector<std::byte> bytes;
   LedgerWriter ledger(ledger_path(matrix_path));

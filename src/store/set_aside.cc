@@ -66,7 +66,7 @@ void RowFilter::take(std::span<const float> values,
                      const std::function<void(std::span<const float>)>& pass) {
   const int64_t end = row_ + static_cast<int64_t>(values.size()) / dim_;
   while (row_ < end) {
-    const int64_t stop = rows_.empty() ? end : std::min(end, rows_.front().row);
+    const int64_t stop = rows_.empty() ? end : std::min(end, rows_.front());
     const auto kept = static_cast<size_t>((stop - row_) * dim_);
     if (kept > 0) pass(values.first(kept));
     values = values.subspan(kept);

@@ -22,14 +22,14 @@ std::vector<SetAsideRow> read_set_aside(const std::string& path, const FileSeal&
 // Passes the rows of a matrix on, without the rows of a list. Not thread-safe.
 class RowFilter {
  public:
-  // `rows` is ascending. Row 0 is the first row that the filter gets.
-  RowFilter(std::span<const SetAsideRow> rows, int64_t dim) : rows_(rows), dim_(dim) {}
+  // `rows` is ascending, and must outlive the filter. Row 0 is the first row that the filter gets.
+  RowFilter(std::span<const int64_t> rows, int64_t dim) : rows_(rows), dim_(dim) {}
 
   // Takes the next rows, row-major [n, dim], and calls `pass` with each run of rows that stay.
   void take(std::span<const float> values, const std::function<void(std::span<const float>)>& pass);
 
  private:
-  std::span<const SetAsideRow> rows_;  // those that are still to come
+  std::span<const int64_t> rows_;  // those that are still to come
   const int64_t dim_;
   int64_t row_ = 0;  // of the first value of the next call
 };

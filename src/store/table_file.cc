@@ -20,8 +20,8 @@ TableSchema schema_of(const std::string& path, const Manifest& manifest) {
                         .columns = {},
                         .metadata = {{"encode.output_dtype", std::string(to_string(manifest.type))},
                                      {"encode.dim", fmt::to_string(manifest.identity.dim)}}};
-  for (const std::string& name : manifest.table_columns)
-    schema.columns.push_back({.name = name, .numbers = name == kRowColumn});
+  for (const TableColumn& column : manifest.table_columns)
+    schema.columns.push_back({.name = column.name, .numbers = column.source == kRowColumn});
   return schema;
 }
 
@@ -55,8 +55,8 @@ void TableFile::append_bytes(std::span<const std::byte> bytes) {
 }
 
 void TableFile::append_row(std::span<const std::byte> vector) {
-  skip_dropped();
-  read_row();
+  const int64_t row = columns_.rows.row_of(rows_written_);
+  while (stream_row_ <= row) read_row();
   append_columns();
   group_.vectors.insert(group_.vectors.end(), vector.begin(), vector.end());
   group_bytes_ += row_bytes_;
@@ -69,14 +69,6 @@ void TableFile::append_row(std::span<const std::byte> vector) {
 void TableFile::read_row() {
   if (source_ != nullptr) source_->next(values_);
   ++stream_row_;
-}
-
-// Passes over the rows of the stream that the table lacks.
-void TableFile::skip_dropped() {
-  while (dropped_ < columns_.dropped.size() && columns_.dropped[dropped_] == stream_row_) {
-    read_row();
-    ++dropped_;
-  }
 }
 
 void TableFile::append_columns() {
@@ -107,7 +99,7 @@ void TableFile::write_group() {
 void TableFile::publish() {
   require_all_rows(file_.path(), rows_, rows_written_);
   write_group();
-  skip_dropped();  // the last rows of the stream
+  while (stream_row_ < columns_.rows.rows()) read_row();  // the last rows, if they were dropped
   if (source_ != nullptr) source_->finish();
   writer_->finish();
   file_.commit();

@@ -38,14 +38,12 @@ class TableFile final : public FinalFile, private ByteSink {
   void append_row(std::span<const std::byte> vector);
   void append_columns();
   void read_row();
-  void skip_dropped();
   void write_group();
 
   TableSchema schema_;
   int64_t rows_ = 0;  // of the table
   int64_t row_bytes_ = 0;
   const FinalColumns& columns_;
-  size_t dropped_ = 0;                    // the number of dropped rows before stream_row_
   int64_t stream_row_ = 0;                // the row of the stream that comes next
   std::unique_ptr<ColumnSource> source_;  // null if no column comes from the input
   std::vector<std::optional<std::string>> values_;

@@ -131,7 +131,7 @@ class FieldReader final : public ScannedFields {
   Text text_;
 };
 
-// Throws unless one of the first records of a JSONL file has the field.
+// Throws unless one of the first records of a file of JSON has the field.
 void require_in_records(InputFile& file, const InputOptions& options) {
   constexpr int64_t kMostRecords = 1000;
   Record record;
@@ -145,7 +145,7 @@ void require_in_records(InputFile& file, const InputOptions& options) {
                .code = "output.column",
                .what = fmt::format("no row has the field '{}'", preview(options.field)),
                .where = options.path,
-               .expected = fmt::format("'{}' in one of the first {} lines", preview(options.field),
+               .expected = fmt::format("'{}' in one of the first {} rows", preview(options.field),
                                        format_count(kMostRecords)),
                .found = fmt::format("it is missing in all of the first {}; the first has {}",
                                     format_count(records), list_fields(options)),
@@ -169,7 +169,8 @@ void require_fields(const InputOptions& options, const InputScan& scan,
       of_file.path = part.path;
       const std::unique_ptr<InputFile> file =
           open_input_file(of_file, reading_of(/*hashed=*/false));
-      if (resolve_format(of_file).format != TextFormat::kJsonl) continue;
+      const TextFormat format = resolve_format(of_file).format;
+      if (format != TextFormat::kJsonl && format != TextFormat::kJson) continue;
       require_in_records(*file, of_file);
       break;
     }

@@ -22,6 +22,8 @@ std::unique_ptr<RecordParser> make_parser(ByteWindow& window, const InputOptions
   switch (resolve_format(options).format) {
     case TextFormat::kJsonl:
       return make_jsonl_parser(window, options, any_values);
+    case TextFormat::kJson:
+      return make_json_array_parser(window, options, any_values);
     case TextFormat::kCsv:
       return make_csv_parser(window, options, ',');
     case TextFormat::kTsv:
@@ -36,7 +38,7 @@ std::unique_ptr<RecordParser> make_parser(ByteWindow& window, const InputOptions
                .where = options.path,
                .expected = "no field",
                .found = fmt::format("field: '{}'", options.field),
-               .hint = "leave out the field, or set the format to jsonl, csv or tsv"});
+               .hint = "leave out the field, or set the format to jsonl, json, csv or tsv"});
 }
 
 // How much of a file is looked at to tell UTF-16 without a byte order mark from UTF-8.
@@ -104,7 +106,7 @@ void refuse_lfs_pointer(const std::string& path) {
                .hint = std::string(kLfsHint)});
 }
 
-// A file of lines, JSONL, CSV or TSV.
+// A file of lines, JSONL, CSV, TSV or a JSON array.
 class TextFile final : public InputFile {
  public:
   TextFile(const InputOptions& options, const FileReading& reading)

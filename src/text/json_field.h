@@ -11,6 +11,8 @@ namespace encode {
 // Immutable. Any number of threads may use it.
 class JsonFieldPath {
  public:
+  // The whole document.
+  JsonFieldPath() = default;
   // "text" is a name, and "/a/b" is a pointer. In a pointer, "~1" stands for '/' and "~0" for '~'.
   // Throws Error (kConfig) if `field` is empty or has a bad escape.
   explicit JsonFieldPath(const std::string& field);

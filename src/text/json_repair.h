@@ -1,7 +1,6 @@
 // Repairs JSON that RFC 8259 allows and simdjson refuses. Invalid JSON stays invalid.
 #pragma once
 
-#include <cstdint>
 #include <string>
 
 namespace encode {
@@ -18,7 +17,5 @@ bool shorten_big_integers(std::string& json);
 // 1e400) by "0.5" and spaces. The result is no integer, so it cannot be taken for a token id.
 // Returns true if it has replaced a number. Throws no Error.
 bool replace_huge_numbers(std::string& json);
-// The smallest absolute value of a shortened integer.
-inline constexpr int64_t kShortenedInteger = 100'000'000'000'000'000;
 
 }  // namespace encode

@@ -34,7 +34,9 @@ struct RowProblem {
 };
 
 struct Record {
-  int64_t line = 0;          // the physical line on which the record starts, from 1
+  // The physical line on which the record starts, from 1. Of a JSON array: the number of the
+  // element.
+  int64_t line = 0;
   int64_t offset_bytes = 0;  // the offset of the record's first byte in the decompressed input
   std::string_view text;     // valid until the next call of next(); may be invalid UTF-8
   bool tokenized = false;    // the record consists of `input_ids`, and `text` is empty
@@ -66,6 +68,8 @@ std::unique_ptr<RecordParser> make_lines_parser(ByteWindow& window, const InputO
 // `any_values` as in FileReading.
 std::unique_ptr<RecordParser> make_jsonl_parser(ByteWindow& window, const InputOptions& options,
                                                 bool any_values);
+std::unique_ptr<RecordParser> make_json_array_parser(ByteWindow& window,
+                                                     const InputOptions& options, bool any_values);
 std::unique_ptr<RecordParser> make_csv_parser(ByteWindow& window, const InputOptions& options,
                                               char delimiter);
 

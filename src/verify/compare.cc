@@ -9,6 +9,9 @@
 #include <memory>
 #include <span>
 
+#include "encode/store.h"
+#include "encode/vector_rows.h"
+
 #include "base/non_finite.h"
 #include "columnar/matrix_reader.h"
 
@@ -157,6 +160,27 @@ class Comparison {
   std::vector<RowDifference> worst_;
 };
 
+// Returns the rows without a vector, for a file that encode has published.
+std::vector<int64_t> dropped_rows(const std::string& path) {
+  const std::optional<Manifest> manifest = read_manifest(path);
+  if (!manifest || manifest->identity.token_embeddings) return {};
+  return read_vector_rows(path, *manifest).dropped();
+}
+
+// Two vectors with the same number must belong to the same row.
+void require_same_rows(const std::string& a_path, const std::string& b_path) {
+  const std::vector<int64_t> expected = dropped_rows(a_path);
+  const std::vector<int64_t> found = dropped_rows(b_path);
+  if (expected == found) return;
+  throw Error({.exit_code = ExitCode::kData,
+               .code = "compare.shape",
+               .what = "matrices that lack different rows cannot be compared",
+               .where = b_path,
+               .expected = fmt::format("{} dropped rows, as in {}", expected.size(), a_path),
+               .found = fmt::format("{} dropped rows, or other ones", found.size()),
+               .hint = "compare two matrices of the same rows and the same model"});
+}
+
 }  // namespace
 
 CompareReport compare_matrices(const std::string& a_path, const std::string& b_path,
@@ -177,6 +201,7 @@ CompareReport compare_matrices(const std::string& a_path, const std::string& b_p
                  .found = shape(b),
                  .hint = "compare two matrices of the same rows and the same model"});
   }
+  require_same_rows(a_path, b_path);
   Comparison comparison(options);
   const int64_t block_rows = a.block_rows();
   for (auto values = a.next(block_rows); !values.empty(); values = a.next(block_rows)) {

@@ -7,10 +7,12 @@
 #include <map>
 
 #include "encode/store.h"
+#include "encode/vector_rows.h"
 
 #include "base/file.h"
 #include "base/json.h"
 #include "base/path_kind.h"
+#include "base/units.h"
 #include "columnar/matrix_reader.h"
 #include "fingerprint/fingerprint.h"
 #include "store/audit.h"
@@ -84,6 +86,13 @@ void check_values(const MatrixScan& scan, const std::optional<Manifest>& manifes
                  list_rows(scan.off_unit_examples, scan.off_unit_rows));
 }
 
+// A file does not say where the values of its columns are from.
+std::string describe_table(MatrixFormat file, const std::vector<std::string>& names) {
+  std::string text(to_string(file));
+  for (const std::string& name : names) text += fmt::format(", '{}'", preview(name));
+  return text;
+}
+
 void check_against_manifest(const MatrixSummary& summary, const Manifest& manifest,
                             Findings& findings) {
   const std::string expected =
@@ -92,16 +101,11 @@ void check_against_manifest(const MatrixSummary& summary, const Manifest& manife
   findings.check("manifest_shape", expected == found, {.expected = expected, .found = found},
                  summary.path);
   if (manifest.file != MatrixFormat::kNpy || summary.format != MatrixFormat::kNpy) {
-    const FinalFormat wanted = {.type = manifest.type,
-                                .ranges_file = "",
-                                .file = manifest.file,
-                                .columns = manifest.table_columns};
-    const FinalFormat there = {.type = manifest.type,
-                               .ranges_file = "",
-                               .file = summary.format,
-                               .columns = summary.columns};
-    findings.check("columns", wanted == there,
-                   {.expected = describe(wanted), .found = describe(there)}, summary.path);
+    std::vector<std::string> names;
+    for (const TableColumn& column : manifest.table_columns) names.push_back(column.name);
+    const std::string wanted = describe_table(manifest.file, names);
+    const std::string there = describe_table(summary.format, summary.columns);
+    findings.check("columns", wanted == there, {.expected = wanted, .found = there}, summary.path);
   }
   findings.check("checksum", summary.xxh3_128 == manifest.xxh3_128,
                  {.expected = manifest.xxh3_128, .found = summary.xxh3_128},
@@ -146,6 +150,19 @@ void check_truncation(const std::string& path, const Manifest& manifest, MatrixS
                  summary.ledger_path);
 }
 
+// Checks that each vector leads to its row.
+void check_dropped_rows(const std::string& path, const Manifest& manifest, Findings& findings) {
+  const std::string expected = fmt::format("a list of {} dropped rows", manifest.dropped_rows);
+  try {
+    read_vector_rows(path, manifest);
+    findings.check("dropped_rows", true, {.expected = expected, .found = "the list"});
+  } catch (const Error& error) {
+    if (!tells_about_the_file(error)) throw;
+    findings.check("dropped_rows", false, {.expected = expected, .found = error.detail().what},
+                   error.detail().where);
+  }
+}
+
 // Checks the ledger of the rows that were set aside, and says how many there are.
 void check_set_aside(const std::string& path, const Manifest& manifest, Findings& findings) {
   if (manifest.quarantine == QuarantinePolicy::kError) return;
@@ -153,6 +170,7 @@ void check_set_aside(const std::string& path, const Manifest& manifest, Findings
                 fmt::format("{} rows set aside ({})", manifest.stats.set_aside_rows,
                             to_string(manifest.quarantine)),
                 set_aside_path(path));
+  if (manifest.dropped_rows > 0) check_dropped_rows(path, manifest, findings);
   if (!manifest.set_aside) return;
   const std::string wrong = check_sealed_file(set_aside_path(path), *manifest.set_aside);
   findings.check("set_aside_ledger", wrong.empty(),

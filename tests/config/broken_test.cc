@@ -184,7 +184,7 @@ const std::vector<Broken> broken_configs = {
     {"JsonlWithoutField", model_yaml + "input: {file: a.jsonl}\n", "config.required", ":2:1",
      "the name of the field", "a.jsonl", "give the field"},
     {"NameWithoutFormat", model_yaml + "input: {file: texts.gz}\n", "config.required", ":2:1",
-     ".txt, .jsonl", "texts.gz", "lines, jsonl, csv, tsv, parquet or arrow"},
+     ".txt, .jsonl", "texts.gz", "lines, jsonl, json, csv, tsv, parquet or arrow"},
     {"FieldOfLines", model_yaml + "input: {file: a.txt, field: code}\n", "config.conflict", ":2:1",
      "a format that has fields", "'code'", "leave the field out"},
     {"NotYaml", "semantic: model: m\n", "config.syntax", ":1:16", "'key: value'",

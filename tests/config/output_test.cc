@@ -24,6 +24,15 @@ RunConfig load(const std::string& output, const std::string& input = "{file: a.j
       .run;
 }
 
+std::vector<std::string> names_of(const FinalFormat& format) {
+  std::vector<std::string> names;
+  for (const TableColumn& column : format.columns) {
+    EXPECT_EQ(column.source, column.name);
+    names.push_back(column.name);
+  }
+  return names;
+}
+
 TEST(OutputKeys, AreANpyFileByDefault) { EXPECT_EQ(load("").store.final_format, FinalFormat()); }
 
 TEST(OutputKeys, NameTheFormatAndTheColumns) {
@@ -31,7 +40,7 @@ TEST(OutputKeys, NameTheFormatAndTheColumns) {
       load("file: a.parquet, format: parquet, columns: [row, text, /a/b, \"two words\"]")
           .store.final_format;
   EXPECT_EQ(format.file, MatrixFormat::kParquet);
-  EXPECT_THAT(format.columns, ElementsAre("row", "text", "/a/b", "two words"));
+  EXPECT_THAT(names_of(format), ElementsAre("row", "text", "/a/b", "two words"));
   EXPECT_EQ(load("format: arrow").store.final_format.file, MatrixFormat::kArrow);
 }
 
@@ -65,6 +74,39 @@ TEST(OutputKeys, AnUnknownSuffixIsRefusedWithTheListOfThoseThatExist) {
   }
 }
 
+TEST(OutputKeys, RenameColumns) {
+  const FinalFormat format =
+      load(
+          "file: a.parquet, format: parquet, columns: [\"name=/meta/package\", n=row, body=text, "
+          "\"x=a=b\", old=embedding]")
+          .store.final_format;
+  EXPECT_THAT(format.columns,
+              ElementsAre(TableColumn{"name", "/meta/package"}, TableColumn{"n", "row"},
+                          TableColumn{"body", "text"}, TableColumn{"x", "a=b"},
+                          TableColumn{"old", "embedding"}));
+  EXPECT_EQ(describe(format),
+            "float32 in parquet with name=/meta/package, n=row, body=text, x=a=b, old=embedding");
+  for (const TableColumn& column : format.columns)
+    EXPECT_EQ(parse_table_column(describe(column)), column);
+}
+
+TEST(OutputKeys, ThatNameAColumnTwiceOrNotAtAllAreRefused) {
+  for (const auto& [columns, what] :
+       {std::pair{"[a, \"a=/b\"]", "two columns have the same name"},
+        std::pair{"[\"a=x\", \"a=y\"]", "two columns have the same name"},
+        std::pair{"[\"=x\"]", "a column has no name or no source"},
+        std::pair{"[\"x=\"]", "a column has no name or no source"},
+        std::pair{"[\"=\"]", "a column has no name or no source"},
+        std::pair{"[\"embedding=x\"]", "the column of the vectors has this name already"},
+        std::pair{"[\"row=x\"]", "the names row and text have a meaning of their own"},
+        std::pair{"[\"text=row\"]", "the names row and text have a meaning of their own"}}) {
+    const ErrorDetail error =
+        refused([&, list = std::string(columns)] { load("format: parquet, columns: " + list); });
+    EXPECT_EQ(error.code, "config.conflict") << columns;
+    EXPECT_EQ(error.what, what) << columns;
+  }
+}
+
 TEST(OutputKeys, OfFlagsOverrideTheFile) {
   const TempDir dir;
   const std::string path = dir.write("run.yaml",
@@ -75,7 +117,7 @@ TEST(OutputKeys, OfFlagsOverrideTheFile) {
                          {.key = "output.columns", .value = "row,id", .flag = "--columns"}})
           .run.store.final_format;
   EXPECT_EQ(format.file, MatrixFormat::kParquet);
-  EXPECT_THAT(format.columns, ElementsAre("row", "id"));
+  EXPECT_THAT(names_of(format), ElementsAre("row", "id"));
 }
 
 TEST(OutputKeys, ThatDoNotFitAreRefused) {

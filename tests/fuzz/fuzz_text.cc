@@ -63,6 +63,10 @@ InputOptions options_from(const uint8_t* choice) {
   options.format = kFormats[choice[0] % 4];
   if (options.format == encode::TextFormat::kJsonl)
     options.field = (choice[0] & 4) != 0 ? "/a/0" : "a";
+  if (options.format == encode::TextFormat::kJsonl && choice[1] >= 128) {
+    options.format = encode::TextFormat::kJson;
+    if (choice[1] >= 192) options.field.clear();
+  }
   if (options.format == encode::TextFormat::kCsv || options.format == encode::TextFormat::kTsv)
     options.field = "a";
   options.bad_row =

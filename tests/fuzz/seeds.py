@@ -44,6 +44,8 @@ def seeds(fuzzer):
             if path.is_file():
                 for choice in range(4):
                     yield bytes([choice, 63, 7]) + path.read_bytes()[:2000]
+        yield bytes([1, 128 + 63, 7]) + b'[{"a":"x","b":[1,{"c":"]"}]},\n {"a":[7]}, {"a":1e999}]'
+        yield bytes([1, 192 + 63, 7]) + b'["x", "y\\n", [1, 2]]'
     elif fuzzer == "fuzz_columnar":
         for path in sorted((DATA / "arrow").rglob("*.*")):
             yield bytes([int(path.suffix == ".parquet") + 2 * int(path.stem == "ids")]) + path.read_bytes()

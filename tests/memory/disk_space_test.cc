@@ -51,9 +51,9 @@ TEST(DiskNeed, TablesCountTheirColumns) {
   FinalFormat format;
   format.file = MatrixFormat::kParquet;
   EXPECT_EQ(column_bytes(format, 1000, 5000), 0);
-  format.columns = {"row", "text"};
+  format.columns = {{"row", "row"}, {"body", "text"}};
   EXPECT_EQ(column_bytes(format, 1000, 5000), 1000 * 8 + 1000 * 4 + 5000);
-  format.columns.emplace_back("id");
+  format.columns.push_back({"id", "id"});
   EXPECT_EQ(column_bytes(format, 1000, 5000), 1000 * 8 + 1000 * 4 + 5000 + 1000 * 36);
   StreamDisk standard = stream("tc");
   standard.largest_chunk = 0;

@@ -85,6 +85,70 @@ TEST_F(Report, ShowsNoTextsThatAreNotTheEncodedOnes) {
   EXPECT_EQ(report["map"]["streams"][0]["points"][0]["text"], "");
 }
 
+// Samples as in memory.jsonl, at 100.250 s and later.
+std::string memory_lines(const std::vector<std::string>& samples) {
+  std::string lines = "{\"encode\":\"memory\",\"format\":1}\n";
+  for (const std::string& sample : samples)
+    lines += R"({"worker_bytes":2,"host_available_bytes":3,"host_limit_bytes":4,)"
+             R"("device_allocated_bytes":0,"device_reserved_bytes":0,"device_peak_bytes":0,)"
+             R"("device_total_bytes":0,)" +
+             sample + "}\n";
+  return lines;
+}
+
+TEST_F(Report, ShowsTheThroughputOfAShortRun) {
+  { const CacheLock lock = CacheLock::acquire(directory_.path()); }
+  const auto rates = [&](const std::vector<std::string>& samples) {
+    write_file_without_sync(directory_.path() + "/memory.jsonl", memory_lines(samples));
+    Json shown = Json::array();
+    for (const Json& point : collect_report(config_)["timeline"])
+      shown.push_back(point["tokens_per_second"]);
+    return shown.dump();
+  };
+  const std::string begin = R"("time":100,"milliseconds":250,"tokens":0)";
+  EXPECT_EQ(rates({begin, R"("time":100,"milliseconds":750,"tokens":600)"}), "[1200.0,1200.0]")
+      << "half a second";
+  EXPECT_EQ(rates({begin, R"("time":102,"milliseconds":250,"tokens":600)",
+                   R"("time":103,"milliseconds":250,"tokens":600)",
+                   R"("time":104,"milliseconds":250,"tokens":1200)",
+                   R"("time":200,"milliseconds":0,"tokens":0)",
+                   R"("time":201,"milliseconds":0,"tokens":50)"}),
+            "[300.0,300.0,null,300.0,50.0,50.0]")
+      << "a second run, and a sample between two batches";
+  EXPECT_EQ(rates({begin}), "[null]");
+  EXPECT_EQ(rates({R"("time":1,"tokens_per_second":0)", R"("time":60,"tokens_per_second":7)"}),
+            "[null,7.0]")
+      << "of an older version";
+  EXPECT_EQ(collect_report(config_)["problems"], Json::array());
+}
+
+// A run that has dropped rows has fewer vectors than its input has rows.
+TEST_F(Report, ShowsTheTextsOfTheRowsThatAreLeft) {
+  const StreamIdentity identity{
+      .name = "demo_tc", .fingerprint = fingerprint(), .rows = 4, .dim = 2};
+  {
+    const CacheLock lock = CacheLock::acquire(directory_.path());
+    const auto store = ChunkStore::open(directory_.path(), identity, 4, ChunkStore::Open::kFresh);
+    const auto writer = store->begin(0);
+    writer->append(std::vector<float>{1, 0, 0, 0, 0, 1, -1, 0});
+    const SetAsideRow bad = {.row = 1, .code = "device.cuda", .message = "m"};
+    writer->append_set_aside(std::span(&bad, 1));
+    writer->commit({.tokens = 20, .set_aside_rows = 1}, {.device = "cpu"});
+    store->assemble(matrix(),
+                    {.format = {}, .quarantine = QuarantinePolicy::kDrop, .set_aside = {bad}}, {});
+  }
+  const Json report = collect_report(config_);
+  EXPECT_EQ(report["problems"], Json::array());
+  const Json& points = report["map"]["streams"][0]["points"];
+  ASSERT_EQ(points.size(), 3U);
+  EXPECT_EQ(points[0]["row"], 0);
+  EXPECT_EQ(points[1]["row"], 2);
+  EXPECT_EQ(points[1]["text"], "third");
+  EXPECT_EQ(points[2]["text"], "fourth");
+  std::filesystem::remove(set_aside_path(matrix()));
+  EXPECT_THAT(collect_report(config_)["problems"].dump(), HasSubstr("set_aside.jsonl"));
+}
+
 TEST_F(Report, SaysWhatAnUnfinishedRunHasNotMade) {
   const Json report = collect_report(config_);
   EXPECT_THAT(report["missing"].dump(), HasSubstr("demo_tc: no finished matrix"));

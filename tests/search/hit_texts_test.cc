@@ -1,10 +1,12 @@
 // Tests that a row of a matrix leads to its text, also if the run has dropped rows.
 #include "search/hit_texts.h"
 
+#include <filesystem>
 #include <fmt/format.h>
 
 #include <gtest/gtest.h>
 
+#include "encode/error.h"
 #include "encode/store.h"
 
 #include "store/fake_job.h"
@@ -60,6 +62,20 @@ TEST_F(HitTextsOfAJob, DroppedRowsAreSkipped) {
   EXPECT_EQ(texts.at(4).row, 7);
   EXPECT_EQ(texts.at(25).row, 28);
   EXPECT_EQ(texts.at(25).utf8, "text 28");
+}
+
+// The texts would be those of other rows.
+TEST_F(HitTextsOfAJob, AMatrixWithoutItsListOfDroppedRowsIsRefused) {
+  job_.keep_chunks = true;
+  run_fake_job(dir_.path(), job_);
+  ChunkStore::open(dir_.path(), job_.identity, job_.chunk_rows, ChunkStore::Open::kResume)
+      ->assemble(path_,
+                 {.format = {},
+                  .quarantine = QuarantinePolicy::kDrop,
+                  .set_aside = {{.row = 0, .code = "device.cuda", .message = "m"}}},
+                 {});
+  std::filesystem::remove(set_aside_path(path_));
+  EXPECT_THROW(read({0}), Error);
 }
 
 TEST_F(HitTextsOfAJob, ALongTextIsCutBetweenTwoCharacters) {

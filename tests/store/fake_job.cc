@@ -190,7 +190,8 @@ std::vector<int64_t> run_fake_job(const std::string& cache_dir, const FakeJob& j
     }
     FinalContent content;
     content.format.file = job.file;
-    if (job.file != MatrixFormat::kNpy) content.format.columns = {kRowColumn, kTextColumn};
+    if (job.file != MatrixFormat::kNpy)
+      content.format.columns = {{kRowColumn, kRowColumn}, {kTextColumn, kTextColumn}};
     content.columns = fake_texts();
     content.set_aside = store->set_aside();
     if (!content.set_aside.empty()) content.quarantine = QuarantinePolicy::kZeros;

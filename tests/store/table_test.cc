@@ -43,7 +43,7 @@ class Table : public ::testing::TestWithParam<MatrixFormat> {
     return {.type = type,
             .ranges_file = "",
             .file = GetParam(),
-            .columns = {std::string(kRowColumn), std::string(kTextColumn)}};
+            .columns = {{kRowColumn, kRowColumn}, {kTextColumn, kTextColumn}}};
   }
   FinalContent content(OutputType type) const {
     FinalContent content;
@@ -203,6 +203,8 @@ TEST_P(Table, BecomesANpyFileWithTheSameBits) {
   EXPECT_FALSE(has_format(*read_manifest(path("b")), {})) << "another file format";
   FinalFormat columns = format(OutputType::kFloat32);
   EXPECT_TRUE(has_format(*read_manifest(path("b")), columns));
+  columns.columns.back().source = "another";
+  EXPECT_FALSE(has_format(*read_manifest(path("b")), columns)) << "the values of another field";
   columns.columns.pop_back();
   EXPECT_FALSE(has_format(*read_manifest(path("b")), columns)) << "other columns";
 }

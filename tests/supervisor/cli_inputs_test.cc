@@ -1,5 +1,6 @@
 // Tests of `encode run` on inputs of several files, and on Parquet and Arrow files, with the fake
 // worker.
+#include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
 #include <string>
@@ -53,6 +54,30 @@ TEST_F(CliInputs, ManifestNamesTheFirstRowOfEachFile) {
     std::filesystem::remove(dir_.file("out.npy"));
     std::filesystem::remove(dir_.file("out.npy.manifest.json"));
   }
+}
+
+TEST_F(CliInputs, StandardInputNeedsNoFormatAndTheLogSaysWhatItIsTakenFor) {
+  const auto piped = [&](const std::string& bytes, std::vector<std::string> more) {
+    const std::string path = dir_.write("piped", bytes);
+    std::vector<std::string> arguments = {
+        "run",     "--model",  test_data("models/bert"), "--input", "-",
+        "--fresh", "--output", dir_.file("out.npy")};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return Program(dir_.path(), arguments, {},
+                   [&] { ::dup2(::open(path.c_str(), O_RDONLY | O_CLOEXEC), STDIN_FILENO); })
+        .wait();
+  };
+  const ProgramEnd json = piped("[{\"text\":\"a\"}, {\"text\":\"b\"}]", {"--field", "text"});
+  ASSERT_EQ(json.exit_code, 0) << json.err;
+  EXPECT_EQ(rows(), 2);
+  EXPECT_EQ(manifest().at("fingerprint").at("input").at("format"), "json");
+  EXPECT_THAT(read_bytes(dir_.file("out.npy.cache/encode.log")),
+              HasSubstr("standard input is read as json: it begins with '['. --format sets"));
+  const ProgramEnd lines = piped("a,b\nc,d\ne,f\n", {});
+  ASSERT_EQ(lines.exit_code, 0) << lines.err;
+  EXPECT_EQ(rows(), 3);
+  EXPECT_THAT(lines.err, HasSubstr("may also be CSV or TSV"));
+  EXPECT_EQ(piped("one text\n", {"--field", "text"}).exit_code, 78);
 }
 
 // The final of another type is made from the float32 matrix and its manifest.

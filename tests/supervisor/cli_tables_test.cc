@@ -97,6 +97,21 @@ TEST_F(CliTables, HaveTheVectorsOfTheNpyFileAndTheColumns) {
   }
 }
 
+TEST_F(CliTables, HaveRenamedColumns) {
+  const Arguments flag = {"--output-format", "parquet", "--columns", "n=row,key=/id,text"};
+  const ProgramEnd end = run(flag);
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_EQ(values(final("parquet"), "n")[22], "22");
+  EXPECT_EQ(values(final("parquet"), "key")[22], "k22");
+  const ProgramEnd verified = encode(flags("verify", flag));
+  EXPECT_EQ(verified.exit_code, 0) << verified.out;
+  EXPECT_THAT(run(flag).err, HasSubstr("already done"));
+  EXPECT_EQ(run({"--output-format", "parquet", "--columns", "n=row,key=text,text"}).exit_code, 0);
+  EXPECT_EQ(values(final("parquet"), "key")[22], "row 22")
+      << "a column of the same name from another field is made again";
+  EXPECT_EQ(run({"--output-format", "parquet", "--columns", "id,id=text"}).exit_code, 64);
+}
+
 TEST_F(CliTables, FinishedOnesAreSkippedVerifiedAndShown) {
   ASSERT_EQ(run_table("parquet").exit_code, 0);
   const std::string bytes = read_bytes(final("parquet"));
@@ -213,7 +228,7 @@ TEST(Tables, OfAnInputThatChangedAreNotPublished) {
   Experiment experiment;
   experiment.config.streams.pop_back();
   experiment.config.store.final_format.file = MatrixFormat::kParquet;
-  experiment.config.store.final_format.columns = {kTextColumn};
+  experiment.config.store.final_format.columns = {{kTextColumn, kTextColumn}};
   bool changed = false;
   experiment.environment.on_event = [&](const WorkerEvent& event) {
     if (changed || !std::holds_alternative<ChunkDone>(event)) return;

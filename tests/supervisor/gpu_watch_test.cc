@@ -127,6 +127,7 @@ TEST(MemoryLog, KeepsSamplesAndWarnings) {
   sample.gpu = {
       .used_bytes = 5, .total_bytes = 9, .utilization_percent = 70, .temperature_celsius = 61};
   sample.tokens_per_second = 1234.5;
+  sample.tokens = 99;
   sample.stages = {.read = 1.5, .rows_awaited = 0.25, .encode = 70, .commit = 2};
   {
     MemoryLog log(path, [](const std::string& problem) { FAIL() << problem; });
@@ -139,6 +140,7 @@ TEST(MemoryLog, KeepsSamplesAndWarnings) {
   EXPECT_EQ(history.samples[0].gpu.utilization_percent, 70);
   EXPECT_EQ(history.samples[0].gpu.temperature_celsius, 61);
   EXPECT_EQ(history.samples[0].tokens_per_second, 1234.5);
+  EXPECT_EQ(history.samples[0].tokens, 99);
   EXPECT_EQ(history.samples[0].stages, sample.stages);
   ASSERT_THAT(history.warnings, SizeIs(1));
   EXPECT_EQ(history.warnings[0].trouble, GpuTrouble::kIdle);
@@ -158,6 +160,7 @@ TEST(MemoryLog, ReadsSamplesWithoutAGpuAndWithoutStages) {
   EXPECT_THAT(history.problems, IsEmpty());
   ASSERT_THAT(history.samples, SizeIs(1));
   EXPECT_EQ(history.samples[0].gpu.used_bytes, -1);
+  EXPECT_EQ(history.samples[0].tokens, -1);
   EXPECT_EQ(history.samples[0].stages, StageSeconds());
 }
 

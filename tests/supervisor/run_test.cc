@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "base/npy.h"
 #include "supervisor/experiment.h"
+#include "supervisor/report/memory_log.h"
 #include "supervisor/report/summary.h"
 
 namespace encode::testing {
@@ -35,6 +36,16 @@ TEST(Run, MakesEveryFinalAndTheCombinedMatrix) {
   EXPECT_NE(experiment.read(experiment.tc()), experiment.read(experiment.commit()));
   EXPECT_FALSE(exists(experiment.cache("train_tc_chunks")))
       << "chunks are deleted after the final is published";
+}
+
+// The charts of encode report begin with the first sample and end with the last one.
+TEST(Run, AShortOneHasSamplesOfItsBeginningAndItsEnd) {
+  Experiment experiment;
+  ASSERT_EQ(experiment.run().exit_code, ExitCode::kOk);
+  const MemoryHistory history = read_memory(experiment.cache("memory.jsonl"));
+  ASSERT_GE(history.samples.size(), 2U);
+  EXPECT_EQ(history.samples.front().tokens, 0);
+  EXPECT_EQ(history.samples.back().tokens, 2 * Experiment::kRows);
 }
 
 TEST(Run, LogTellsWhereItIs) {

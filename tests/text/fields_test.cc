@@ -19,6 +19,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::StartsWith;
 
 class Fields : public ::testing::Test {
  protected:
@@ -54,7 +55,7 @@ TEST_F(Fields, OfJsonlAreStringsAsTheyAreAndOtherValuesAsJson) {
                              "{\"text\":\"c\",\"id\":1.50,\"x\":true}\n"
                              "{\"text\":[1,2],\"id\":9007199254740993}\n");
   EXPECT_THAT(rows_of(options, {"id", "x", "/x/y"}),
-              ElementsAre("a|7|{\"y\":[1,\"b\"]}|[1,\"b\"]", "b|s\u00fc|-|-", "c|1.5|true|-",
+              ElementsAre("a|7|{\"y\":[1,\"b\"]}|[1,\"b\"]", "b|s\u00fc|-|-", "c|1.50|true|-",
                           "-|9007199254740993|-|-"));
   EXPECT_THAT(rows_of(options, {}), ElementsAre("a", "b", "c", "-"));
 }
@@ -102,15 +103,50 @@ TEST_F(Fields, OfAnotherFileAreRefused) {
   EXPECT_EQ(refused([&] { other->next(row); }).code, "text.changed");
 }
 
-// A number that simdjson cannot hold would be another number in the table.
-TEST_F(Fields, LargeIntegersAreRefusedAndLargeStringsAreNot) {
+// No number may become another one in the table, whatever the parser can hold.
+TEST_F(Fields, NumbersKeepAllTheirDigits) {
+  for (const std::string& number :
+       std::vector<std::string>{"123456789012345678", "1234567890123456789", "9223372036854775808",
+                                "18446744073709551615", "18446744073709551616",
+                                "-9223372036854775809", std::string(400, '7'), "1e400", "-1E-999",
+                                "1.50", "-0", "0.1000000000000000055511151", "1e0"}) {
+    for (const std::string& beside : std::vector<std::string>{"1", std::string(30, '9'), "9e999"}) {
+      const std::string record = "{\"text\":\"a\",\"id\": " + number + " ,\"b\":" + beside +
+                                 ",\"l\":[ " + number + ", {\"k\" : \" \\ud800\"}]}";
+      const std::string row = "a|" + number + "|[" + number;
+      EXPECT_THAT(rows_of(input("a.jsonl", record + "\n"), {"id", "/l"}),
+                  ElementsAre(StartsWith(row)))
+          << record;
+      EXPECT_THAT(rows_of(input("a.json", "[" + record + "]"), {"id", "/l"}),
+                  ElementsAre(StartsWith(row)))
+          << record;
+      EXPECT_THAT(rows_of(input("a.jsonl", record + "\n"), {"/l/0"}), ElementsAre("a|" + number));
+    }
+  }
   const std::string digits(25, '7');
-  const auto number = input("a.jsonl", "{\"text\":\"a\",\"id\":" + digits + "}\n");
-  EXPECT_EQ(refused([&] { rows_of(number, {"id"}); }).code, "jsonl.number");
-  const auto huge = input("d.jsonl", "{\"text\":\"a\",\"id\":1e400}\n");
-  EXPECT_EQ(refused([&] { rows_of(huge, {"id"}); }).code, "jsonl.number");
   const auto text = input("b.jsonl", "{\"text\":\"a\",\"id\":\"" + digits + "\"}\n");
   EXPECT_THAT(rows_of(text, {"id"}), ElementsAre("a|" + digits));
+}
+
+TEST_F(Fields, OfAnEscapedNameAreFound) {
+  const auto options = input("a.jsonl", R"({"te\u0078t":"a","\u0069d":7,"x":1e999})"
+                                        "\n");
+  EXPECT_THAT(rows_of(options, {"id"}), ElementsAre("a|7"));
+}
+
+TEST_F(Fields, OfJsonArraysAreThoseOfJsonl) {
+  const auto options = input("a.json",
+                             "[{\"text\":\"a\",\"id\":7,\"x\":{\"y\": [1, \"b c\"]}},\n"
+                             "{\"text\":5},"  // a bad row
+                             "{\"id\":\"s\\u00fc\",\"text\":\"b\",\"x\":null}]\n");
+  EXPECT_THAT(rows_of(options, {"id", "x", "/x/y"}),
+              ElementsAre("a|7|{\"y\":[1,\"b c\"]}|[1,\"b c\"]", "b|s\u00fc|-|-"));
+  auto texts = input("b.json", R"(["a","b"])");
+  texts.field = "";
+  EXPECT_THAT(rows_of(texts, {"id"}), ElementsAre("a|-", "b|-"));
+}
+
+TEST_F(Fields, AreOnceInTheirRecord) {
   const auto twice = input("c.jsonl", "{\"text\":\"a\",\"id\":1,\"id\":2}\n");
   EXPECT_EQ(refused([&] { rows_of(twice, {"id"}); }).code, "jsonl.duplicate");
 }
@@ -139,6 +175,9 @@ TEST_F(Fields, AreRequiredBeforeTheRun) {
   EXPECT_EQ(code(jsonl, "id"), kFine);
   EXPECT_EQ(code(jsonl, "idd"), "output.column");
   EXPECT_EQ(code(jsonl, "/a~2"), "jsonl.pointer");
+  const auto json = input("a.json", R"([{"text":"a"},{"text":"b","id":null}])");
+  EXPECT_EQ(code(json, "id"), kFine);
+  EXPECT_EQ(code(json, "idd"), "output.column");
   auto csv = input("a.csv", "id,text\n1,x\n");
   EXPECT_EQ(code(csv, "id"), kFine);
   EXPECT_EQ(code(csv, "idd"), "csv.column");

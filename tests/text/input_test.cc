@@ -262,46 +262,5 @@ TEST_F(Input, SeekRefusesRowsThatAreNotThere) {
   EXPECT_EQ(refused([&] { reader->seek(-1); }).code, "text.seek");
 }
 
-// Makes `path` the standard input until the end of a scope.
-class StandardInput {
- public:
-  explicit StandardInput(const std::string& path) : saved_(::dup(STDIN_FILENO)) {
-    const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    ::dup2(fd.get(), STDIN_FILENO);
-  }
-  StandardInput(const StandardInput&) = delete;
-  StandardInput& operator=(const StandardInput&) = delete;
-  ~StandardInput() { ::dup2(saved_.get(), STDIN_FILENO); }
-
- private:
-  UniqueFd saved_;
-};
-
-TEST_F(Input, StandardInputIsSpooledAndReadTwice) {
-  InputOptions options = file("in", "a\nb\n");
-  const StandardInput standard_input(options.path);
-  options.path = "-";
-  options.format = TextFormat::kLines;
-  const InputOptions spooled = spool_standard_input(options, dir_.file("spool.txt"));
-  EXPECT_EQ(scan_texts(spooled, {}).rows, 2);
-  EXPECT_THAT(texts_of(spooled), ElementsAre("a", "b"));
-}
-
-TEST_F(Input, StandardInputNeedsAFormat) {
-  InputOptions options;
-  options.path = "-";
-  EXPECT_THROW(spool_standard_input(options, dir_.file("spool.txt")), Error);
-  EXPECT_FALSE(std::filesystem::exists(dir_.file("spool.txt")));
-}
-
-TEST_F(Input, AFailedReadOfStandardInputLeavesNoSpool) {
-  const StandardInput standard_input(dir_.path());  // reading a directory fails with EISDIR
-  InputOptions options;
-  options.path = "-";
-  options.format = TextFormat::kLines;
-  EXPECT_THROW(spool_standard_input(options, dir_.file("spool.txt")), Error);
-  EXPECT_FALSE(std::filesystem::exists(dir_.file("spool.txt")));
-}
-
 }  // namespace
 }  // namespace encode::testing

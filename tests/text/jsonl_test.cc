@@ -105,8 +105,17 @@ TEST_F(Jsonl, AnIntegerTooLongForJsonIsRefusedWithItsRow) {
   EXPECT_EQ(error.code, "jsonl.input_ids");
   EXPECT_THAT(error.where, ::testing::EndsWith("in.jsonl:2"));
   EXPECT_EQ(error.expected, "integers in [0, 2147483648)");
-  EXPECT_EQ(error.found, "an integer of more than 18 digits as entry 1");
+  EXPECT_EQ(error.found, "18446744073709551616 as entry 1");
   EXPECT_EQ(error.exit_code, ExitCode::kData);
+}
+
+// Another number of the line, which is too long for 64 bits, changes nothing about the message.
+TEST_F(Jsonl, ANumberThatIsNoTokenIdIsShownAsItIsInTheFile) {
+  const std::string other = R"(,"x":123456789012345678901,"y":1e999})";
+  EXPECT_EQ(error_of(file(R"({"text":[1, 123456789012345678])" + other)).found,
+            "123456789012345678 as entry 1");
+  EXPECT_EQ(error_of(file(R"({"text":[1e400])" + other)).found, "1e400 as entry 0");
+  EXPECT_EQ(error_of(file(R"({"text":[1,2,1.50])" + other)).found, "1.50 as entry 2");
 }
 
 TEST_F(Jsonl, RefusesAFieldThatIsNoPointer) {

@@ -54,10 +54,24 @@ std::vector<Sample> samples() {
                                          "[[[",
                                          "{\"text\":\"\"}\n",
                                          "{\"text\":\"long enough to be too long\"}\n"};
+  const std::vector<std::string> array = {"{\"text\":\"abc\"}",
+                                          ",",
+                                          ",\n",
+                                          "{\"text\":\"\\ud800\"},",
+                                          " {\"id\":[1,{\"a\":\"\\\"]\"}],\"text\":\"\xFF\"} ,",
+                                          "{\"text\":null},\r\n",
+                                          "7,",
+                                          "{\"text\":\"\\\\\"},",
+                                          "{\"text\":\"long enough to be too long\"},",
+                                          "{\"text\":\"last\"}]\n"};
   std::vector<Sample> all;
   for (int i = 0; i < 40; ++i) {
     all.push_back({"in.txt", TextFormat::kLines, random_bytes(random, 60, lines)});
     all.push_back({"in.jsonl", TextFormat::kJsonl, random_bytes(random, 25, json)});
+    all.push_back({"in.json", TextFormat::kJson, "[" + random_bytes(random, 8, array)});
+    all.push_back(
+        {"in.json", TextFormat::kJson,
+         "[" + random_bytes(random, 25, {array.begin() + 3, array.end() - 1}) + array.back()});
     all.push_back({"in.csv", TextFormat::kCsv, "id,text\n" + random_bytes(random, 40, fields)});
     all.push_back({"in.csv", TextFormat::kCsv, "text\n" + random_bytes(random, 10, fields)});
   }
@@ -168,11 +182,15 @@ TEST_F(Property, WhatIsWrittenAsCsvIsReadBack) {
 // Returns 3,500 rows with 500 rejected records between them. A scan then has blocks that begin at
 // rows 0, 1000, 2000 and 3000.
 std::string many_records(TextFormat format) {
-  std::string bytes = format == TextFormat::kCsv ? "id,text\n" : "";
+  std::string bytes = format == TextFormat::kCsv    ? "id,text\n"
+                      : format == TextFormat::kJson ? "["
+                                                    : "";
   for (int i = 0; i < 4000; ++i) {
     const std::string text = i % 8 == 0 ? "much too long to be a row" : fmt::format("row {}", i);
     if (format == TextFormat::kLines) bytes += text + "\n";
     if (format == TextFormat::kJsonl) bytes += fmt::format("{{\"text\":\"{}\"}}\n", text);
+    if (format == TextFormat::kJson)
+      bytes += fmt::format("{{\"text\":\"{}\"}}{}", text, i == 3999 ? "]" : ", ");
     if (format == TextFormat::kCsv) bytes += fmt::format("\"a\nb\",{}\n", text);
   }
   return bytes;
@@ -182,6 +200,7 @@ TEST_F(Property, SeekEqualsReadingFromTheStart) {
   for (const auto& [name, format] :
        {std::pair<std::string, TextFormat>{"in.txt", TextFormat::kLines},
         {"in.jsonl", TextFormat::kJsonl},
+        {"in.json", TextFormat::kJson},
         {"in.csv", TextFormat::kCsv}}) {
     const std::string bytes = many_records(format);
     for (const auto& [suffix, stored] : {std::pair<std::string, std::string>{"", bytes},

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <fmt/format.h>
 #include <limits>
 
 #include <gmock/gmock.h>
@@ -13,12 +14,15 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/npy.h"
+#include "base/refused.h"
 #include "store/fake_job.h"
 #include "support/temp_dir.h"
+#include "verify/compare.h"
 
 namespace encode::testing {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -95,6 +99,21 @@ class Verify : public ::testing::Test {
     return path;
   }
 
+  // Makes a matrix of 30 rows without one of them.
+  std::string matrix_without(int64_t row) const {
+    FakeJob job;
+    job.keep_chunks = true;
+    const std::string folder = dir_.file(fmt::format("without_{}", row));
+    run_fake_job(folder, job);
+    ChunkStore::open(folder, job.identity, job.chunk_rows, ChunkStore::Open::kResume)
+        ->assemble(job.final_path(folder),
+                   {.format = {},
+                    .quarantine = QuarantinePolicy::kDrop,
+                    .set_aside = {{.row = row, .code = "device.cuda", .message = "m"}}},
+                   {});
+    return job.final_path(folder);
+  }
+
   const TempDir dir_;
   FakeJob tc_;
   FakeJob commit_;
@@ -108,6 +127,26 @@ TEST_F(Verify, FinishedRunIsGreen) {
   EXPECT_EQ(report.exit_code(), ExitCode::kOk);
   EXPECT_NEAR(report.matrices[0].norms.mean, 1, 1e-6);
   EXPECT_NEAR(report.matrices[2].norms.mean, std::sqrt(2), 1e-6);
+}
+
+// Without the list, the vectors of a matrix lead to no rows.
+TEST_F(Verify, DroppedRowsMustBeListedAlsoForACombinedMatrix) {
+  const std::string matrix = matrix_without(3);
+  const std::string combined = dir_.file("without_3/combined.npy");
+  combine_finals({matrix, matrix}, combined, "all");
+  EXPECT_THAT(failed(verify_files({matrix, combined}, {})), IsEmpty());
+  std::filesystem::remove(set_aside_path(matrix));
+  for (const std::string& path : {matrix, combined})
+    EXPECT_THAT(failed(verify_files({path}, {})), Contains("dropped_rows")) << path;
+}
+
+// Vector 3 is row 4 of one matrix and row 3 of the other.
+TEST_F(Verify, MatricesThatLackDifferentRowsAreNotCompared) {
+  const std::string matrix = matrix_without(3);
+  EXPECT_TRUE(compare_matrices(matrix, matrix, {}).identical);
+  const ErrorDetail error = refused([&] { compare_matrices(matrix, matrix_without(4), {}); });
+  EXPECT_EQ(error.code, "compare.shape");
+  EXPECT_EQ(error.what, "matrices that lack different rows cannot be compared");
 }
 
 TEST_F(Verify, AnyChangedByteOfAFinalIsDamage) {

@@ -223,10 +223,10 @@
     add(page, 'h2', '', 'The run');
     if (report.timeline.length === 1) {
       const only = report.timeline[0];
-      facts(page, [[only.tokens_per_second > 0 ? short(only.tokens_per_second) : '-', 'tokens/s, of 30 seconds'],
+      facts(page, [[only.tokens_per_second > 0 ? short(only.tokens_per_second) : '-', 'tokens/s'],
         [bytes(only.worker_bytes), 'memory of the worker'], [bytes(only.host_used_bytes), 'host memory in use'],
         [bytes(only.host_limit_bytes), 'host memory in all']]);
-      add(page, 'p', 'note', 'The run has recorded one sample (one is taken each minute), so there is no chart over time.');
+      add(page, 'p', 'note', 'The run has recorded one sample, so there is no chart over time.');
     }
     const grid = add(page, 'div', 'grid');
     if (report.timeline.length > 1) drawSamples(grid);
@@ -235,7 +235,7 @@
 
   function drawSamples(grid) {
     const of = (key) => (point) => point[key];
-    lines(card(grid, 'Throughput', 'Tokens per second over 30 seconds'), 'throughput over time',
+    lines(card(grid, 'Throughput', 'Tokens per second since the sample before'), 'throughput over time',
       [{label: 'tokens/s', value: of('tokens_per_second')}], short);
     const memory = [{label: 'worker', value: of('worker_bytes')}, {label: 'host in use', value: of('host_used_bytes')}];
     if (report.timeline.some((point) => point.device_total_bytes > 0)) memory.push({label: 'device', value: of('device_bytes')});

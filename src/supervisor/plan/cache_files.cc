@@ -41,7 +41,8 @@ constexpr auto kCacheFiles = std::to_array<CacheFile>({
 constexpr std::array<std::string_view, 7> kOtherNames = {
     "LOCK",         "encode.log",         "faults.jsonl", "faults.older.jsonl",
     "memory.jsonl", "memory.older.jsonl", "products_lock"};
-constexpr std::array<std::string_view, 2> kSuffixes = {".rejected.jsonl", ".stdin"};
+constexpr std::array<std::string_view, 4> kSuffixes = {".rejected.jsonl", ".stdin", ".stdin.gz",
+                                                       ".stdin.zst"};
 constexpr int64_t kHeadBytes = 64 << 10;
 
 bool has_suffix(std::string_view name) {

@@ -17,8 +17,9 @@ namespace {
 // The columns that are fields of the input.
 std::vector<std::string> fields_of(const FinalFormat& format) {
   std::vector<std::string> fields;
-  for (const std::string& column : format.columns) {
-    if (column != kRowColumn && column != kTextColumn) fields.push_back(column);
+  for (const TableColumn& column : format.columns) {
+    if (column.source != kRowColumn && column.source != kTextColumn)
+      fields.push_back(column.source);
   }
   return fields;
 }
@@ -44,9 +45,9 @@ class InputColumns final : public ColumnSource {
     }
     values.clear();
     auto field = row_.fields.begin();
-    for (const std::string& column : columns_) {
-      if (column == kRowColumn) continue;
-      if (column == kTextColumn) {
+    for (const TableColumn& column : columns_) {
+      if (column.source == kRowColumn) continue;
+      if (column.source == kTextColumn) {
         values.push_back(std::move(row_.text));
       } else {
         values.push_back(std::move(*field++));
@@ -57,7 +58,7 @@ class InputColumns final : public ColumnSource {
 
  private:
   const StreamPlan& stream_;
-  std::vector<std::string> columns_;
+  std::vector<TableColumn> columns_;
   std::unique_ptr<ScannedFields> rows_;
   FieldRow row_;
 };

@@ -13,6 +13,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/names.h"
 #include "base/path_kind.h"
 #include "base/units.h"
 #include "fingerprint/fingerprint.h"
@@ -184,6 +185,20 @@ void log_prompt(const StreamConfig& stream, const ModelDirectory& directory, Run
   }
 }
 
+// Copies standard input and says which format was guessed, if none was given.
+InputOptions spool(const StreamConfig& stream, const std::string& cache_dir, RunLog& log) {
+  SpooledInput spooled =
+      spool_standard_input(stream.input, fmt::format("{}/{}.stdin", cache_dir, stream.name()));
+  const Json fields = {{"stream", stream.name()},
+                       {"format", name_of(kTextFormats, spooled.options.format)}};
+  if (spooled.ambiguous) {
+    log.warning("input_format", spooled.guess, fields);
+  } else if (!spooled.guess.empty()) {
+    log.info("input_format", spooled.guess, fields);
+  }
+  return std::move(spooled.options);
+}
+
 }  // namespace
 
 std::vector<CombinePlan> plan_combined_matrices(const RunConfig& config,
@@ -294,10 +309,8 @@ RunPlan make_plan(const RunConfig& config, PlanPurpose purpose, RunLog& log) {
     check_outputs(config, std::move(guard));
   }
   for (StreamPlan& planned : plan.streams) {
-    InputOptions& input = planned.config.input;
-    if (input.path == "-")
-      input =
-          spool_standard_input(input, fmt::format("{}/{}.stdin", cache_dir, planned.config.name()));
+    if (planned.config.input.path == "-")
+      planned.config.input = spool(planned.config, cache_dir, log);
   }
   std::vector<StreamConfig> streams;
   for (const StreamPlan& stream : plan.streams) streams.push_back(stream.config);

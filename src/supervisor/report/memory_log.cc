@@ -1,6 +1,7 @@
 #include "supervisor/report/memory_log.h"
 
 #include <algorithm>
+#include <chrono>
 #include <ctime>
 #include <fmt/format.h>
 #include <utility>
@@ -28,6 +29,7 @@ MemorySample sample_from_json(const Json& json, const std::string& where) {
   if (fields.has("stages"))
     stages = stage_seconds_from(JsonFields(fields.object("stages"), where, "records.damaged"));
   return {.time = number("time"),
+          .milliseconds = fields.integer_or("milliseconds", 0, 0, 999),
           .worker_bytes = number("worker_bytes"),
           .host_available_bytes = number("host_available_bytes"),
           .host_limit_bytes = number("host_limit_bytes"),
@@ -41,6 +43,7 @@ MemorySample sample_from_json(const Json& json, const std::string& where) {
                   .temperature_celsius = known("gpu_temperature_celsius")},
           .pressed = fields.boolean_or("pressed", false),
           .tokens_per_second = fields.number_or("tokens_per_second", 0, 0, kMaxRate),
+          .tokens = known("tokens"),
           .stages = stages};
 }
 
@@ -59,6 +62,7 @@ GpuWarning warning_from_json(const Json& json, const std::string& where) {
 
 Json to_json(const MemorySample& sample) {
   return {{"time", sample.time},
+          {"milliseconds", sample.milliseconds},
           {"worker_bytes", sample.worker_bytes},
           {"host_available_bytes", sample.host_available_bytes},
           {"host_limit_bytes", sample.host_limit_bytes},
@@ -72,6 +76,7 @@ Json to_json(const MemorySample& sample) {
           {"gpu_temperature_celsius", sample.gpu.temperature_celsius},
           {"pressed", sample.pressed},
           {"tokens_per_second", sample.tokens_per_second},
+          {"tokens", sample.tokens},
           {"stages", to_json(sample.stages)}};
 }
 
@@ -86,7 +91,10 @@ MemoryLog::MemoryLog(const std::string& path, std::function<void(const std::stri
 
 void MemoryLog::add(const MemorySample& sample) {
   MemorySample now = sample;
-  now.time = static_cast<int64_t>(std::time(nullptr));
+  const auto since_1970 = std::chrono::duration_cast<std::chrono::milliseconds>(
+      std::chrono::system_clock::now().time_since_epoch());
+  now.time = since_1970.count() / 1000;
+  now.milliseconds = since_1970.count() % 1000;
   file_.add(to_json(now));
 }
 

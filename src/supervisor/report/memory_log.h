@@ -18,6 +18,7 @@ namespace encode {
 
 struct MemorySample {
   int64_t time = 0;                  // seconds since 1970
+  int64_t milliseconds = 0;          // of `time`, below 1000
   int64_t worker_bytes = 0;          // the resident memory of the worker after its last chunk
   int64_t host_available_bytes = 0;  // see HostMemory
   int64_t host_limit_bytes = 0;
@@ -25,6 +26,7 @@ struct MemorySample {
   GpuSample gpu = {};            // what the driver says; nothing is known on a CPU
   bool pressed = false;          // see MemoryPressure
   double tokens_per_second = 0;  // see Progress; 0: not known
+  int64_t tokens = -1;           // that all workers have encoded since the run began; -1: not known
   // The sum over all workers since the run began; all 0: not known.
   StageSeconds stages = {};
 };

@@ -71,6 +71,7 @@ HostMemory RunReporter::record_memory() {
   MemorySample sample = {.host_available_bytes = memory.available_bytes,
                          .host_limit_bytes = memory.limit_bytes,
                          .tokens_per_second = progress_.tokens_per_second(),
+                         .tokens = tokens_,
                          .stages = stages()};
   const auto add = [](int64_t& sum, int64_t bytes) {
     if (bytes >= 0) sum = std::max<int64_t>(sum, 0) + bytes;
@@ -91,7 +92,20 @@ HostMemory RunReporter::record_memory() {
         std::max(sample.gpu.temperature_celsius, own.gpu.temperature_celsius);
   }
   memory_log_.add(sample);
+  memory_sampled_ = Clock::now();
   return memory;
+}
+
+// A short run gets a sample each second, so that a chart of it has points. The time between two
+// samples grows with the run.
+void RunReporter::sample_memory(Clock::time_point now) {
+  const Clock::duration interval =
+      std::clamp<Clock::duration>((now - begun_) / 8, std::chrono::seconds(1), kMemoryInterval);
+  if (now - memory_logged_ >= kMemoryInterval) {
+    log_memory(now);
+  } else if (now - memory_sampled_ >= interval) {
+    record_memory();
+  }
 }
 
 void RunReporter::log_memory(Clock::time_point now) {

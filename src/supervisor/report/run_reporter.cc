@@ -13,7 +13,6 @@
 namespace encode {
 namespace {
 
-constexpr auto kMemoryInterval = std::chrono::seconds(60);
 constexpr int64_t kMaxGarbageWarnings = 3;
 
 Json rows_json(RowRange rows) { return {rows.begin, rows.end}; }
@@ -113,6 +112,7 @@ void RunReporter::on(Worker& worker, const LogLine& line) {
 
 void RunReporter::on(Worker& worker, const ModelLoaded& event) {
   worker.peak_bytes = std::max(worker.peak_bytes, event.host_rss_bytes);
+  worker.memory.worker_bytes = event.host_rss_bytes;
   const DeviceFacts& device = event.device;
   worker.device = device.name;
   const std::string driver = device.driver.empty() ? "" : ", driver " + device.driver;
@@ -137,6 +137,7 @@ void RunReporter::on(Worker& worker, const UnitStarted& event) {
   measure(worker);
   worker.unit = event.unit;
   worker.state = "encoding";
+  if (tokens_ == 0) record_memory();  // charts of the run begin here
   const UnitProgress& unit = worker.unit_of(event.unit);
   ActiveTime& active = active_[unit.stream];
   if (active.workers++ == 0) active.watch.lap();
@@ -299,7 +300,7 @@ void RunReporter::tick(Clock::time_point now) {
   progress_.tick(now);
   status_.write(status(), false);
   for (auto& [number, worker] : workers_) sample_gpu(worker);
-  if (now - memory_logged_ >= kMemoryInterval) log_memory(now);
+  sample_memory(now);
 }
 
 Json RunReporter::worker_states() const {

@@ -71,6 +71,8 @@ class RunReporter {
   // Returns the sum of the largest resident memory that each device's workers have told of.
   int64_t worker_peak_bytes() const;
   const PressureTotals& pressure() const { return pressure_; }
+  // The longest time between two samples of the memory, and between two lines about it in the log.
+  static constexpr auto kMemoryInterval = std::chrono::seconds(60);
   // How often the driver is asked about a GPU.
   std::chrono::milliseconds gpu_interval = std::chrono::seconds(10);
 
@@ -137,6 +139,7 @@ class RunReporter {
   void take(Worker& worker, const GpuSample& sample);
   void warn(const Worker& worker, const GpuWarning& warning);
   HostMemory record_memory();
+  void sample_memory(Clock::time_point now);
   void log_memory(Clock::time_point now);
   int64_t rows_done(const UnitProgress& unit) const;
   StageSeconds stages() const;
@@ -162,7 +165,9 @@ class RunReporter {
   int64_t rows_ = 0;                     // that all workers have encoded
   int64_t tokens_ = 0;
   int64_t garbage_lines_ = 0;
-  Clock::time_point memory_logged_ = Clock::now();
+  const Clock::time_point begun_ = Clock::now();
+  Clock::time_point memory_logged_ = begun_;
+  Clock::time_point memory_sampled_ = begun_;
 };
 
 }  // namespace encode

@@ -1,0 +1,46 @@
+// Which row of the input each vector of a matrix belongs to. Whatever leads from a vector to a
+// text, or back, goes through here, so that no vector stands beside the text of another row.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "encode/store.h"
+
+namespace encode {
+
+// The rows of a stream, some of which have no vector. Immutable, so any number of threads may use
+// it.
+class VectorRows {
+ public:
+  // Every row in [0, rows) has a vector, in this order, except those in `dropped`. Throws Error
+  // kData "store.damaged" if `dropped` is not ascending, or has a row that is not in the range;
+  // `where` is the file that has the list.
+  VectorRows(int64_t rows, std::vector<int64_t> dropped, const std::string& where);
+
+  int64_t rows() const { return rows_; }
+  int64_t vectors() const { return rows_ - std::ssize(dropped_); }
+  const std::vector<int64_t>& dropped() const { return dropped_; }
+
+  int64_t row_of(int64_t vector) const;  // `vector` must be in [0, vectors())
+  // Returns nullopt for a row that was dropped. `row` must be in [0, rows()).
+  std::optional<int64_t> vector_of(int64_t row) const;
+
+ private:
+  int64_t rows_;
+  std::vector<int64_t> dropped_;
+};
+
+// Returns the numbers of these rows.
+std::vector<int64_t> row_numbers(const std::vector<SetAsideRow>& rows);
+
+// Reads the list of the dropped rows of a matrix, which must have one vector for each row. The list
+// of a combined matrix is that of its first part, which must lie beside it. Throws Error: kData
+// "store.damaged" if the list is missing, does not fit the manifest or does not have the number of
+// rows that the manifest says, or if the first part is another one; and what set_aside_rows() and
+// read_manifest() throw.
+VectorRows read_vector_rows(const std::string& matrix_path, const Manifest& manifest);
+
+}  // namespace encode

@@ -1,0 +1,90 @@
+#include "encode/vector_rows.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fmt/format.h>
+#include <functional>
+#include <numeric>
+#include <utility>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "store/sealed_json.h"
+
+namespace encode {
+namespace {
+
+// Returns the hash that the fingerprint of a combined matrix has for its first part.
+std::string hash_of_first_part(const Manifest& combined, const std::string& where) {
+  const Json fingerprint = Json::parse(combined.identity.fingerprint);
+  const Json parts = fingerprint.value("combined", Json::array());
+  if (!parts.is_array() || parts.empty())
+    throw damage("the fingerprint of a combined matrix names no parts", where, "its parts", "none");
+  return JsonFields(parts.front(), where, "store.damaged").string("xxh3_128");
+}
+
+VectorRows rows_of_first_part(const std::string& path, const Manifest& combined) {
+  const std::string name = std::filesystem::path(combined.parts.front()).filename().string();
+  const std::string part_path = fmt::format("{}/{}", parent_directory(path), name);
+  const std::optional<Manifest> part = read_manifest(part_path);
+  if (!part)
+    throw damage("a part is missing that has the list of the dropped rows", part_path,
+                 fmt::format("the first part of {}", path), "no manifest");
+  const std::string expected = hash_of_first_part(combined, path);
+  if (!part->parts.empty() || part->xxh3_128 != expected ||
+      part->identity.rows != combined.identity.rows || part->dropped_rows != combined.dropped_rows)
+    throw damage("a combined matrix was made from another matrix", part_path,
+                 fmt::format("{} rows, {} of them dropped, XXH3-128 {}", combined.identity.rows,
+                             combined.dropped_rows, expected),
+                 fmt::format("{} rows, {} of them dropped, XXH3-128 {}", part->identity.rows,
+                             part->dropped_rows, part->xxh3_128));
+  return read_vector_rows(part_path, *part);
+}
+
+}  // namespace
+
+VectorRows::VectorRows(int64_t rows, std::vector<int64_t> dropped, const std::string& where)
+    : rows_(rows), dropped_(std::move(dropped)) {
+  const bool ascending = std::adjacent_find(dropped_.begin(), dropped_.end(),
+                                            std::greater_equal<>()) == dropped_.end();
+  if (ascending && (dropped_.empty() || (dropped_.front() >= 0 && dropped_.back() < rows_))) return;
+  throw damage(
+      "the list of the dropped rows is not one of this matrix", where,
+      fmt::format("ascending rows from 0 to {}", rows_ - 1),
+      fmt::format("{} rows, from {} to {}", dropped_.size(), dropped_.front(), dropped_.back()));
+}
+
+int64_t VectorRows::row_of(int64_t vector) const {
+  // dropped_[i] - i rows before dropped_[i] have a vector.
+  int64_t before = 0;  // the number of dropped rows before the row
+  for (int64_t end = std::ssize(dropped_); before < end;) {
+    const int64_t middle = std::midpoint(before, end);
+    if (dropped_[static_cast<size_t>(middle)] - middle <= vector) {
+      before = middle + 1;
+    } else {
+      end = middle;
+    }
+  }
+  return vector + before;
+}
+
+std::optional<int64_t> VectorRows::vector_of(int64_t row) const {
+  const auto next = std::lower_bound(dropped_.begin(), dropped_.end(), row);
+  if (next != dropped_.end() && *next == row) return std::nullopt;
+  return row - (next - dropped_.begin());
+}
+
+std::vector<int64_t> row_numbers(const std::vector<SetAsideRow>& rows) {
+  std::vector<int64_t> numbers;
+  for (const SetAsideRow& row : rows) numbers.push_back(row.row);
+  return numbers;
+}
+
+VectorRows read_vector_rows(const std::string& matrix_path, const Manifest& manifest) {
+  if (manifest.dropped_rows == 0) return {manifest.identity.rows, {}, matrix_path};
+  if (!manifest.parts.empty()) return rows_of_first_part(matrix_path, manifest);
+  return {manifest.identity.rows, row_numbers(set_aside_rows(matrix_path, manifest)),
+          set_aside_path(matrix_path)};
+}
+
+}  // namespace encode

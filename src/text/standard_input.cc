@@ -1,0 +1,196 @@
+// Standard input: spool_standard_input(), and the guess of its format from its first bytes.
+#include <algorithm>
+#include <cerrno>
+#include <fmt/format.h>
+#include <string>
+#include <string_view>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+#include "encode/error.h"
+#include "encode/text.h"
+
+#include "base/file.h"
+#include "base/input_format.h"
+#include "base/json.h"
+#include "base/names.h"
+#include "base/system_call.h"
+#include "base/units.h"
+#include "text/byte_window.h"
+#include "text/input_file.h"
+#include "text/row_reader.h"
+
+namespace encode {
+namespace {
+
+constexpr size_t kGuessBytes = size_t{64} << 10;
+
+// Copies standard input to `path`, with a suffix that says how it is compressed. Returns the path.
+std::string copy_standard_input(const std::string& path) {
+  std::vector<char> block(RowReader::kBlockBytes);
+  size_t size = 0;
+  const auto fill = [&] {
+    while (size < block.size()) {
+      const ssize_t n =
+          retried([&] { return ::read(STDIN_FILENO, block.data() + size, block.size() - size); });
+      if (n < 0) throw system_error("io.read", "read", "standard input", errno);
+      if (n == 0) return;
+      size += static_cast<size_t>(n);
+    }
+  };
+  fill();
+  const std::string_view start(block.data(), size);
+  std::string spooled = path;
+  if (start.starts_with("\x1F\x8B")) spooled += ".gz";
+  if (start.starts_with("\x28\xB5\x2F\xFD")) spooled += ".zst";
+  AtomicFile spool(spooled, 0);
+  for (; size > 0; fill()) spool.write(block.data(), std::exchange(size, 0));
+  spool.commit();
+  return spooled;
+}
+
+// The first bytes of the texts, decompressed, without a byte order mark and spaces before the text.
+struct Start {
+  std::string bytes;
+  bool whole = false;  // there are no more bytes
+
+  std::string_view line() const { return std::string_view(bytes).substr(0, bytes.find('\n')); }
+  // What follows the first line.
+  std::string_view rest() const {
+    return std::string_view(bytes).substr(std::min(bytes.size(), line().size() + 1));
+  }
+};
+
+Start read_start(const InputOptions& options) {
+  const std::string compression = input_format(options).compression;
+  DiskFile file(options.path, /*hashed=*/false);
+  ByteWindow window(make_byte_source(file, compression == "gz"    ? Compression::kGzip
+                                           : compression == "zst" ? Compression::kZstd
+                                                                  : Compression::kNone),
+                    kGuessBytes);
+  Start start;
+  while (window.view().size() < kGuessBytes && !start.whole) start.whole = !window.extend();
+  std::string_view bytes = window.view().substr(0, kGuessBytes);
+  if (bytes.starts_with("\xEF\xBB\xBF")) bytes.remove_prefix(3);
+  bytes.remove_prefix(std::min(bytes.size(), bytes.find_first_not_of(" \t\r\n")));
+  start.bytes = bytes;
+  return start;
+}
+
+// Whether the text is a JSON document, or, if it is cut off, can be the beginning of one.
+bool may_be_json(std::string_view text, bool whole) {
+  constexpr size_t kTokenBytes = 16;  // of a name or an escape that the cut goes through
+  const std::optional<JsonFault> fault = find_json_fault(text);
+  return !fault || (!whole && fault->offset + kTokenBytes >= text.size());
+}
+
+// Whether the first line is a JSON object, or the beginning of one of several lines.
+bool is_object(const Start& start) {
+  return may_be_json(start.line(), start.whole || !start.rest().empty()) ||
+         may_be_json(start.bytes, start.whole);
+}
+
+// Whether the file has a header of at least two columns, one of which is the field.
+bool has_column(const InputOptions& options, TextFormat format, const Start& start) {
+  if (start.line().find(format == TextFormat::kTsv ? '\t' : ',') == std::string_view::npos)
+    return false;
+  InputOptions table = options;
+  table.format = format;
+  try {
+    open_input_file(table, {.hashed = false, .block_bytes = kGuessBytes});
+    return true;
+  } catch (const Error& error) {
+    if (error.detail().code.starts_with("csv.")) return false;
+    throw;
+  }
+}
+
+// Whether the first two lines have the same number of commas or of tabs, as in a table.
+bool looks_like_table(const Start& start) {
+  const std::string_view second = start.rest().substr(0, start.rest().find('\n'));
+  const auto same = [&](char delimiter) {
+    const auto columns = std::count(start.line().begin(), start.line().end(), delimiter);
+    return columns > 0 && columns == std::count(second.begin(), second.end(), delimiter);
+  };
+  return same(',') || same('\t');
+}
+
+Error unknown_format(const Start& start, std::string expected, std::string hint) {
+  constexpr size_t kShownBytes = 40;
+  return Error({.exit_code = ExitCode::kConfig,
+                .code = "text.format",
+                .what = "the format of standard input is not clear",
+                .where = "-",
+                .expected = std::move(expected),
+                .found = fmt::format("'{}'", preview(start.line(), kShownBytes)),
+                .hint = std::move(hint)});
+}
+
+struct Guess {
+  TextFormat format = TextFormat::kLines;
+  std::string reason;
+  bool ambiguous = false;
+};
+
+// Without a field, each element or line is a text.
+Guess guess_texts(const Start& start) {
+  const bool array = start.bytes.starts_with('[') && may_be_json(start.bytes, start.whole);
+  const size_t first = start.bytes.find_first_not_of(" \t\r\n", 1);
+  const bool objects = array && first != std::string::npos && start.bytes[first] == '{';
+  if (array && !objects)
+    return {.format = TextFormat::kJson, .reason = "it is a JSON array of texts"};
+  if (objects || (start.bytes.starts_with('{') && is_object(start)))
+    throw unknown_format(start, "a field that holds the text of each JSON object",
+                         "name it with --field; to encode the JSON itself, set --format lines");
+  if (looks_like_table(start))
+    return {.reason = "it may also be CSV or TSV, for which --field names the column",
+            .ambiguous = true};
+  return {.reason = "it is no JSON, and no field is named"};
+}
+
+Guess guess_fields(const InputOptions& options, const Start& start) {
+  if (start.bytes.starts_with('{'))
+    return {.format = TextFormat::kJsonl, .reason = "its first line begins with '{'"};
+  if (start.bytes.starts_with('[')) {
+    const bool lines = start.rest().find_first_not_of(" \t\r\n") != std::string_view::npos &&
+                       !find_json_fault(start.line());
+    return {.format = lines ? TextFormat::kJsonl : TextFormat::kJson,
+            .reason = lines ? "its first line is a whole JSON array" : "it begins with '['"};
+  }
+  for (const TextFormat format : {TextFormat::kCsv, TextFormat::kTsv}) {
+    if (has_column(options, format, start))
+      return {.format = format, .reason = "its first line is a header with the field"};
+  }
+  throw unknown_format(
+      start,
+      fmt::format("JSON, or a header with the column '{}' and others", preview(options.field)),
+      "set --format: jsonl, json, csv or tsv; a text on each line needs no --field");
+}
+
+Guess guess_format(const InputOptions& options) {
+  const Start start = read_start(options);
+  if (start.bytes.starts_with("PAR1"))
+    return {.format = TextFormat::kParquet, .reason = "it begins with PAR1"};
+  if (start.bytes.starts_with("ARROW1"))
+    return {.format = TextFormat::kArrow, .reason = "it begins with ARROW1"};
+  if (start.bytes.starts_with("\xFF\xFF\xFF\xFF"))
+    return {.format = TextFormat::kArrow, .reason = "it begins as an Arrow IPC stream does"};
+  return options.field.empty() ? guess_texts(start) : guess_fields(options, start);
+}
+
+}  // namespace
+
+SpooledInput spool_standard_input(const InputOptions& options, const std::string& spool_path) {
+  SpooledInput spooled = {.options = options};
+  spooled.options.path = copy_standard_input(spool_path);
+  if (options.format != TextFormat::kAuto) return spooled;
+  const Guess guess = guess_format(spooled.options);
+  spooled.options.format = guess.format;
+  spooled.guess = fmt::format("standard input is read as {}: {}. --format sets another format",
+                              name_of(kTextFormats, guess.format), guess.reason);
+  spooled.ambiguous = guess.ambiguous;
+  return spooled;
+}
+
+}  // namespace encode
