@@ -58,6 +58,7 @@ class Run {
   void require_all_finals() const;
   void self_check() const;
   RunSummary summarize() const;
+  void warn_of_truncation(const RunSummary& summary);
 
   const RunConfig& config_;
   const RunEnvironment& environment_;
@@ -88,6 +89,7 @@ RunEnd Run::execute() {
     self_check();
     RunEnd end = {.stopped_by = 0, .summary = summarize()};
     check_rows(end.summary);
+    warn_of_truncation(end.summary);
     log_.result("summary", render(end.summary), to_json(end.summary));
     reporter_->state("done", nullptr);
     return end;
@@ -232,6 +234,23 @@ void Run::self_check() const {
   }
 }
 
+void Run::warn_of_truncation(const RunSummary& summary) {
+  for (const FinishedMatrix& matrix : summary.matrices) {
+    const Truncation& cut = matrix.truncation;
+    if (cut.truncated_rows == 0) continue;
+    log_.warning("truncated",
+                 fmt::format("{}: {}; to lose less, {}", matrix.name,
+                             describe(cut, fmt::format("{} rows", format_count(cut.rows))),
+                             truncation_advice(cut)),
+                 {{"stream", matrix.name},
+                  {"rows", cut.rows},
+                  {"truncated_rows", cut.truncated_rows},
+                  {"tokens", cut.tokens},
+                  {"lost_tokens", cut.lost_tokens},
+                  {"max_length", cut.max_length}});
+  }
+}
+
 RunSummary Run::summarize() const {
   RunSummary summary;
   for (size_t i = 0; i < plan_.streams.size(); ++i) {
@@ -248,7 +267,12 @@ RunSummary Run::summarize() const {
          .rows = manifest ? manifest->identity.rows - manifest->dropped_rows : 0,
          .dim = stream.identity.dim,
          .tokens = stats.tokens,
-         .truncated_rows = stats.truncated_rows,
+         .truncation = {.rows = manifest ? manifest->identity.rows - manifest->dropped_rows : 0,
+                        .truncated_rows = stats.truncated_rows,
+                        .tokens = stats.tokens,
+                        .lost_tokens = stats.lost_tokens,
+                        .max_length = stream.effective.max_length,
+                        .position_limit = stream.position_limit},
          .tokens_per_second =
              rate.seconds > 0 ? static_cast<double>(rate.tokens) / rate.seconds : 0,
          .combined = false});

@@ -37,6 +37,18 @@ TEST(Run, MakesEveryFinalAndTheCombinedMatrix) {
       << "chunks are deleted after the final is published";
 }
 
+// 17 tokens of 20 are kept.
+TEST(Run, SaysWhatTruncationHasLost) {
+  Experiment experiment;
+  experiment.config.log.level = "warning";
+  const RunResult result = experiment.run("cut:1:1");
+  EXPECT_THAT(result.log, HasSubstr("warning: train_tc: 1 of 17 rows (5.9 %) is longer than"));
+  EXPECT_THAT(result.log, HasSubstr("the cut loses 15.0 % of all tokens"));
+  EXPECT_THAT(result.log, HasSubstr("divide long texts into several rows"));
+  EXPECT_THAT(result.log, Not(HasSubstr("train_commit: 0 of")));
+  EXPECT_THAT(Experiment().run().log, Not(HasSubstr("the cut loses")));
+}
+
 TEST(Run, LogTellsWhereItIs) {
   Experiment experiment;
   experiment.config.combine = {{.split = "train", .streams = {"tc", "commit"}}};

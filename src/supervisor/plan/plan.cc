@@ -216,6 +216,7 @@ StreamPlan begin_stream_plan(const RunConfig& config, const StreamConfig& stream
   StreamPlan planned;
   planned.config = stream;
   planned.effective = effective_result(model.directory, stream.result);
+  planned.position_limit = model.directory.position_limit;
   planned.model_path = model.directory.path;
   planned.model_files = model.files;
   planned.final_path = final_path_of(config, stream.name());
