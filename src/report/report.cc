@@ -76,6 +76,7 @@ class Collector {
     if (status.memory.empty())
       missing_.push_back("the record of memory and throughput (memory.jsonl) has no sample");
     return {{"generated", static_cast<int64_t>(std::time(nullptr))},
+            {"output", config_.run.store.output},
             {"run", run_json(status)},
             {"timeline", timeline_json(status)},
             {"faults", faults_json(status)},

@@ -29,6 +29,7 @@
 #include "supervisor/report/progress.h"
 #include "supervisor/report/run_log.h"
 #include "supervisor/report/run_reporter.h"
+#include "supervisor/report/status_file.h"
 #include "supervisor/report/summary.h"
 #include "supervisor/stop_signal.h"
 #include "supervisor/worker/recovery.h"
@@ -51,6 +52,7 @@ class Run {
 
  private:
   void prepare();
+  void record_end(const std::string& state, const ErrorDetail* error);
   void take_back();
   void encode_all();
   void publish_splits();
@@ -72,6 +74,7 @@ class Run {
   // environment has a StopSignal.
   const StopSignal* stop_ = nullptr;
   RunPlan plan_;
+  bool prepared_ = false;  // everything that refuses the run lies behind it
   std::optional<RunReporter> reporter_;
   std::unique_ptr<StreamFinisher> finisher_;
   std::vector<StreamState> states_;
@@ -82,6 +85,7 @@ class Run {
 RunEnd Run::execute() {
   try {
     prepare();
+    prepared_ = true;
     encode_all();
     publish_splits();
     combine_all();
@@ -101,14 +105,19 @@ RunEnd Run::execute() {
                              "same command continues from there",
                              number, ::strsignal(number)),
                  {{"signal", number}});
-    if (reporter_) reporter_->state("stopped", nullptr);
+    record_end("stopped", nullptr);
     return {.stopped_by = number, .summary = {}};
   } catch (const Error& error) {
     progress_.clear();
     log_.final_error(error.detail());
-    if (reporter_) reporter_->state("failed", &error.detail());
+    record_end("failed", &error.detail());
     throw;
   }
+}
+
+void Run::record_end(const std::string& state, const ErrorDetail* error) {
+  if (prepared_) return reporter_->state(state, error);
+  StatusFile(cache_dir_ + "/status.json").keep_earlier(error);
 }
 
 void Run::prepare() {

@@ -187,7 +187,7 @@
   function drawHead() {
     const run = report.run;
     const head = add(page, 'header');
-    add(head, 'h1', '', 'Embeddings of ' + (run.config || run.cache_dir));
+    add(head, 'h1', '', 'Embeddings of ' + (report.output || run.config || run.cache_dir));
     const state = add(head, 'span', 'badge', run.state);
     if (run.state === 'failed' || run.state === 'died') state.className += ' bad';
     else if (run.state !== 'done') state.className += ' warn';

@@ -64,7 +64,8 @@ class RunReporter {
   void restarted(size_t worker, int64_t restarts);
   void device_lost(size_t worker) { workers_[worker].state = "lost"; }
 
-  // Writes `state` to status.json at once. `error` may be null.
+  // Writes `state` to status.json at once. `error` may be null. Must not be called before the run
+  // begins to encode; see StatusFile::keep_earlier().
   void state(const std::string& state, const ErrorDetail* error);
   // `stream` is below the number of streams. The reference is valid as long as the reporter.
   const StreamRate& rate(size_t stream) const { return rates_[stream]; }

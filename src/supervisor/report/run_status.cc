@@ -18,6 +18,7 @@
 #include "supervisor/plan/plan.h"
 #include "supervisor/report/cache_report.h"
 #include "supervisor/report/stage_report.h"
+#include "supervisor/report/status_file.h"
 
 namespace encode {
 namespace {
@@ -78,6 +79,14 @@ void take_status_file(const Json& json, const std::string& path, RunStatus& stat
         cache_counts_from(JsonFields(fields.object("embedding_cache"), path, "status.damaged"));
   if (fields.has("stages"))
     status.stages = stage_seconds_from(JsonFields(fields.object("stages"), path, "status.damaged"));
+  if (fields.has("refused")) {
+    const JsonFields refused(fields.object("refused"), path, "status.damaged");
+    status.refused = {.time = refused.integer_or("time", 0, 0, kMaxInteger),
+                      .code = refused.string_or("code", ""),
+                      .what = refused.string_or("what", ""),
+                      .where = refused.string_or("where", ""),
+                      .exit_code = refused.integer_or("exit_code", 0, 0, 255)};
+  }
   if (!fields.has("error")) return;
   const JsonFields error(fields.object("error"), path, "status.damaged");
   status.error_code = error.string_or("code", "");
@@ -116,8 +125,7 @@ ReportedRows read_status_file(RunStatus& status) {
   bool own_file = false;
   if (is_there(path)) {
     guarded(status, path, [&] {
-      const Json json =
-          read_json_file(path, {.max_bytes = 16 << 20, .max_depth = 8}, "status.damaged");
+      const Json json = read_json_file(path, kStatusFileLimits, "status.damaged");
       const JsonFields fields(json, path, "status.damaged");
       const int64_t pid = fields.integer_or("pid", 0, 0, kMaxInteger);
       take_status_file(json, path, status);
@@ -305,6 +313,19 @@ std::string advice(const RunStatus& status) {
   return fmt::format("Continue the run: {}", command);
 }
 
+// The status of a run whose cache directory is gone.
+void take_finals_alone(const StatusRequest& request, RunStatus& status) {
+  bool done = true;
+  for (const StatusRequest::Stream& stream : request.streams) {
+    StreamStatus& found = status.streams.emplace_back();
+    found.name = stream.name;
+    take_final(stream.final_path, found, status);
+    done = done && found.state == StreamStatus::State::kDone;
+  }
+  status.state = done ? "done" : "unknown";
+  status.advice = done ? advice(status) : "Encode the texts again with the command of the run.";
+}
+
 }  // namespace
 
 StatusRequest status_request(const RunConfig& config) {
@@ -316,10 +337,23 @@ StatusRequest status_request(const RunConfig& config) {
   return request;
 }
 
+StatusRequest status_request(const RunOfOutput& run) {
+  StatusRequest request{.cache_dir = run.cache_dir};
+  // A matrix in the cache directory is one of several.
+  const bool alone = run.cache_dir != parent_directory(run.output);
+  if (alone && !run.stream.empty())
+    request.streams.push_back({.name = run.stream, .final_path = run.output});
+  return request;
+}
+
 RunStatus read_run_status(const StatusRequest& request) {
   RunStatus status;
   status.cache_dir = request.cache_dir;
   status.config_path = request.config_path;
+  if (request.cache_dir.empty()) {
+    take_finals_alone(request, status);
+    return status;
+  }
   list_cache(request.cache_dir);
   status.lock = read_lock_state(request.cache_dir);
   if (!status.lock.problem.empty()) status.problems.push_back(preview(status.lock.problem, 400));

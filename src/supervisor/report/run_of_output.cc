@@ -1,0 +1,64 @@
+#include "supervisor/report/run_of_output.h"
+
+#include <optional>
+
+#include "encode/error.h"
+#include "encode/job.h"
+#include "encode/store.h"
+
+#include "base/file.h"
+#include "base/path_kind.h"
+#include "supervisor/plan/cache_files.h"
+
+namespace encode {
+namespace {
+
+constexpr int64_t kMaxJobBytes = 64 << 20;
+
+// Whether a run has used this directory as its cache directory.
+bool has_run(const std::string& directory) {
+  return path_exists(directory + "/LOCK", "status.output");
+}
+
+// What the worker was asked to do. A job that cannot be read, or that is from another version,
+// counts as none, because everything else is known without it.
+void take_job(RunOfOutput& run) {
+  try {
+    const std::string path = run.cache_dir + "/" + job_file_name(0);
+    const JobSpec job = job_spec_from_json(read_file(path, kMaxJobBytes, "status.output"));
+    for (const JobUnit& unit : job.units) {
+      if (!run.stream.empty() && unit.identity.name != run.stream) continue;
+      run.stream = unit.identity.name;
+      run.model = unit.model_path;
+    }
+  } catch (const Error&) {  // NOLINT(bugprone-empty-catch)
+  }
+}
+
+}  // namespace
+
+RunOfOutput run_of_output(const std::string& path) {
+  RunOfOutput run;
+  run.output = path;
+  const std::optional<Manifest> manifest = read_manifest(path);
+  if (manifest) run.stream = manifest->identity.name;
+  const std::string own = path + ".cache";
+  if (has_run(own)) {
+    run.cache_dir = own;
+  } else if (manifest && has_run(parent_directory(path))) {
+    run.cache_dir = parent_directory(path);
+  } else if (!manifest) {
+    throw Error(
+        {.exit_code = ExitCode::kNoInput,
+         .code = "status.output",
+         .what = "no run of encode is known that makes this file",
+         .where = path,
+         .expected = "a matrix with its manifest, or the --output of a run that has begun",
+         .found = path_exists(path, "status.output") ? "a file without a manifest" : "no such file",
+         .hint = "check the path, or name the run by its config or its cache directory"});
+  }
+  if (!run.cache_dir.empty()) take_job(run);
+  return run;
+}
+
+}  // namespace encode
