@@ -142,8 +142,9 @@ void Run::prepare() {
     mode = fmt::format("mode: chunked, chunks are {} after the final is published",
                        store.keep_chunk_cache ? "kept" : "deleted");
   }
-  log_.info("mode", mode, {{"chunked", store.use_chunked_encoding && store.save_chunks}});
+  log_.detail("mode", mode, {{"chunked", store.use_chunked_encoding && store.save_chunks}});
   note_padding(config_.padding, log_);
+  progress_.step("reading the texts and the model");
   plan_ = make_plan(config_, PlanPurpose::kRun, log_);
   check_quarantine(store, plan_);
   recovery_.run_started();

@@ -83,6 +83,9 @@ class RunReporter {
     std::vector<UnitProgress> units = {};
     int64_t unit = -1;  // the unit that is being encoded; -1: none
     int64_t chunk = -1;
+    // Chunks that share a window and that the log has not announced yet; .unit -1: none.
+    ChunkStarted opened = {.unit = -1};
+    int64_t last_opened = -1;
     // What the worker has encoded of `unit`, and how many of these rows are committed.
     int64_t rows = 0;
     int64_t tokens = 0;
@@ -131,6 +134,7 @@ class RunReporter {
   static void on(Worker& /*worker*/, const WorkerFailed& /*event*/) {}
   static void on(Worker& /*worker*/, const WorkerFinished& /*event*/) {}
   void set_pressed(Worker& worker, bool pressed);
+  void announce_chunks(Worker& worker);
   void log_chunk(const Worker& worker, const ChunkDone& event);
   void log_cache(const UnitProgress& unit);
   void measure(Worker& worker);
