@@ -69,6 +69,14 @@ TEST_F(StatusOfAnOutput, IsThatOfItsRun) {
   EXPECT_EQ(found["streams"][0]["rows_done"], 3);
 }
 
+// The directory does not have the matrix, which lies beside it.
+TEST_F(StatusOfAnOutput, IsTheSameForItsCacheDirectory) {
+  ASSERT_EQ(run().exit_code, 0);
+  const Json found = status(own());
+  ASSERT_NE(found["cache_dir"], "");
+  EXPECT_EQ(status(found["cache_dir"]), found);
+}
+
 TEST_F(StatusOfAnOutput, IsKnownBeforeTheOutputIsThere) {
   const ProgramEnd end = Program(dir_.path(),
                                  {"run", "--model", test_data("models/bert"), "--input",

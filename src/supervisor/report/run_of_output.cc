@@ -1,6 +1,7 @@
 #include "supervisor/report/run_of_output.h"
 
 #include <optional>
+#include <string_view>
 
 #include "encode/error.h"
 #include "encode/job.h"
@@ -13,6 +14,8 @@
 namespace encode {
 namespace {
 
+// What the cache directory of `--output books.npy` has after the name of the output.
+constexpr std::string_view kCacheSuffix = ".cache";
 constexpr int64_t kMaxJobBytes = 64 << 20;
 
 // Whether a run has used this directory as its cache directory.
@@ -37,12 +40,17 @@ void take_job(RunOfOutput& run) {
 
 }  // namespace
 
+std::string output_of_cache_dir(const std::string& cache_dir) {
+  if (!cache_dir.ends_with(kCacheSuffix)) return "";
+  return cache_dir.substr(0, cache_dir.size() - kCacheSuffix.size());
+}
+
 RunOfOutput run_of_output(const std::string& path) {
   RunOfOutput run;
   run.output = path;
   const std::optional<Manifest> manifest = read_manifest(path);
   if (manifest) run.stream = manifest->identity.name;
-  const std::string own = path + ".cache";
+  const std::string own = path + std::string(kCacheSuffix);
   if (has_run(own)) {
     run.cache_dir = own;
   } else if (manifest && has_run(parent_directory(path))) {

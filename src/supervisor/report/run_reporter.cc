@@ -166,15 +166,15 @@ void RunReporter::on(Worker& worker, const UnitStarted& event) {
 void RunReporter::on(Worker& worker, const ChunkStarted& event) {
   worker.chunk = event.chunk;
   if (!worker.unit_of(event.unit).chunk_files) return;
-  if (worker.opened.unit < 0) worker.opened = event;
-  worker.opened.rows.end = event.rows.end;
+  if (!worker.opened) worker.opened = event;
+  worker.opened->rows.end = event.rows.end;
   worker.last_opened = event.chunk;
 }
 
 // The chunks of a window are encoded together, so they have one line.
 void RunReporter::announce_chunks(Worker& worker) {
-  const ChunkStarted opened = std::exchange(worker.opened, {.unit = -1});
-  if (opened.unit < 0) return;
+  if (!worker.opened) return;
+  const ChunkStarted opened = *std::exchange(worker.opened, std::nullopt);
   const UnitProgress& unit = worker.unit_of(opened.unit);
   const std::string chunks =
       opened.chunk == worker.last_opened

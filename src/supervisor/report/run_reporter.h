@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -83,8 +84,9 @@ class RunReporter {
     std::vector<UnitProgress> units = {};
     int64_t unit = -1;  // the unit that is being encoded; -1: none
     int64_t chunk = -1;
-    // Chunks that share a window and that the log has not announced yet; .unit -1: none.
-    ChunkStarted opened = {.unit = -1};
+    // Chunks that share a window and that the log has not announced yet: the first one, with the
+    // rows of all of them, and the number of the last one.
+    std::optional<ChunkStarted> opened = {};
     int64_t last_opened = -1;
     // What the worker has encoded of `unit`, and how many of these rows are committed.
     int64_t rows = 0;
