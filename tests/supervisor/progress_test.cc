@@ -31,6 +31,12 @@ const ProgressView kHalf = {.stream = "train_tc",
                             .tokens_per_second = 20700,
                             .seconds_left = 185};
 
+LogOptions at_level(const std::string& level) {
+  LogOptions options;
+  options.level = level;
+  return options;
+}
+
 TEST(ProgressLine, ShowsRowsRateAndTimeLeft) {
   EXPECT_EQ(render_progress(kHalf, 0),
             "train_tc  50% 25,000/50,000 rows, 20.7k tokens/s, 3 m 05 s left");
@@ -158,7 +164,7 @@ TEST_F(TerminalTest, WithoutABarOrWithTheLevelDebugItHasLines) {
   plain.info("event", "a usual line");
   plain.detail("event", "one of many");
   EXPECT_THAT(screen(), AllOf(HasSubstr("a usual line"), Not(HasSubstr("one of many"))));
-  RunLog debug({.level = "debug"}, terminal, terminal);
+  RunLog debug(at_level("debug"), terminal, terminal);
   debug.info("event", "a usual line");
   debug.detail("event", "one of many");
   EXPECT_THAT(screen(), AllOf(HasSubstr("a usual line"), HasSubstr("one of many")));
@@ -166,9 +172,9 @@ TEST_F(TerminalTest, WithoutABarOrWithTheLevelDebugItHasLines) {
 
 TEST_F(TerminalTest, TheTableIsShownWithWarningsAndNotWithErrorsOnly) {
   Terminal terminal(slave_.get());
-  RunLog({.level = "warning"}, terminal, terminal).result("summary", "the table\n", {});
+  RunLog(at_level("warning"), terminal, terminal).result("summary", "the table\n", {});
   EXPECT_THAT(screen(), HasSubstr("the table"));
-  RunLog({.level = "error"}, terminal, terminal).result("summary", "the table\n", {});
+  RunLog(at_level("error"), terminal, terminal).result("summary", "the table\n", {});
   EXPECT_EQ(screen(), "");
 }
 
@@ -243,13 +249,13 @@ TEST_F(PlainLog, ALongRunHasALineOfProgressInAMinute) {
 TEST_F(PlainLog, AnnouncesTheChunksOfAWindowInOneLine) {
   const testing::TempDir dir;
   Terminal pipe(write_end_.get());
-  RunLog log({.level = "debug"}, pipe, pipe);
+  RunLog log(at_level("debug"), pipe, pipe);
   Progress progress(pipe, log, true);
   RunConfig config;
   config.store.cache_dir = dir.path();
   RunReporter reporter(log, progress, config, 1);
   reporter.worker_started({.number = 0, .label = ""},
-                          {{.name = "train_tc", .rows = 640, .chunks = 64}});
+                          {{.name = "train_tc", .input_path = "", .rows = 640, .chunks = 64}});
   reporter.event(0, UnitStarted{.unit = 0, .plan = {}});
   text();
   reporter.event(0, WindowStarted{.unit = 0, .rows = {0, 630}});

@@ -65,7 +65,7 @@ TEST(Run, LogTellsWhereItIs) {
       "host memory "};
   for (const std::string& text : texts)
     EXPECT_THAT(experiment.read(experiment.cache("encode.log")), HasSubstr(text));
-  for (const std::string& text : {"==== train_tc: 17 rows", "embedding dimension 64"})
+  for (const char* text : {"==== train_tc: 17 rows", "embedding dimension 64"})
     EXPECT_THAT(result.log, HasSubstr(text));
   EXPECT_THAT(result.log, Not(HasSubstr("chunk_0002"))) << "a line for each chunk is too much";
   EXPECT_THAT(result.out, HasSubstr("(17, 64)"));

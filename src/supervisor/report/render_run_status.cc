@@ -55,7 +55,7 @@ std::string head(const RunStatus& status) {
   return text;
 }
 
-Json to_json(const Refusal& refused) {
+Json to_json(const RefusedRun& refused) {
   return {{"time", refused.time},
           {"code", refused.code},
           {"what", refused.what},

@@ -52,7 +52,7 @@ struct WorkerStatus {
 };
 
 // A run that ended before it had changed anything that the run before it has made.
-struct Refusal {
+struct RefusedRun {
   int64_t time = 0;  // in seconds since 1970
   std::string code;
   std::string what;
@@ -87,7 +87,7 @@ struct RunStatus {
   std::string error_what;
   std::string error_where;
   int64_t exit_code = 0;
-  std::optional<Refusal> refused;  // a later run; everything else is about the run before it
+  std::optional<RefusedRun> refused;  // a later run; everything else is about the run before it
   std::string config_path;
   std::vector<StreamStatus> streams;  // sorted by name, or in the order of the config
   std::vector<WorkerStatus> workers;  // empty if the run has one device
