@@ -34,7 +34,7 @@ int show_status(const CLI::App& app, const ConfigFlags& config_flags, const Stat
                    "none of them");
     request = status_request(config_flags.load().run);
   } else if (std::filesystem::is_directory(flags.run)) {
-    request.cache_dir = flags.run;
+    request = status_request_of_directory(flags.run);
   } else {
     request = status_request(run_of_output(flags.run));
   }

@@ -117,6 +117,11 @@ RunEnd Run::execute() {
 
 void Run::record_end(const std::string& state, const ErrorDetail* error) {
   if (prepared_) return reporter_->state(state, error);
+  try {
+    if (!config_.store.overwrite) check_cache_files(cache_dir_);
+  } catch (const Error&) {
+    return;  // the file of this name may be someone else's
+  }
   StatusFile(cache_dir_ + "/status.json").keep_earlier(error);
 }
 

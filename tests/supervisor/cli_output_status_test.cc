@@ -75,6 +75,8 @@ TEST_F(StatusOfAnOutput, IsTheSameForItsCacheDirectory) {
   const Json found = status(own());
   ASSERT_NE(found["cache_dir"], "");
   EXPECT_EQ(status(found["cache_dir"]), found);
+  ASSERT_EQ(run().exit_code, 0) << "nothing is left to do";
+  EXPECT_EQ(status(found["cache_dir"].get<std::string>() + "/")["streams"], found["streams"]);
 }
 
 TEST_F(StatusOfAnOutput, IsKnownBeforeTheOutputIsThere) {

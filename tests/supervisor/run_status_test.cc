@@ -133,6 +133,15 @@ TEST(RunStatus, OfARunThatCouldNeverBeginIsFailed) {
   }
 }
 
+// A refused run records nothing under a name that is not its own.
+TEST(RunStatus, OfARefusedRunReplacesNoForeignFile) {
+  Experiment experiment;
+  fs::create_directories(experiment.config.store.cache_dir);
+  experiment.dir().write("cache/status.json", "my notes");
+  EXPECT_EQ(experiment.run().error.code, "output.exists");
+  EXPECT_EQ(experiment.read(experiment.cache("status.json")), "my notes");
+}
+
 // Negative control: a run that fails after it has begun replaces the record.
 TEST(RunStatus, OfARunThatFailsWhileItEncodesIsFailed) {
   Experiment experiment;

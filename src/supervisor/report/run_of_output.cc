@@ -41,8 +41,11 @@ void take_job(RunOfOutput& run) {
 }  // namespace
 
 std::string output_of_cache_dir(const std::string& cache_dir) {
-  if (!cache_dir.ends_with(kCacheSuffix)) return "";
-  return cache_dir.substr(0, cache_dir.size() - kCacheSuffix.size());
+  std::string output = cache_dir;
+  while (output.ends_with('/')) output.pop_back();
+  if (!output.ends_with(kCacheSuffix)) return "";
+  output.resize(output.size() - kCacheSuffix.size());
+  return output;
 }
 
 RunOfOutput run_of_output(const std::string& path) {

@@ -212,11 +212,8 @@ std::vector<std::string> list_cache(const std::string& cache_dir) {
   }
 }
 
-// Returns the path of a stream's final: beside the directory, if it is the output of the run, or in
-// the directory, in the first format in which it is there.
+// Returns the path of a stream's final, in the first format in which the directory has it.
 std::string found_final(const std::string& cache_dir, const std::string& stream) {
-  const std::string output = output_of_cache_dir(cache_dir);
-  if (!output.empty() && path_exists(manifest_path(output), "status.directory")) return output;
   for (const auto& [name, format] : kMatrixFormats) {
     std::string path = final_path(cache_dir, stream, format);
     if (path_exists(manifest_path(path), "status.directory")) return path;
@@ -338,6 +335,13 @@ StatusRequest status_request(const RunConfig& config) {
     request.streams.push_back(
         {.name = stream.name(), .final_path = final_path_of(config, stream.name())});
   return request;
+}
+
+StatusRequest status_request_of_directory(const std::string& cache_dir) {
+  const std::string output = output_of_cache_dir(cache_dir);
+  if (!output.empty() && path_exists(manifest_path(output), "status.directory"))
+    return status_request(run_of_output(output));
+  return {.cache_dir = cache_dir};
 }
 
 StatusRequest status_request(const RunOfOutput& run) {

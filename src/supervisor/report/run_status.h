@@ -31,6 +31,8 @@ struct StatusRequest {
 
 StatusRequest status_request(const RunConfig& config);
 StatusRequest status_request(const RunOfOutput& run);
+// Throws what read_manifest() throws for the matrix whose run has this directory.
+StatusRequest status_request_of_directory(const std::string& cache_dir);
 
 struct StreamStatus {
   enum class State { kNotStarted, kPartial, kDone, kUnreadable };
