@@ -53,6 +53,9 @@ class ConfigFlags {
   bool given() const;
   // May be called only after parsing. Throws what load_config() throws.
   LoadedConfig load() const;
+  // Does the same for a command line that names a model and no texts: the run has one stream, whose
+  // InputOptions are those of a default-constructed object.
+  LoadedConfig load_without_texts() const;
   const std::string& config_path() const;  // the value of --config, or ""
   // Loads one config for each combination of the values of --dtype and --batch-tokens, which may be
   // lists: "--dtype float32,bfloat16 --batch-tokens 1024,4096" gives four configs.
@@ -61,7 +64,7 @@ class ConfigFlags {
  private:
   struct Given;
   // `instead` maps a flag's name to a value that replaces the value that the user gave.
-  LoadedConfig load(const std::map<std::string, std::string>& instead) const;
+  std::vector<Override> overrides(const std::map<std::string, std::string>& instead) const;
 
   CLI::App* app_;
   std::shared_ptr<Given> given_;

@@ -185,7 +185,16 @@ ConfigFlags::ConfigFlags(CLI::App& app, const std::vector<std::string>& shown)
   app.get_option("--quiet")->excludes(app.get_option("--log-level"));
 }
 
-LoadedConfig ConfigFlags::load() const { return load({}); }
+LoadedConfig ConfigFlags::load() const { return load_config(given_->config, overrides({})); }
+
+LoadedConfig ConfigFlags::load_without_texts() const {
+  std::vector<Override> given = overrides({});
+  // A config must have an input. Nothing opens this one.
+  given.push_back({.key = "input.file", .value = "none.txt", .flag = "--model"});
+  LoadedConfig config = load_config(given_->config, given);
+  config.run.streams.front().input = {};
+  return config;
+}
 
 bool ConfigFlags::given() const { return app_->count("--config") + app_->count("--input") > 0; }
 
@@ -206,21 +215,23 @@ std::vector<LoadedConfig> ConfigFlags::load_each() const {
     combinations = std::move(longer);
   }
   std::vector<LoadedConfig> configs;
-  for (const auto& chosen : combinations) configs.push_back(load(chosen));
+  for (const auto& chosen : combinations)
+    configs.push_back(load_config(given_->config, overrides(chosen)));
   return configs;
 }
 
-LoadedConfig ConfigFlags::load(const std::map<std::string, std::string>& instead) const {
-  std::vector<Override> overrides;
+std::vector<Override> ConfigFlags::overrides(
+    const std::map<std::string, std::string>& instead) const {
+  std::vector<Override> given;
   for (size_t i = 0; i < kFlags.size(); ++i) {
     const Flag& flag = kFlags[i];
     if (app_->count(flag.name) == 0) continue;
     const auto other = instead.find(flag.name);
     const std::string& value = other != instead.end() ? other->second : given_->values[i];
-    overrides.push_back({flag.key, flag.fixed != nullptr ? flag.fixed : value, flag.name});
+    given.push_back({flag.key, flag.fixed != nullptr ? flag.fixed : value, flag.name});
   }
-  for (const std::string& setting : given_->more) overrides.push_back(parse_setting(setting));
-  return load_config(given_->config, overrides, list_fields);
+  for (const std::string& setting : given_->more) given.push_back(parse_setting(setting));
+  return given;
 }
 
 }  // namespace encode

@@ -85,14 +85,18 @@ void apply_plan(const ExperimentPlan& plan, const std::string& path) {
   std::fputs(done.c_str(), stderr);
 }
 
-int plan(const ConfigFlags& config_flags, const PlanFlags& flags) {
+int plan(const ConfigFlags& config_flags, const PlanFlags& flags, bool model_given) {
   if (flags.undo) {
     const std::string path = config_file(flags, config_flags.config_path());
     const std::string backup = undo_edit(path);
     std::fputs(fmt::format("{} has the text of {} again\n", path, backup).c_str(), stderr);
     return 0;
   }
-  LoadedConfig config = config_flags.load();
+  const bool texts = config_flags.given() || !model_given;
+  if (!texts && flags.profile)
+    refuse_usage("encode plan", "--profile encodes texts, and none are given",
+                 "--input FILE or --config FILE", "neither");
+  LoadedConfig config = texts ? config_flags.load() : config_flags.load_without_texts();
   const BatchOrigin batches = batch_origin(config);
   PlanRequest request = {
       .config = config.run,
@@ -163,8 +167,12 @@ Command add_plan_command(CLI::App& main) {
       "Examples:\n"
       "  encode plan --config configs/experiment.yaml\n"
       "  encode plan --config configs/experiment.yaml --gpu \"A100-80GB\" --apply\n"
+      "  encode plan --model DIR --gpu-memory 24   # without texts: for rows of the longest "
+      "length\n"
       "docs/planning.md explains the report.");
-  return {app, [config_flags, flags] { return plan(config_flags, *flags); }};
+  return {app, [app, config_flags, flags] {
+            return plan(config_flags, *flags, app->count("--model") > 0);
+          }};
 }
 
 }  // namespace encode

@@ -1,4 +1,5 @@
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <thread>
@@ -12,7 +13,7 @@ namespace encode {
 namespace {
 
 struct StatusFlags {
-  std::string directory;
+  std::string run;  // its cache directory or its output
   bool watch = false;
 };
 
@@ -27,12 +28,15 @@ void show(const RunStatus& status, bool json, bool redraw) {
 
 int show_status(const CLI::App& app, const ConfigFlags& config_flags, const StatusFlags& flags) {
   StatusRequest request;
-  if (flags.directory.empty()) {
+  if (flags.run.empty()) {
     if (!config_flags.given())
-      refuse_usage("encode status", "no run is named", "DIR, or --config FILE", "neither");
+      refuse_usage("encode status", "no run is named", "an output, a directory, or --config FILE",
+                   "none of them");
     request = status_request(config_flags.load().run);
+  } else if (std::filesystem::is_directory(flags.run)) {
+    request = status_request_of_directory(flags.run);
   } else {
-    request.cache_dir = flags.directory;
+    request = status_request(run_of_output(flags.run));
   }
   const bool json = app.count("--json") > 0;
   const bool redraw = flags.watch && !json && ::isatty(STDOUT_FILENO) == 1;
@@ -51,12 +55,14 @@ Command add_status_command(CLI::App& main) {
       "status", "Show how far a run is, its faults and its memory, and what to do next");
   const ConfigFlags config_flags(*app, {"--input", "--output", "--cache-dir", "--json"});
   const auto flags = std::make_shared<StatusFlags>();
-  app->add_option("directory", flags->directory, "Cache directory of the run, instead of a config")
-      ->type_name("DIR");
+  app->add_option("run", flags->run,
+                  "Output of the run (its --output), or its cache directory, instead of a config")
+      ->type_name("FILE|DIR");
   app->add_flag("--watch", flags->watch, "Show it every two seconds until the run ends");
   app->footer(
       "Examples:\n"
       "  encode status --config configs/experiment.yaml --watch\n"
+      "  encode status books.npy\n"
       "  encode status cache --json\n"
       "The command reads files only: it never takes the lock of the run. It ends with exit code 0 "
       "if the status was shown, however the run itself has ended.");

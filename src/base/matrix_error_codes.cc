@@ -17,6 +17,9 @@ std::vector<ErrorCodes> matrix_error_codes() {
        "with `hardware.product_search: true`: products.json or products_lock in the cache "
        "directory "
        "cannot be read, written or locked"},
+      {{"report.combined"},
+       "64",
+       "`encode report`: a combined matrix is reported by its parts, or by the config"},
       {{"report.foreign", "report.output"},
        "73 (66)",
        "`encode report`: the output is something that is not a report"},
@@ -25,6 +28,7 @@ std::vector<ErrorCodes> matrix_error_codes() {
        "`encode report` cannot read a file of the run, or the input is not the one that was "
        "encoded; the page names the file in a red box and "
        "shows the rest"},
+      {{"report.unfinished"}, "66", "`encode report`: the run has not finished the matrix"},
       {{"search.empty"}, "65", "`encode search`: the matrix has no rows"},
       {{"search.kind"},
        "78",

@@ -193,10 +193,13 @@ UnitRun::End UnitRun::encode_all(WindowProducer& producer, CommitThread& committ
       .go_on = [this] { return go_on(); }};
   Stopwatch watch;
   while (auto window = producer.next()) {
-    seconds_.rows_awaited += watch.lap();
-    seconds_.add(window->seconds);
+    const double awaited = watch.lap();
     seconds_.commit = committer.seconds();
+    // Before its own wait is added: during the first window, waiting would otherwise be everything
+    // that the run has done.
     tell_start(*window);
+    seconds_.rows_awaited += awaited;
+    seconds_.add(window->seconds);
     EncodedWindow encoded;
     encoded.dim = model_.encoder->dim();
     encoded.values = values_for(*window);

@@ -50,6 +50,11 @@ class Surveys {
     const EffectiveResult effective = effective_result(directory, stream.result);
     found.request = memory_request(directory, effective);
     found.request.prefetch_bytes = stream.speed.prefetch_bytes;
+    if (stream.input.path.empty()) {
+      found.survey = full_rows(effective.max_length);
+      found.request.texts = found.survey.facts;
+      return found;
+    }
     found.survey =
         survey_texts(stream.input, {.tokenizer = tokenizer_of(path, effective.tokenizer),
                                     .tokenize = {.max_length = effective.max_length,
@@ -74,6 +79,18 @@ class Surveys {
                  .expected = "an input file",
                  .found = "-",
                  .hint = "write the rows to a file first"});
+  }
+
+  // The rows of a plan without texts. Nothing is longer, so the plan holds for all texts.
+  TextSurvey full_rows(int64_t max_length) const {
+    constexpr int64_t kBytesPerToken = 4;
+    const int64_t rows = request_.rows > 0 ? request_.rows : kRowsWithoutTexts;
+    TextSurvey survey;
+    survey.facts = {.rows = rows,
+                    .tokens = rows * max_length,
+                    .text_bytes = rows * max_length * kBytesPerToken,
+                    .longest_row_tokens = max_length};
+    return survey;
   }
 
   void scale(TextFacts& facts) const {
@@ -138,6 +155,21 @@ MicroBatches micro_batches(int64_t rows, const PlannedBatch& planned, int64_t ma
        .hint = "free some memory, raise --safety-margin, or use dtype bfloat16"});
 }
 
+// The time of devices that share the rows.
+EncodingTime time_together(const std::vector<DevicePlan>& devices) {
+  const auto together = [&devices](double EncodingTime::*of) {
+    double rate = 0;
+    for (const DevicePlan& device : devices) {
+      if (device.time.*of <= 0) return 0.0;
+      rate += 1 / (device.time.*of);
+    }
+    return 1 / rate;
+  };
+  return {.seconds = together(&EncodingTime::seconds),
+          .least = together(&EncodingTime::least),
+          .most = together(&EncodingTime::most)};
+}
+
 class Planner {
  public:
   explicit Planner(const PlanRequest& request) : request_(request), profiles_(profiles_path()) {}
@@ -186,7 +218,7 @@ void Planner::choose_batches(const SurveyedStream& surveyed, const PlannedDevice
   }
   if (stream.planned.limit == BatchLimit::kNothingFits) refuse_device(stream, device);
   stream.request.batches = stream.planned.batches;
-  stream.seconds = encoding_seconds(stream.request, stream.rate);
+  stream.time = encoding_time(stream.request, stream.rate);
 }
 
 PlannedStream Planner::plan_stream(const SurveyedStream& surveyed, const PlannedDevice& device) {
@@ -209,8 +241,8 @@ PlannedStream Planner::plan_stream(const SurveyedStream& surveyed, const Planned
   const int64_t rows = stream.request.texts.rows;
   stream.chunk_rows = auto_chunk_rows(
       {.rows = rows,
-       .row_seconds =
-           stream.seconds > 0 ? stream.seconds / static_cast<double>(rows) : kUnknownRowSeconds,
+       .row_seconds = stream.time.seconds > 0 ? stream.time.seconds / static_cast<double>(rows)
+                                              : kUnknownRowSeconds,
        .commit_seconds = kUsualCommitSeconds});
   stream.request.chunk_rows = stream.chunk_rows;
   choose_batches(surveyed, device, stream);  // the chunks decide what a window has
@@ -230,13 +262,13 @@ DevicePlan Planner::plan_device(PlannedDevice device, const std::vector<Surveyed
   for (const SurveyedStream& surveyed : streams) {
     plan.streams.push_back(plan_stream(surveyed, plan.device));
     const PlannedStream& stream = plan.streams.back();
-    plan.seconds += stream.seconds;
-    known = known && stream.seconds > 0;
+    plan.time.add(stream.time);
+    known = known && stream.time.seconds > 0;
     if (plan.device.room.kind == DeviceKind::kCuda)
       plan.host_bytes =
           std::max(plan.host_bytes, estimate_host_of_cuda(stream.request).total_bytes());
   }
-  if (!known) plan.seconds = 0;
+  if (!known) plan.time = {};
   return plan;
 }
 
@@ -309,16 +341,11 @@ ExperimentPlan Planner::plan() {
     }
   }
   if (!profiles_.note().empty()) plan.notes.push_back(profiles_.note());
-  double rate = 0;
-  bool known = true;
-  for (PlannedDevice& device : devices) {
+  for (PlannedDevice& device : devices)
     plan.devices.push_back(plan_device(std::move(device), streams));
-    const double seconds = plan.devices.back().seconds;
-    known = known && seconds > 0;
-    if (seconds > 0) rate += 1 / seconds;
-  }
-  plan.seconds = known ? 1 / rate : 0;
-  plan_disk(streams, plan);
+  plan.time = time_together(plan.devices);
+  const bool rows_known = request_.rows > 0 || !streams.front().config->input.path.empty();
+  if (rows_known) plan_disk(streams, plan);
   plan.settings = settings(plan.devices.front());
   return plan;
 }

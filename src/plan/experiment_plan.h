@@ -7,6 +7,7 @@
 
 #include "encode/config.h"
 
+#include "memory/compute_rate.h"
 #include "memory/disk_space.h"
 #include "plan/devices.h"
 #include "plan/padding.h"
@@ -24,7 +25,8 @@ struct PlanRequest {
   std::vector<std::string> stream_keys = {};
   DeviceWish wish = {};
   int64_t target_effective_batch = 0;  // rows of one step; 0: none
-  int64_t rows = 0;          // plans for this number of rows of each stream; 0: as they are
+  // Plans for this number of rows of each stream; 0: as they are.
+  int64_t rows = 0;
   std::string version = {};  // of encode, for the profiles
 };
 
@@ -32,7 +34,7 @@ struct PlanRequest {
 struct Price {
   std::string choice = {};   // "batch_tokens 32,768 (half)"
   int64_t memory_bytes = 0;  // of the device
-  double seconds = 0;        // for the stream; 0: not known
+  EncodingTime time = {};    // for the stream
   std::string note = {};     // "does not fit", or ""
 };
 
@@ -50,7 +52,7 @@ struct PlannedStream {
   MemoryRequest request;  // with the planned batches
   PlannedBatch planned;
   ComputeRate rate;
-  double seconds = 0;  // 0: not known
+  EncodingTime time = {};
   int64_t chunk_rows = 0;
   TextSurvey survey;
   PaddingCost padding;
@@ -61,7 +63,7 @@ struct PlannedStream {
 struct DevicePlan {
   PlannedDevice device;
   std::vector<PlannedStream> streams = {};
-  double seconds = 0;      // for all streams; 0: not known
+  EncodingTime time = {};  // for all streams
   int64_t host_bytes = 0;  // the host's memory beside a GPU; 0 on a CPU
 
   // The stream with the largest memory, which decides whether the experiment fits.
@@ -78,17 +80,22 @@ struct PlannedSetting {
 
 struct ExperimentPlan {
   std::vector<DevicePlan> devices = {};
-  double seconds = 0;  // with all devices together; 0: not known
-  DiskNeed disk;
+  EncodingTime time = {};  // with all devices together
+  DiskNeed disk;           // all 0 if the number of rows is not known
   DiskSpace space;
   std::vector<PlannedSetting> settings = {};  // for the first device
   std::vector<std::string> notes = {};
 };
 
-// Opens the models, reads all inputs and plans. Throws what open_model_directory(),
-// effective_result(), planned_devices(), survey_texts(), require_memory(), require_batch() and
-// require_disk() throw, Error kUsage "plan.stdin" for standard input, and kConfig "plan.no_fit" if
-// not even the smallest batch fits into the memory that is free.
+// Without texts, a plan is for this number of rows of max_length tokens each, which
+// PlanRequest::rows overrides.
+inline constexpr int64_t kRowsWithoutTexts = 1'000'000;
+
+// Opens the models, reads all inputs and plans. A stream whose input has no path has no texts.
+// Throws what open_model_directory(), effective_result(), planned_devices(), survey_texts(),
+// require_memory(), require_batch() and require_disk() throw, Error kUsage "plan.stdin" for
+// standard input, and kConfig "plan.no_fit" if not even the smallest batch fits into the memory
+// that is free.
 ExperimentPlan plan_experiment(const PlanRequest& request);
 
 }  // namespace encode

@@ -5,6 +5,11 @@ namespace {
 
 Json known(double value) { return value > 0 ? Json(value) : Json(); }
 
+// [least, most], or null if the time is not known.
+Json range(const EncodingTime& time) {
+  return time.seconds > 0 ? Json{time.least, time.most} : Json();
+}
+
 Json to_json(const MemoryEstimate& memory) {
   Json parts = Json::array();
   for (const MemoryPart& part : memory.parts)
@@ -15,7 +20,8 @@ Json to_json(const MemoryEstimate& memory) {
 Json to_json(const Price& price) {
   return {{"choice", price.choice},
           {"memory_bytes", price.memory_bytes},
-          {"seconds", known(price.seconds)},
+          {"seconds", known(price.time.seconds)},
+          {"seconds_range", range(price.time)},
           {"note", price.note}};
 }
 
@@ -39,7 +45,8 @@ Json to_json(const PlannedStream& stream) {
       {"limited_by", to_string(stream.planned.limit)},
       {"memory", to_json(stream.planned.memory)},
       {"memory_share", stream.planned.share},
-      {"seconds", known(stream.seconds)},
+      {"seconds", known(stream.time.seconds)},
+      {"seconds_range", range(stream.time)},
       {"rate",
        {{"flops_per_second", known(stream.rate.flops_per_second)},
         {"measured", stream.rate.measured},
@@ -66,7 +73,8 @@ Json to_json(const DevicePlan& plan) {
           {"correction", device.room.correction},
           {"in_use", device.users},
           {"host_bytes", plan.host_bytes},
-          {"seconds", known(plan.seconds)},
+          {"seconds", known(plan.time.seconds)},
+          {"seconds_range", range(plan.time)},
           {"streams", streams},
           {"notes", device.notes}};
 }
@@ -78,16 +86,20 @@ Json to_json(const ExperimentPlan& plan) {
   for (const DevicePlan& device : plan.devices) devices.push_back(to_json(device));
   Json settings = Json::object();
   for (const PlannedSetting& setting : plan.settings) settings[setting.key] = setting.value;
-  return {{"devices", devices},
-          {"seconds", known(plan.seconds)},
-          {"disk",
-           {{"chunk_bytes", plan.disk.chunk_bytes},
+  Json disk;
+  if (plan.disk.peak_bytes > 0) {
+    disk = {{"chunk_bytes", plan.disk.chunk_bytes},
             {"final_bytes", plan.disk.final_bytes},
             {"combined_bytes", plan.disk.combined_bytes},
             {"peak_bytes", plan.disk.peak_bytes},
             {"largest_file_bytes", plan.disk.largest_file_bytes},
             {"free_bytes", plan.space.usable_bytes},
-            {"path", plan.space.path}}},
+            {"path", plan.space.path}};
+  }
+  return {{"devices", devices},
+          {"seconds", known(plan.time.seconds)},
+          {"seconds_range", range(plan.time)},
+          {"disk", disk},
           {"settings", settings},
           {"notes", plan.notes}};
 }

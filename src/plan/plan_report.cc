@@ -14,8 +14,16 @@ std::string percent(int64_t part, int64_t whole) {
   return whole <= 0 ? "" : percent(static_cast<double>(part) / static_cast<double>(whole));
 }
 
-std::string time_text(double seconds) {
-  return seconds > 0 ? format_duration(seconds) : "not known";
+// "12.3 s", or "10.0 s to 60.0 s" if the rate is not measured; "" if it is not known.
+std::string time_text(const EncodingTime& time) {
+  if (time.seconds <= 0) return "";
+  const std::string least = format_duration(time.least);
+  const std::string most = format_duration(time.most);
+  return least == most ? least : fmt::format("{} to {}", least, most);
+}
+
+std::string known_time(const EncodingTime& time) {
+  return time.seconds > 0 ? time_text(time) : "not known";
 }
 
 std::string line(const std::string& name, const std::string& value) {
@@ -55,17 +63,22 @@ std::string render_memory(const PlannedStream& stream, const MemoryRoom& room) {
 }
 
 std::string render_prices(const PlannedStream& stream) {
-  std::string text = fmt::format("  other choices{:>31}{:>13}\n", "memory", "time");
+  std::string text = fmt::format("  other choices{:>31}{:>25}\n", "memory", "time");
   for (const Price& price : stream.prices) {
-    text +=
-        fmt::format("  {:<32}{:>12}{:>13}  {}\n", price.choice, format_bytes(price.memory_bytes),
-                    price.seconds > 0 ? format_duration(price.seconds) : "", price.note);
+    text += fmt::format("  {:<32}{:>12}{:>25}  {}\n", price.choice,
+                        format_bytes(price.memory_bytes), time_text(price.time), price.note);
   }
   return text;
 }
 
 std::string render_texts(const PlannedStream& stream) {
   const TextFacts& texts = stream.request.texts;
+  if (stream.survey.sample.empty()) {
+    return line("texts",
+                fmt::format("none are given: {} rows of {} tokens, the longest possible; "
+                            "--input plans for your texts, --rows for another number",
+                            format_count(texts.rows), format_count(texts.longest_row_tokens)));
+  }
   std::string text = fmt::format("{} rows, about {} tokens ({} a row), longest {}",
                                  format_count(texts.rows), format_count(texts.tokens),
                                  format_count(texts.tokens / std::max<int64_t>(1, texts.rows)),
@@ -92,10 +105,12 @@ std::string render_settings(const PlannedStream& stream, const MemoryRoom& room)
   text += line("chunk_size", fmt::to_string(stream.chunk_rows));
   if (room.kind == DeviceKind::kCpu) text += line("threads", fmt::to_string(planned.threads));
   text += line("padding",
-               fmt::format("none: 0 % waste; longest would compute {:.2f} times as many tokens, "
-                           "max_length {:.2f} times",
-                           stream.padding.longest, stream.padding.max_length));
-  return text + line("time", fmt::format("{} ({})", time_text(stream.seconds),
+               stream.survey.sample.empty()
+                   ? "none: 0 % waste"
+                   : fmt::format("none: 0 % waste; longest would compute {:.2f} times as many "
+                                 "tokens, max_length {:.2f} times",
+                                 stream.padding.longest, stream.padding.max_length));
+  return text + line("time", fmt::format("{} ({})", known_time(stream.time),
                                          stream.rate.source.empty()
                                              ? "--profile or --gpu NAME would tell the rate"
                                              : stream.rate.source));
@@ -127,14 +142,16 @@ std::string render(const ExperimentPlan& plan) {
     text += line("all devices", fmt::format("{} devices, {} of their memory", plan.devices.size(),
                                             format_bytes(bytes)));
   }
-  text += line("time", time_text(plan.seconds) +
-                           (plan.devices.size() > 1 ? " on all devices together" : ""));
-  text +=
-      line("disk",
-           fmt::format("{} at once: chunks {}, finals {}, combined {}; {} free in {}",
-                       format_bytes(plan.disk.peak_bytes), format_bytes(plan.disk.chunk_bytes),
-                       format_bytes(plan.disk.final_bytes), format_bytes(plan.disk.combined_bytes),
-                       format_bytes(plan.space.usable_bytes), preview(plan.space.path, 200)));
+  text += line("time",
+               known_time(plan.time) + (plan.devices.size() > 1 ? " on all devices together" : ""));
+  if (plan.disk.peak_bytes > 0) {
+    text += line(
+        "disk",
+        fmt::format("{} at once: chunks {}, finals {}, combined {}; {} free in {}",
+                    format_bytes(plan.disk.peak_bytes), format_bytes(plan.disk.chunk_bytes),
+                    format_bytes(plan.disk.final_bytes), format_bytes(plan.disk.combined_bytes),
+                    format_bytes(plan.space.usable_bytes), preview(plan.space.path, 200)));
+  }
   for (const PlannedSetting& setting : plan.settings) text += line(setting.key, setting.value);
   for (const std::string& note : plan.notes) text += line("note", note);
   return text;

@@ -13,7 +13,7 @@ Price priced(std::string choice, const MemoryRequest& request, const PlannedStre
   Price price;
   price.choice = std::move(choice);
   price.memory_bytes = corrected_estimate(request, room).total_bytes();
-  price.seconds = encoding_seconds(request, stream.rate);
+  price.time = encoding_time(request, stream.rate);
   if (price.memory_bytes > room.free_bytes) {
     price.note = "does not fit";
   } else if (price.memory_bytes > room.usable_bytes()) {
@@ -52,7 +52,7 @@ void add_threads(const PlannedStream& stream, const MemoryRoom& room, std::vecto
     Price price = priced(times(count, "threads", word), other, stream, room);
     const double speed =
         std::min(1.0, static_cast<double>(count) / static_cast<double>(room.threads));
-    price.seconds /= speed;
+    price.time.divide(speed);
     if (price.note.empty() && count > room.threads)
       price.note = fmt::format("no gain: {} processors", room.threads);
     prices.push_back(std::move(price));
@@ -61,7 +61,7 @@ void add_threads(const PlannedStream& stream, const MemoryRoom& room, std::vecto
 
 void add_chunks(const PlannedStream& stream, const MemoryRoom& room, std::vector<Price>& prices) {
   const double row_seconds =
-      stream.seconds / static_cast<double>(std::max<int64_t>(1, stream.request.texts.rows));
+      stream.time.seconds / static_cast<double>(std::max<int64_t>(1, stream.request.texts.rows));
   for (const auto& [rows, word] :
        {std::pair{stream.chunk_rows / 2, "half"}, std::pair{stream.chunk_rows * 2, "twice"}}) {
     if (rows < 1) continue;
@@ -80,7 +80,7 @@ void add_type(const PlannedStream& stream, const MemoryRoom& room, std::vector<P
   other.effective.dtype = wide ? ComputeType::kBFloat16 : ComputeType::kFloat32;
   Price price =
       priced(fmt::format("dtype {}", to_string(other.effective.dtype)), other, stream, room);
-  price.seconds = 0;
+  price.time = {};
   if (price.note.empty()) price.note = "other numbers";
   prices.push_back(std::move(price));
 }

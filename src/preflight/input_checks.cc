@@ -11,6 +11,7 @@
 #include "base/input_format.h"
 #include "base/stopwatch.h"
 #include "base/units.h"
+#include "model_dir/truncation.h"
 
 namespace encode {
 namespace {
@@ -21,8 +22,6 @@ constexpr int64_t kWholeCompressedBytes = 8 << 20;
 // The rows that are tokenized, from the beginning of the input.
 constexpr int64_t kSampleRows = 2000;
 constexpr double kSampleSeconds = 0.3;
-// Above this share of truncated rows, the truncation is probably not meant.
-constexpr double kManyTruncated = 0.5;
 
 struct Sample {
   int64_t rows = 0;
@@ -31,7 +30,8 @@ struct Sample {
   int64_t token_rows = 0;  // rows that are token ids
   int64_t tokens = 0;      // of the rows that were tokenized, after the truncation
   int64_t longest_tokens = 0;
-  int64_t truncated = 0;
+  int64_t truncated = 0;  // rows
+  int64_t lost_tokens = 0;
   bool ended = false;  // the input has no more rows
 };
 
@@ -59,8 +59,7 @@ void count_tokens(const CheckedStream& stream, const Text& text, TokenizedRows& 
   } else if (stream.model->tokenizer != nullptr) {
     const TokenizeOptions options = {
         .max_length = limit,
-        .add_special_tokens = stream.model->opened.directory.add_special_tokens,
-        .count_lost_tokens = false};
+        .add_special_tokens = stream.model->opened.directory.add_special_tokens};
     try {
       stream.model->tokenizer->encode(stream.plan.effective.prompt + text.utf8, options, rows);
     } catch (const Error& error) {
@@ -74,8 +73,10 @@ void count_tokens(const CheckedStream& stream, const Text& text, TokenizedRows& 
   }
   const auto tokens = std::ssize(rows.ids);
   sample.tokens += tokens;
-  sample.longest_tokens = std::max(sample.longest_tokens, tokens + rows.lost_tokens.front());
-  sample.truncated += rows.lost_tokens.front() > 0 ? 1 : 0;
+  const int64_t lost = rows.lost_tokens.front();
+  sample.longest_tokens = std::max(sample.longest_tokens, tokens + lost);
+  sample.truncated += lost > 0 ? 1 : 0;
+  sample.lost_tokens += lost;
 }
 
 Sample read_sample(const CheckedStream& stream) {
@@ -110,11 +111,9 @@ std::string describe(const CheckedStream& stream, const Sample& sample) {
     text += fmt::format(", {} of them empty", format_count(stream.plan.scan.empty));
   if (sample.rows == 0) return text;
   if (sample.tokens > 0) {
-    text += fmt::format(
-        "; of the first {}: {} tokens on average, {:.1f} % longer than {}",
-        format_count(sample.rows), format_count(sample.tokens / sample.rows),
-        100.0 * static_cast<double>(sample.truncated) / static_cast<double>(sample.rows),
-        format_count(stream.plan.effective.max_length));
+    text += fmt::format("; of the first {}: {} tokens on average, none longer than {}",
+                        format_count(sample.rows), format_count(sample.tokens / sample.rows),
+                        format_count(stream.plan.effective.max_length));
   }
   return text;
 }
@@ -150,13 +149,17 @@ bool warn(const CheckedStream& stream, const Sample& sample, const std::string& 
                                 format_count(scan.utf8_replaced), path),
                     "give --utf8 error to refuse such rows (utf8: error in the config)");
   }
-  if (static_cast<double>(sample.truncated) > kManyTruncated * static_cast<double>(sample.rows)) {
-    findings.yellow(check,
-                    fmt::format("{} of the first {} rows of {} are longer than {} tokens and would "
-                                "be cut",
-                                format_count(sample.truncated), format_count(sample.rows), path,
-                                format_count(stream.plan.effective.max_length)),
-                    "give a larger --max-length if the model allows it, or split the rows");
+  if (sample.truncated > 0) {
+    const Truncation cut = {.rows = sample.rows,
+                            .truncated_rows = sample.truncated,
+                            .tokens = sample.tokens,
+                            .lost_tokens = sample.lost_tokens,
+                            .max_length = stream.plan.effective.max_length,
+                            .position_limit = stream.plan.position_limit};
+    findings.yellow(
+        check,
+        describe(cut, fmt::format("the first {} rows of {}", format_count(sample.rows), path)),
+        truncation_advice(cut));
   }
   return findings.all().size() > before;
 }

@@ -6,10 +6,13 @@
 #include <optional>
 
 #include "encode/error.h"
+#include "encode/model_directory.h"
 #include "encode/store.h"
 
 #include "base/file.h"
 #include "base/units.h"
+#include "fingerprint/recorded_options.h"
+#include "model_dir/truncation.h"
 #include "report/page.h"
 #include "report/run_record.h"
 #include "report/sample.h"
@@ -29,6 +32,17 @@ constexpr size_t kShownTruncated = 10;
 
 Json to_json(const Histogram& bars) {
   return {{"lowest", bars.lowest}, {"highest", bars.highest}, {"counts", bars.counts}};
+}
+
+// ModelDirectory::position_limit, or nullopt if the model is not on this machine.
+std::optional<int64_t> position_limit_of(const ResultOptions& options) {
+  try {
+    return open_model_directory(resolve_model(options.model, options.revision),
+                                custom_code_policy(options.ignore_custom_code))
+        .position_limit;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
 }
 
 // One stream with its sample.
@@ -62,6 +76,7 @@ class Collector {
     if (status.memory.empty())
       missing_.push_back("the record of memory and throughput (memory.jsonl) has no sample");
     return {{"generated", static_cast<int64_t>(std::time(nullptr))},
+            {"output", config_.run.store.output},
             {"run", run_json(status)},
             {"timeline", timeline_json(status)},
             {"faults", faults_json(status)},
@@ -116,7 +131,23 @@ class Collector {
                         {"zero_token_rows", manifest.stats.zero_token_rows},
                         {"devices", devices}};
     guarded(stream.name(), [&] { add_truncated(path, section); });
+    guarded(stream.name(), [&] { add_truncation(stream, manifest, section); });
     add_sample(stream, *matrix, section);
+  }
+
+  // What the cut at max_length has lost, and what to do about it.
+  static void add_truncation(const StreamConfig& stream, const Manifest& manifest, Json& section) {
+    if (manifest.stats.truncated_rows == 0) return;
+    const Truncation cut = {
+        .rows = manifest.identity.rows - manifest.dropped_rows,
+        .truncated_rows = manifest.stats.truncated_rows,
+        .tokens = manifest.stats.tokens,
+        .lost_tokens = manifest.stats.lost_tokens,
+        .max_length = recorded_options(manifest.identity.fingerprint).result.max_length.value_or(0),
+        .position_limit = position_limit_of(stream.result)};
+    section["truncation"] = {{"found", describe(cut, format_count(cut.rows) + " rows")},
+                             {"lost_share", cut.lost_share()},
+                             {"next", truncation_advice(cut)}};
   }
 
   // The first rows of the ledger.

@@ -5,8 +5,15 @@
 
 #include "base/json.h"
 #include "config/load.h"
+#include "supervisor/report/run_of_output.h"
 
 namespace encode {
+
+// Returns what the manifest of a finished matrix records of its run: one stream with its input and
+// its options. `model` is a directory, or "" for the one that the run's record names. Throws Error
+// kNoInput "report.unfinished" if there is no manifest, kUsage "report.combined" for a combined
+// matrix, and what read_manifest() and recorded_options() throw.
+LoadedConfig config_of_output(const RunOfOutput& run, const std::string& model);
 
 // Reads the record of a run and samples of its finals and texts. Never takes the lock and never
 // changes a file. What cannot be read becomes a sentence that names the file, in "problems"; what

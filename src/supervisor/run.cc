@@ -34,6 +34,7 @@
 #include "supervisor/report/progress.h"
 #include "supervisor/report/run_log.h"
 #include "supervisor/report/run_reporter.h"
+#include "supervisor/report/status_file.h"
 #include "supervisor/report/summary.h"
 #include "supervisor/stop_signal.h"
 #include "supervisor/worker/recovery.h"
@@ -56,6 +57,7 @@ class Run {
 
  private:
   void prepare();
+  void record_end(const std::string& state, const ErrorDetail* error);
   void take_back();
   void encode_all();
   void publish_splits();
@@ -65,6 +67,7 @@ class Run {
   void leave_output();
   void leave_nothing_after_refusal() noexcept;
   RunSummary summarize() const;
+  void warn_of_truncation(const RunSummary& summary);
 
   const RunConfig& config_;
   const RunEnvironment& environment_;
@@ -78,6 +81,7 @@ class Run {
   // environment has a StopSignal.
   const StopSignal* stop_ = nullptr;
   RunPlan plan_;
+  bool prepared_ = false;  // everything that refuses the run lies behind it
   std::optional<RunReporter> reporter_;
   std::unique_ptr<StreamFinisher> finisher_;
   std::vector<StreamState> states_;
@@ -89,6 +93,7 @@ class Run {
 RunEnd Run::execute() {
   try {
     prepare();
+    prepared_ = true;
     encode_all();
     publish_splits();
     combine_all();
@@ -96,6 +101,7 @@ RunEnd Run::execute() {
     self_check();
     RunEnd end = {.stopped_by = 0, .summary = summarize()};
     check_rows(end.summary);
+    warn_of_truncation(end.summary);
     log_.result("summary", render(end.summary), to_json(end.summary));
     reporter_->state("done", nullptr);
     leave_output();
@@ -108,15 +114,25 @@ RunEnd Run::execute() {
                              "same command continues from there",
                              number, ::strsignal(number)),
                  {{"signal", number}});
-    if (reporter_) reporter_->state("stopped", nullptr);
+    record_end("stopped", nullptr);
     return {.stopped_by = number, .summary = {}};
   } catch (const Error& error) {
     progress_.clear();
     log_.final_error(error.detail());
-    if (reporter_) reporter_->state("failed", &error.detail());
+    record_end("failed", &error.detail());
     leave_nothing_after_refusal();
     throw;
   }
+}
+
+void Run::record_end(const std::string& state, const ErrorDetail* error) {
+  if (prepared_) return reporter_->state(state, error);
+  try {
+    if (!config_.store.overwrite) check_cache_files(cache_dir_);
+  } catch (const Error&) {
+    return;  // the file of this name may be someone else's
+  }
+  StatusFile(cache_dir_ + "/status.json").keep_earlier(error);
 }
 
 void Run::prepare() {
@@ -141,8 +157,9 @@ void Run::prepare() {
     mode = fmt::format("mode: chunked, chunks are {} after the final is published",
                        store.keep_chunk_cache ? "kept" : "deleted");
   }
-  log_.info("mode", mode, {{"chunked", store.use_chunked_encoding && store.save_chunks}});
+  log_.detail("mode", mode, {{"chunked", store.use_chunked_encoding && store.save_chunks}});
   note_padding(config_.padding, log_);
+  progress_.step("reading the texts and the model");
   plan_ = make_plan(config_, PlanPurpose::kRun, log_);
   check_quarantine(store, plan_);
   recovery_.run_started();
@@ -283,6 +300,23 @@ void Run::leave_nothing_after_refusal() noexcept {
   }
 }
 
+void Run::warn_of_truncation(const RunSummary& summary) {
+  for (const FinishedMatrix& matrix : summary.matrices) {
+    const Truncation& cut = matrix.truncation;
+    if (cut.truncated_rows == 0) continue;
+    log_.warning("truncated",
+                 fmt::format("{}: {}; to lose less, {}", matrix.name,
+                             describe(cut, fmt::format("{} rows", format_count(cut.rows))),
+                             truncation_advice(cut)),
+                 {{"stream", matrix.name},
+                  {"rows", cut.rows},
+                  {"truncated_rows", cut.truncated_rows},
+                  {"tokens", cut.tokens},
+                  {"lost_tokens", cut.lost_tokens},
+                  {"max_length", cut.max_length}});
+  }
+}
+
 RunSummary Run::summarize() const {
   RunSummary summary;
   for (size_t i = 0; i < plan_.streams.size(); ++i) {
@@ -299,7 +333,12 @@ RunSummary Run::summarize() const {
          .rows = manifest ? manifest->identity.rows - manifest->dropped_rows : 0,
          .dim = stream.identity.dim,
          .tokens = stats.tokens,
-         .truncated_rows = stats.truncated_rows,
+         .truncation = {.rows = manifest ? manifest->identity.rows - manifest->dropped_rows : 0,
+                        .truncated_rows = stats.truncated_rows,
+                        .tokens = stats.tokens,
+                        .lost_tokens = stats.lost_tokens,
+                        .max_length = stream.effective.max_length,
+                        .position_limit = stream.position_limit},
          .tokens_per_second =
              rate.seconds > 0 ? static_cast<double>(rate.tokens) / rate.seconds : 0,
          .combined = false});

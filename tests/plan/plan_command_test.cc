@@ -76,6 +76,66 @@ TEST_F(PlanCommand, ANamedCardHasATime) {
               HasSubstr("assumed"));
 }
 
+// The rate is not measured, so one figure would claim too much.
+TEST_F(PlanCommand, ATimeWithoutAProfileIsARange) {
+  const Json json = plan_json({"--gpu", "a100 80gb", "--rows", "10000000"});
+  const double seconds = json["seconds"];
+  ASSERT_EQ(json["seconds_range"].size(), 2U);
+  EXPECT_LT(json["seconds_range"][0].get<double>(), seconds);
+  EXPECT_GT(json["seconds_range"][1].get<double>(), 2 * seconds);
+  const ProgramEnd end = plan({"--gpu", "a100 80gb", "--rows", "10000000"});
+  EXPECT_THAT(end.out, ::testing::ContainsRegex("time +[0-9][^(]* to [0-9].*assumed: 10 to 60 %"));
+}
+
+class PlanWithoutTexts : public PlanCommand {
+ protected:
+  ProgramEnd plan_model(const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {"plan", "--model", dir_.file("model")};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return Program(dir_.path(), arguments, environment_).wait();
+  }
+};
+
+TEST_F(PlanWithoutTexts, IsForRowsOfTheLongestLength) {
+  const ProgramEnd end = plan_model({"--gpu-memory", "24", "--json"});
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  const Json json = Json::parse(end.out);
+  const Json& stream = json["devices"][0]["streams"][0];
+  EXPECT_EQ(stream["longest_row_tokens"], 512);
+  EXPECT_EQ(stream["tokens"].get<int64_t>(), 512 * stream["rows"].get<int64_t>());
+  EXPECT_GE(stream["memory_share"], 0.80);
+  EXPECT_TRUE(json["disk"].is_null()) << "nobody has said how many rows there are";
+}
+
+TEST_F(PlanWithoutTexts, SaysSo) {
+  const ProgramEnd end = plan_model({"--gpu-memory", "24", "--max-length", "128"});
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(end.out, HasSubstr("none are given: 1,000,000 rows of 128 tokens"));
+  EXPECT_THAT(end.out, HasSubstr("--input plans for your texts"));
+}
+
+TEST_F(PlanWithoutTexts, TakesTheNumberOfRows) {
+  const ProgramEnd end = plan_model({"--gpu", "A10", "--rows", "5000", "--json"});
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  const Json json = Json::parse(end.out);
+  EXPECT_EQ(json["devices"][0]["streams"][0]["rows"], 5000);
+  EXPECT_GT(json["disk"]["final_bytes"], 0);
+  EXPECT_GT(json["seconds"], 0);
+}
+
+TEST_F(PlanWithoutTexts, CannotBeProfiled) {
+  const ProgramEnd end = plan_model({"--profile"});
+  EXPECT_EQ(end.exit_code, 64);
+  EXPECT_THAT(end.err, HasSubstr("--profile encodes texts, and none are given"));
+}
+
+// Without a model there is nothing to plan for.
+TEST_F(PlanWithoutTexts, NeedsAModel) {
+  const ProgramEnd end = Program(dir_.path(), {"plan", "--gpu-memory", "24"}, environment_).wait();
+  EXPECT_EQ(end.exit_code, 64);
+  EXPECT_THAT(end.err, HasSubstr("there is nothing to encode"));
+}
+
 TEST_F(PlanCommand, TheSafetyMarginLimitsTheShare) {
   const Json json =
       plan_json({"--gpu-memory", "24GB", "--rows", "100000", "--safety-margin", "0.5"});

@@ -240,7 +240,13 @@ std::vector<Problem> make_problems() {
          s.input = s.dir().write("long.txt", rows(20, words(60)));
          s.write_config("", "");
        },
-       "yellow", "are longer than 40 tokens and would be cut", 0},
+       "yellow", "20 of the first 20 rows of", 0},
+      {"OneRowTruncated",
+       [](HealthyExperiment& s) {
+         s.input = s.dir().write("long.txt", rows(18, "a") + words(60) + "\n");
+         s.write_config("", "");
+       },
+       "yellow", "(5.3 %) is longer than 40 tokens; the cut loses 18.6 % of all tokens", 0},
       {"EmptyInput",
        [](HealthyExperiment& s) {
          s.input = s.dir().write("empty.txt", "");

@@ -67,6 +67,11 @@ TEST_F(Report, ShowsAFinishedStream) {
   const Json& stream = report["streams"][0];
   EXPECT_EQ(stream["final"]["vectors"], 4);
   EXPECT_EQ(stream["truncated"][0]["lost_tokens"], 3);
+  EXPECT_THAT(stream["truncation"]["found"].get<std::string>(),
+              HasSubstr("1 of 4 rows (25.0 %) is longer than"));
+  EXPECT_NEAR(stream["truncation"]["lost_share"].get<double>(), 3.0 / 23, 1e-9);
+  EXPECT_THAT(stream["truncation"]["next"].get<std::string>(), HasSubstr("if the model allows it"))
+      << "the model is not on this machine";
   EXPECT_EQ(stream["sample"]["near_duplicates"], 0.5);
   // The pairs have the cosines 1, 0, -1, 0, -1, 0.
   EXPECT_NEAR(stream["sample"]["mean_cosine"].get<double>(), -1.0 / 6, 1e-6);

@@ -2,7 +2,8 @@
 // makes each vector from a hash of the text. FAKE_WORKER=<what>:<chunk>:<times> makes it misbehave:
 // "crash:2:1" crashes once, in chunk 2. Chunk -1 is the time before the first chunk. "crash:2:1@1"
 // is a misdeed of worker 1 only. "75:*:9" happens in any chunk. With "gpus:-1:9" the worker claims
-// to run on one of three GPUs, and with "unlike:-1:9" on a device of another kind.
+// to run on one of three GPUs, and with "unlike:-1:9" on a device of another kind. "cut:0:1" says
+// that max_length has cut the first row of chunk 0 to one token of four.
 #include <algorithm>
 #include <csignal>
 #include <cstdint>
@@ -215,6 +216,12 @@ class FakeWorker {
     encode_rows(rows, chunk, *writer);
     RowStats stats;
     stats.tokens = rows.size();
+    if (misdeed_.due("cut", chunk)) {
+      stats.truncated_rows = 1;
+      stats.lost_tokens = 3;
+      writer->append_truncated(
+          std::vector<TruncatedRow>{{.row = rows.begin, .tokens = 1, .lost_tokens = 3}});
+    }
     const ChunkRecord record = writer->commit(stats, {.device = "fake"});
     std::ofstream(records_in(job_.cache_dir) + "/encoded_chunks", std::ios::app) << chunk << '\n';
     ChunkDone done;

@@ -1,6 +1,7 @@
 // Tests the progress line, and Terminal on a pseudo terminal.
 #include "supervisor/report/progress.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <fcntl.h>
@@ -12,11 +13,14 @@
 #include <gtest/gtest.h>
 
 #include "base/file.h"
+#include "supervisor/report/run_reporter.h"
 #include "supervisor/report/terminal.h"
+#include "support/temp_dir.h"
 
 namespace encode {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
@@ -26,6 +30,12 @@ const ProgressView kHalf = {.stream = "train_tc",
                             .rows_total = 50000,
                             .tokens_per_second = 20700,
                             .seconds_left = 185};
+
+LogOptions at_level(const std::string& level) {
+  LogOptions options;
+  options.level = level;
+  return options;
+}
 
 TEST(ProgressLine, ShowsRowsRateAndTimeLeft) {
   EXPECT_EQ(render_progress(kHalf, 0),
@@ -131,6 +141,134 @@ TEST_F(TerminalTest, ProgressRedrawsAtMostTenTimesASecond) {
   }
   EXPECT_GE(redraws, 5);
   EXPECT_LE(redraws, 11);
+}
+
+// The file has everything; beside the bar, lines would only push it down.
+TEST_F(TerminalTest, ABarHasOnlyWarningsAboveIt) {
+  Terminal terminal(slave_.get());
+  RunLog log({}, terminal, terminal);
+  log.info("event", "a usual line");
+  log.detail("event", "a line of many");
+  EXPECT_EQ(screen(), "");
+  log.warning("event", "a warning");
+  EXPECT_THAT(screen(), HasSubstr("a warning"));
+  log.result("summary", "the table\n", {});
+  EXPECT_THAT(screen(), HasSubstr("the table"));
+}
+
+TEST_F(TerminalTest, WithoutABarOrWithTheLevelDebugItHasLines) {
+  Terminal terminal(slave_.get());
+  LogOptions options;
+  options.progress = false;
+  RunLog plain(options, terminal, terminal);
+  plain.info("event", "a usual line");
+  plain.detail("event", "one of many");
+  EXPECT_THAT(screen(), AllOf(HasSubstr("a usual line"), Not(HasSubstr("one of many"))));
+  RunLog debug(at_level("debug"), terminal, terminal);
+  debug.info("event", "a usual line");
+  debug.detail("event", "one of many");
+  EXPECT_THAT(screen(), AllOf(HasSubstr("a usual line"), HasSubstr("one of many")));
+}
+
+TEST_F(TerminalTest, TheTableIsShownWithWarningsAndNotWithErrorsOnly) {
+  Terminal terminal(slave_.get());
+  RunLog(at_level("warning"), terminal, terminal).result("summary", "the table\n", {});
+  EXPECT_THAT(screen(), HasSubstr("the table"));
+  RunLog(at_level("error"), terminal, terminal).result("summary", "the table\n", {});
+  EXPECT_EQ(screen(), "");
+}
+
+TEST_F(TerminalTest, ShowsAStepUntilThereAreNumbers) {
+  Terminal terminal(slave_.get());
+  RunLog log({}, terminal, terminal);
+  Progress progress(terminal, log, true);
+  progress.step("loading the model");
+  EXPECT_EQ(screen(), "loading the model");
+  progress.update("s", 1, 10, 9);
+  progress.tick(Clock::now() + std::chrono::seconds(1));
+  EXPECT_THAT(screen(), HasSubstr("1/10 rows"));
+  Progress(terminal, log, false).step("nothing");
+  EXPECT_EQ(screen(), "");
+}
+
+// A narrow terminal made other programs wrap the line again and again, or divide by zero.
+TEST_F(TerminalTest, ANarrowTerminalGetsNoLineThatWraps) {
+  Terminal terminal(slave_.get());
+  RunLog log({}, terminal, terminal);
+  for (const unsigned short columns : {1, 2, 7, 20}) {
+    resize(columns);
+    Progress progress(terminal, log, true);
+    progress.step("reading the texts and the model");
+    EXPECT_LT(screen().size(), columns) << columns;
+    progress.clear();
+    screen();
+    progress.update("a_stream_with_a_long_name", 1, 10, 9);
+    progress.tick(Clock::now() + std::chrono::seconds(1));
+    EXPECT_LT(screen().size(), columns) << columns;
+    progress.clear();
+    screen();
+  }
+}
+
+class PlainLog : public ::testing::Test {
+ protected:
+  PlainLog() {
+    std::array<int, 2> ends{};
+    EXPECT_EQ(::pipe(ends.data()), 0);
+    read_end_ = UniqueFd(ends[0]);
+    write_end_ = UniqueFd(ends[1]);
+    ::fcntl(read_end_.get(), F_SETFL, O_NONBLOCK);
+  }
+  std::string text() const {
+    std::array<char, 8192> bytes{};
+    const ssize_t n = ::read(read_end_.get(), bytes.data(), bytes.size());
+    return n > 0 ? std::string(bytes.data(), static_cast<size_t>(n)) : "";
+  }
+
+  UniqueFd read_end_;
+  UniqueFd write_end_;
+};
+
+// Of a run of ten hours.
+TEST_F(PlainLog, ALongRunHasALineOfProgressInAMinute) {
+  Terminal pipe(write_end_.get());
+  RunLog log({}, pipe, pipe);
+  Progress progress(pipe, log, true);
+  const Clock::time_point start = Clock::now();
+  int lines = 0;
+  for (int second = 0; second <= 36'000; ++second) {
+    progress.update("s", second, 36'000, 36'000 - second);
+    progress.tick(start + std::chrono::seconds(second));
+    lines += text().empty() ? 0 : 1;
+  }
+  EXPECT_GE(lines, 600);
+  EXPECT_LE(lines, 606);
+}
+
+// The worker opens the chunks of a window at once, long before it saves them.
+TEST_F(PlainLog, AnnouncesTheChunksOfAWindowInOneLine) {
+  const testing::TempDir dir;
+  Terminal pipe(write_end_.get());
+  RunLog log(at_level("debug"), pipe, pipe);
+  Progress progress(pipe, log, true);
+  RunConfig config;
+  config.store.cache_dir = dir.path();
+  RunReporter reporter(log, progress, config, 1);
+  reporter.worker_started({.number = 0, .label = ""},
+                          {{.name = "train_tc", .input_path = "", .rows = 640, .chunks = 64}});
+  reporter.event(0, UnitStarted{.unit = 0, .plan = {}});
+  text();
+  reporter.event(0, WindowStarted{.unit = 0, .rows = {0, 630}});
+  for (int64_t chunk = 0; chunk < 63; ++chunk)
+    reporter.event(0,
+                   ChunkStarted{.unit = 0, .chunk = chunk, .rows = {10 * chunk, 10 * chunk + 10}});
+  reporter.event(0, BatchDone{.unit = 0, .rows_done = 4, .tokens_done = 8});
+  const std::string group = text();
+  EXPECT_THAT(group, HasSubstr("train_tc chunks 1 to 63/64 (samples 0-630)"));
+  EXPECT_EQ(std::count(group.begin(), group.end(), '\n'), 1);
+  reporter.event(0, ChunkStarted{.unit = 0, .chunk = 63, .rows = {630, 640}});
+  reporter.event(0, BatchDone{.unit = 0, .rows_done = 8, .tokens_done = 16});
+  EXPECT_THAT(text(), HasSubstr("train_tc chunk 64/64 (samples 630-640)"));
 }
 
 TEST(TerminalPipe, GetsNoControlSequences) {

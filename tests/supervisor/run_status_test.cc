@@ -88,6 +88,71 @@ TEST(RunStatus, OfAFinishedRunIsDone) {
       << "without a config the files name the streams";
 }
 
+// The rerun finds chunks and finals of other options, and changes nothing.
+TEST(RunStatus, OfAFinishedRunStaysDoneWhenALaterRunIsRefused) {
+  Experiment experiment;
+  ASSERT_EQ(experiment.run().exit_code, ExitCode::kOk);
+  const RunStatus before = status_of(experiment);
+  const RunConfig as_it_was = experiment.config;
+  for (StreamConfig& stream : experiment.config.streams) stream.result.max_length = 7;
+  const RunResult refused = experiment.run();
+  ASSERT_NE(refused.exit_code, ExitCode::kOk);
+  const RunStatus after = read_run_status(status_request(as_it_was));
+  EXPECT_EQ(after.state, "done");
+  EXPECT_EQ(after.stages, before.stages);
+  EXPECT_EQ(after.memory.size(), before.memory.size());
+  EXPECT_EQ(after.error_code, "");
+  ASSERT_TRUE(after.refused);
+  EXPECT_EQ(after.refused->code, refused.error.code);
+  EXPECT_EQ(after.refused->exit_code, static_cast<int64_t>(refused.exit_code));
+  EXPECT_THAT(rendered(after), HasSubstr("a later run, which changed nothing: [store."));
+  experiment.config = as_it_was;
+  ASSERT_EQ(experiment.run().exit_code, ExitCode::kOk);
+  EXPECT_FALSE(status_of(experiment).refused) << "the next run has a record of its own";
+}
+
+// The input is missing, so the run is refused before it has opened anything else.
+TEST(RunStatus, OfAFinishedRunStaysDoneWhenItsInputIsGone) {
+  Experiment experiment;
+  ASSERT_EQ(experiment.run().exit_code, ExitCode::kOk);
+  fs::remove(experiment.config.streams[0].input.path);
+  ASSERT_EQ(experiment.run().exit_code, ExitCode::kNoInput);
+  EXPECT_EQ(status_of(experiment).state, "done") << "not died";
+  EXPECT_TRUE(status_of(experiment).refused);
+}
+
+TEST(RunStatus, OfARunThatCouldNeverBeginIsFailed) {
+  Experiment experiment;
+  fs::remove(experiment.config.streams[0].input.path);
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_EQ(experiment.run().exit_code, ExitCode::kNoInput);
+    const RunStatus status = status_of(experiment);
+    EXPECT_EQ(status.state, "failed") << "not died";
+    EXPECT_EQ(status.error_code, "text.open");
+    EXPECT_FALSE(status.refused) << "no run was before it";
+  }
+}
+
+// A refused run records nothing under a name that is not its own.
+TEST(RunStatus, OfARefusedRunReplacesNoForeignFile) {
+  Experiment experiment;
+  fs::create_directories(experiment.config.store.cache_dir);
+  experiment.dir().write("cache/status.json", "my notes");
+  EXPECT_EQ(experiment.run().error.code, "output.exists");
+  EXPECT_EQ(experiment.read(experiment.cache("status.json")), "my notes");
+}
+
+// Negative control: a run that fails after it has begun replaces the record.
+TEST(RunStatus, OfARunThatFailsWhileItEncodesIsFailed) {
+  Experiment experiment;
+  ASSERT_EQ(experiment.run().exit_code, ExitCode::kOk);
+  experiment.write_input("tc", Experiment::kRows, "other texts");
+  experiment.config.store.fresh = true;
+  ASSERT_EQ(experiment.run("69:1:9").exit_code, ExitCode::kUnavailable);
+  EXPECT_EQ(status_of(experiment).state, "failed");
+  EXPECT_FALSE(status_of(experiment).refused);
+}
+
 TEST(RunStatus, AddsTheStagesOfAllWorkersAlsoOfOneThatCrashed) {
   Experiment experiment;
   // The first worker crashes in the chunk that begins at row 10, and the second begins there.

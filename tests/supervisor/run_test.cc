@@ -48,6 +48,18 @@ TEST(Run, AShortOneHasSamplesOfItsBeginningAndItsEnd) {
   EXPECT_EQ(history.samples.back().tokens, 2 * Experiment::kRows);
 }
 
+// 17 tokens of 20 are kept.
+TEST(Run, SaysWhatTruncationHasLost) {
+  Experiment experiment;
+  experiment.config.log.level = "warning";
+  const RunResult result = experiment.run("cut:1:1");
+  EXPECT_THAT(result.log, HasSubstr("warning: train_tc: 1 of 17 rows (5.9 %) is longer than"));
+  EXPECT_THAT(result.log, HasSubstr("the cut loses 15.0 % of all tokens"));
+  EXPECT_THAT(result.log, HasSubstr("divide long texts into several rows"));
+  EXPECT_THAT(result.log, Not(HasSubstr("train_commit: 0 of")));
+  EXPECT_THAT(Experiment().run().log, Not(HasSubstr("the cut loses")));
+}
+
 TEST(Run, LogTellsWhereItIs) {
   Experiment experiment;
   experiment.config.combine = {{.split = "train", .streams = {"tc", "commit"}}};
@@ -62,10 +74,11 @@ TEST(Run, LogTellsWhereItIs) {
       "combined dimension 128",
       "mode: chunked",
       "host memory "};
-  for (const std::string& text : texts) {
-    EXPECT_THAT(result.log, HasSubstr(text));
+  for (const std::string& text : texts)
     EXPECT_THAT(experiment.read(experiment.cache("encode.log")), HasSubstr(text));
-  }
+  for (const char* text : {"==== train_tc: 17 rows", "embedding dimension 64"})
+    EXPECT_THAT(result.log, HasSubstr(text));
+  EXPECT_THAT(result.log, Not(HasSubstr("chunk_0002"))) << "a line for each chunk is too much";
   EXPECT_THAT(result.out, HasSubstr("(17, 64)"));
   EXPECT_THAT(result.out, HasSubstr("rows_in = rows_out + rejected holds"));
   EXPECT_THAT(result.log, Not(HasSubstr("\x1b"))) << "no control sequences without a terminal";

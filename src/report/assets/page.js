@@ -187,13 +187,15 @@
   function drawHead() {
     const run = report.run;
     const head = add(page, 'header');
-    add(head, 'h1', '', 'Embeddings of ' + (run.config || run.cache_dir));
+    add(head, 'h1', '', 'Embeddings of ' + (report.output || run.config || run.cache_dir));
     const state = add(head, 'span', 'badge', run.state);
     if (run.state === 'failed' || run.state === 'died') state.className += ' bad';
     else if (run.state !== 'done') state.className += ' warn';
     add(head, 'p', 'soft', 'started ' + utc(run.started) + ', reported ' + utc(report.generated));
     list('Something cannot be read', 'bad', report.problems);
     if (run.error.code) list('The run has failed', 'bad', ['[' + run.error.code + '] ' + run.error.what + ' (' + run.error.where + ')']);
+    list('Texts were cut', '', report.streams.filter((s) => s.truncation)
+      .map((s) => s.name + ': ' + s.truncation.found + '. To lose less, ' + s.truncation.next + '.'));
     list('Not in this report', '', report.missing);
     const finals = report.streams.map((s) => s.final).filter(Boolean);
     const sum = (key) => finals.reduce((total, one) => total + one[key], 0);

@@ -26,14 +26,17 @@ struct Speed {
 
 Speed speed_on_gpu(const MemoryRequest& request, const MemoryLimit& gpu) {
   ComputeRate rate = assumed_gpu_rate(find_card(gpu.name), request.effective);
-  if (rate.flops_per_second <= 0) rate.flops_per_second = kUnknownGpuFlops;
-  return {.row_seconds = encoding_seconds(request, rate), .device = gpu.name};
+  if (rate.flops_per_second <= 0)
+    rate = {.flops_per_second = kUnknownGpuFlops,
+            .least_flops = kUnknownGpuFlops,
+            .most_flops = kUnknownGpuFlops};
+  return {.row_seconds = encoding_time(request, rate).seconds, .device = gpu.name};
 }
 
 Speed speed_on_cpu(const MemoryRequest& request, int64_t threads) {
-  return {
-      .row_seconds = encoding_seconds(request, assumed_cpu_rate(request.effective.dtype, threads)),
-      .device = fmt::format("{} CPU threads", threads)};
+  return {.row_seconds =
+              encoding_time(request, assumed_cpu_rate(request.effective.dtype, threads)).seconds,
+          .device = fmt::format("{} CPU threads", threads)};
 }
 
 }  // namespace

@@ -83,6 +83,7 @@ void leave_record(const StreamPlan& stream, const std::string& cache_dir, bool e
   if (encoded_nothing && has_record_of(stream.final_path, *manifest)) return;
   FinishedRun run = collect_finished_run(cache_dir);
   run.xxh3_128 = manifest->xxh3_128;
+  run.model = stream.model_path;
   write_finished_run(stream.final_path, run);
 }
 

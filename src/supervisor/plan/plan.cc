@@ -43,15 +43,15 @@ class Models {
     const OpenedModel model = open_fitting_model(path, options, limit_, hash_cache_);
     warn(model.directory.warnings);
     const int64_t bytes = model.bytes();
-    log_.info("model",
-              fmt::format("model {}: {}, hidden size {}, {}, similarity {}", path,
-                          model.directory.model_type, model.directory.hidden_size,
-                          format_bytes(bytes), model.directory.similarity),
-              {{"path", path},
-               {"model_type", model.directory.model_type},
-               {"hidden_size", model.directory.hidden_size},
-               {"bytes", bytes},
-               {"similarity", model.directory.similarity}});
+    log_.detail("model",
+                fmt::format("model {}: {}, hidden size {}, {}, similarity {}", path,
+                            model.directory.model_type, model.directory.hidden_size,
+                            format_bytes(bytes), model.directory.similarity),
+                {{"path", path},
+                 {"model_type", model.directory.model_type},
+                 {"hidden_size", model.directory.hidden_size},
+                 {"bytes", bytes},
+                 {"similarity", model.directory.similarity}});
     for (const AppliedRecipe& recipe : model.directory.recipes) {
       log_.info("model",
                 fmt::format("custom code: encode does what {} does (recipe {})", recipe.code,
@@ -233,6 +233,7 @@ StreamPlan begin_stream_plan(const RunConfig& config, const StreamConfig& stream
   StreamPlan planned;
   planned.config = stream;
   planned.effective = effective_result(model.directory, stream.result);
+  planned.position_limit = model.directory.position_limit;
   planned.model_path = model.directory.path;
   planned.model_files = model.files;
   planned.final_path = final_path_of(config, stream.name());

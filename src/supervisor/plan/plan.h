@@ -22,6 +22,7 @@ struct StreamPlan {
   std::string model_path;  // the absolute path of the model directory
   std::vector<FileHash> model_files;
   EffectiveResult effective;
+  int64_t position_limit = 0;  // ModelDirectory::position_limit
   InputScan scan;
   StreamIdentity identity;
   std::string final_path;

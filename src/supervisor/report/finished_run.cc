@@ -106,6 +106,7 @@ void write_finished_run(const std::string& output, const FinishedRun& run) {
   const Json json = {{"kind", kKind},
                      {"format", kFormat},
                      {"xxh3_128", run.xxh3_128},
+                     {"model", run.model},
                      {"status", run.status},
                      {"faults", to_json(run.faults)},
                      {"memory", to_json(run.memory)},
@@ -131,6 +132,7 @@ std::optional<FinishedRun> read_finished_run(const std::string& output) {
   }
   FinishedRun run;
   run.xxh3_128 = fields.string("xxh3_128");
+  run.model = fields.string("model");
   run.status = fields.object("status");
   run.faults = records_from(fields, "faults", path);
   run.memory = records_from(fields, "memory", path);

@@ -14,6 +14,7 @@ namespace encode {
 
 struct FinishedRun {
   std::string xxh3_128;  // of the matrix that the run has made
+  std::string model;     // the directory of the model, absolute
   Json status;           // the last status.json
   Records faults;        // the newest of faults.jsonl
   Records memory;        // some of memory.jsonl, evenly spaced

@@ -111,8 +111,9 @@ void RunReporter::sample_memory(Clock::time_point now) {
 void RunReporter::log_memory(Clock::time_point now) {
   memory_logged_ = now;
   const HostMemory memory = record_memory();
-  log_.info("host_memory", describe(memory),
-            {{"used_percent", memory.used_percent()}, {"available_bytes", memory.available_bytes}});
+  log_.detail(
+      "host_memory", describe(memory),
+      {{"used_percent", memory.used_percent()}, {"available_bytes", memory.available_bytes}});
 }
 
 }  // namespace encode

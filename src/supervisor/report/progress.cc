@@ -11,7 +11,8 @@ namespace {
 
 constexpr auto kWindow = std::chrono::seconds(30);
 constexpr auto kRedraw = std::chrono::milliseconds(100);
-constexpr auto kPlainLine = std::chrono::seconds(10);
+constexpr auto kFirstPlainLines = std::chrono::seconds(10);
+constexpr auto kLaterPlainLines = std::chrono::seconds(60);
 
 }  // namespace
 
@@ -66,6 +67,10 @@ double RateMeter::tokens_per_second() const {
   return samples_.empty() ? 0 : per_second(samples_.back().tokens - samples_.front().tokens);
 }
 
+void Progress::step(const std::string& what) {
+  if (enabled_) terminal_.set_status(what);
+}
+
 void Progress::update(const std::string& stream, int64_t rows_done, int64_t rows_total,
                       int64_t rows_left) {
   view_.stream = stream;
@@ -82,7 +87,8 @@ double Progress::seconds_left() const {
 void Progress::tick(Clock::time_point now) {
   if (!enabled_ || view_.stream.empty()) return;
   const bool redraw = terminal_.live() && now - drawn_ >= kRedraw;
-  const bool log = !terminal_.live() && now - logged_ >= kPlainLine;
+  const auto interval = now - began_ < kLaterPlainLines ? kFirstPlainLines : kLaterPlainLines;
+  const bool log = !terminal_.live() && now - logged_ >= interval;
   if (!redraw && !log) return;
   view_.tokens_per_second = rate_.tokens_per_second();
   view_.seconds_left = seconds_left();

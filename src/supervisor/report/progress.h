@@ -1,4 +1,4 @@
-// Shows the progress of a run: a live line on a terminal, or a log line every ten seconds.
+// Shows the progress of a run: a live line on a terminal, or a log line from time to time.
 #pragma once
 
 #include <chrono>
@@ -60,6 +60,8 @@ class Progress {
   Progress(Terminal& terminal, RunLog& log, bool enabled)
       : terminal_(terminal), log_(log), enabled_(enabled) {}
 
+  // Shows a step of the run that has no numbers, on a live terminal only: "loading the model".
+  void step(const std::string& what);
   // `rows_left` counts the rows of the whole run that are not encoded yet.
   void update(const std::string& stream, int64_t rows_done, int64_t rows_total, int64_t rows_left);
   // Adds a measurement. `rows` and `tokens` are the totals of the current worker.
@@ -73,7 +75,8 @@ class Progress {
   double tokens_per_second() const { return rate_.tokens_per_second(); }
   double seconds_left() const;  // of the whole run; negative: unknown
 
-  // Redraws the line at most ten times a second, or logs it at most every ten seconds.
+  // Redraws the line at most ten times a second, or logs it: every ten seconds at first, and every
+  // minute in a long run.
   void tick(Clock::time_point now);
   void clear() { terminal_.set_status(""); }
 
@@ -85,7 +88,8 @@ class Progress {
   ProgressView view_;
   int64_t rows_left_ = 0;
   Clock::time_point drawn_;
-  Clock::time_point logged_ = Clock::now();
+  const Clock::time_point began_ = Clock::now();
+  Clock::time_point logged_ = began_;
 };
 
 }  // namespace encode

@@ -47,7 +47,20 @@ std::string head(const RunStatus& status) {
     text += fmt::format("error     [{}] {} ({})\n", preview(status.error_code),
                         preview(status.error_what, 300), preview(status.error_where, 300));
   }
+  if (status.refused) {
+    text += fmt::format("refused   {}, a later run, which changed nothing: [{}] {} ({})\n",
+                        utc(status.refused->time), preview(status.refused->code),
+                        preview(status.refused->what, 300), preview(status.refused->where, 300));
+  }
   return text;
+}
+
+Json to_json(const RefusedRun& refused) {
+  return {{"time", refused.time},
+          {"code", refused.code},
+          {"what", refused.what},
+          {"where", refused.where},
+          {"exit_code", refused.exit_code}};
 }
 
 std::string line_of(const StreamStatus& stream) {
@@ -174,7 +187,10 @@ Json array_of(const Items& items) {
 }  // namespace
 
 std::string render_text(const RunStatus& status) {
-  std::string text = fmt::format("cache     {}\n", preview(status.cache_dir, 300)) + head(status);
+  std::string text =
+      fmt::format("cache     {}\n",
+                  status.cache_dir.empty() ? "none is left" : preview(status.cache_dir, 300)) +
+      head(status);
   text += "streams\n";
   for (const StreamStatus& stream : status.streams) text += line_of(stream);
   if (!status.workers.empty()) text += "devices\n";
@@ -212,6 +228,7 @@ std::string render_json(const RunStatus& status) {
                        {"what", status.error_what},
                        {"where", status.error_where},
                        {"exit_code", status.exit_code}}},
+                     {"refused", status.refused ? to_json(*status.refused) : Json()},
                      {"config", status.config_path},
                      {"streams", array_of(status.streams)},
                      {"workers", array_of(status.workers)},

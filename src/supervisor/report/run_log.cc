@@ -89,7 +89,9 @@ RunLog::RunLog(const LogOptions& options, Terminal& err, Terminal& out)
     : json_(options.json), level_(spdlog::level::from_str(options.level)), out_(out) {
   terminal_ = std::make_shared<spdlog::logger>("terminal", std::make_shared<TerminalSink>(err));
   terminal_->set_pattern("%H:%M:%S %v");
-  terminal_->set_level(json_ ? Level::off : static_cast<Level>(level_));
+  const bool bar = err.live() && options.progress;
+  const auto shown = static_cast<Level>(bar && level_ == Level::info ? Level::warn : level_);
+  terminal_->set_level(json_ ? Level::off : shown);
 }
 
 RunLog::~RunLog() = default;
@@ -115,20 +117,25 @@ void RunLog::open_file(const std::string& path) {
 }
 
 void RunLog::debug(std::string_view event, const std::string& message, Json fields) {
-  write(Level::debug, event, message, std::move(fields));
+  write(Level::debug, Level::debug, event, message, std::move(fields));
 }
 
 void RunLog::info(std::string_view event, const std::string& message, Json fields) {
-  write(Level::info, event, message, std::move(fields));
+  write(Level::info, Level::info, event, message, std::move(fields));
+}
+
+void RunLog::detail(std::string_view event, const std::string& message, Json fields) {
+  write(Level::info, Level::debug, event, message, std::move(fields));
 }
 
 void RunLog::warning(std::string_view event, const std::string& message, Json fields) {
-  write(Level::warn, event, "warning: " + message, std::move(fields));
+  write(Level::warn, Level::warn, event, "warning: " + message, std::move(fields));
 }
 
-void RunLog::write(int level, std::string_view event, const std::string& message, Json fields) {
+void RunLog::write(int level, int shown, std::string_view event, const std::string& message,
+                   Json fields) {
   const std::string text = printable(message);
-  terminal_->log(static_cast<Level>(level), text);
+  terminal_->log(static_cast<Level>(shown), text);
   if (file_) file_->log(static_cast<Level>(level), text);
   if (json_ && level >= level_) write_json(level, event, message, std::move(fields));
 }
@@ -160,7 +167,7 @@ void RunLog::result(std::string_view event, const std::string& text, Json fields
   if (file_) file_->log(Level::info, "\n" + shown);
   if (json_) {
     write_json(Level::info, event, "", std::move(fields));
-  } else if (level_ <= Level::info) {
+  } else if (level_ <= Level::warn) {
     out_.write(shown);
   }
 }

@@ -18,9 +18,10 @@ class logger;
 
 namespace encode {
 
-// Thread-safe, except for open_file(). With LogOptions::json the log writes nothing to standard
-// error. Each record is then one object {"time","level","event","message", ...fields} on standard
-// output.
+// Thread-safe, except for open_file(). On a live terminal with a progress bar, only warnings are
+// written to standard error; the level debug shows everything there. With LogOptions::json the log
+// writes nothing to standard error. Each record is then one object
+// {"time","level","event","message", ...fields} on standard output.
 class RunLog {
  public:
   // `err` is standard error and `out` is standard output. Both must outlive the log.
@@ -37,16 +38,20 @@ class RunLog {
   // may have several lines.
   void debug(std::string_view event, const std::string& message, Json fields = Json::object());
   void info(std::string_view event, const std::string& message, Json fields = Json::object());
+  // As info(), but on standard error only with the level debug: one of many records, which people
+  // look for in the file.
+  void detail(std::string_view event, const std::string& message, Json fields = Json::object());
   void warning(std::string_view event, const std::string& message, Json fields = Json::object());
   // Writes the error that ends the program to the file and as a JSON line. It does not write to
   // standard error, because main() prints the error there.
   void final_error(const ErrorDetail& detail);
-  // Writes `text` to the file, and to standard output if the level is not above "info". With
+  // Writes `text` to the file, and to standard output if the level is not above "warning". With
   // LogOptions::json standard output gets a JSON line of `fields` instead, at any level.
   void result(std::string_view event, const std::string& text, Json fields);
 
  private:
-  void write(int level, std::string_view event, const std::string& message, Json fields);
+  // `shown` is the level of the record on standard error.
+  void write(int level, int shown, std::string_view event, const std::string& message, Json fields);
   void write_json(int level, std::string_view event, const std::string& message, Json fields);
 
   const bool json_;

@@ -61,7 +61,8 @@ void RunReporter::worker_started(const WorkerName& name, std::vector<UnitProgres
   for (const UnitProgress& unit : units) committed_[unit.stream] = unit.rows_before;
   units_ = std::move(units);
   if (!others) progress_.restart();
-  log_.info("worker_started", worker.prefix() + "loading the model");
+  log_.detail("worker_started", worker.prefix() + "loading the model");
+  if (!others) progress_.step("loading the model");
   if (!others) state("loading", nullptr);
 }
 
@@ -95,6 +96,7 @@ void RunReporter::event(size_t number, const WorkerEvent& event) {
   const int64_t unit = unit_number(event);
   if (unit < 0 || unit >= std::ssize(worker.units))
     return garbage(to_json_line(event), "it names a unit that does not exist");
+  if (!std::holds_alternative<ChunkStarted>(event)) announce_chunks(worker);
   // clang 14 takes `this` for unused if an overload of on() is static.
   std::visit([&](const auto& alternative) { this->on(worker, alternative); }, event);
 }
@@ -155,21 +157,37 @@ void RunReporter::on(Worker& worker, const UnitStarted& event) {
        {"rows", unit.rows},
        {"rows_done", unit.rows_before},
        {"mode", unit.chunk_files ? "chunked" : "standard"}});
-  log_.info("batch_plan", batches,
-            {{"stream", unit.name},
-             {"budget_tokens", plan.budget_tokens},
-             {"launch_tokens", plan.launch_tokens},
-             {"longest_row_tokens", plan.longest_row_tokens}});
+  log_.detail("batch_plan", batches,
+              {{"stream", unit.name},
+               {"budget_tokens", plan.budget_tokens},
+               {"launch_tokens", plan.launch_tokens},
+               {"longest_row_tokens", plan.longest_row_tokens}});
 }
 
 void RunReporter::on(Worker& worker, const ChunkStarted& event) {
   worker.chunk = event.chunk;
-  const UnitProgress& unit = worker.unit_of(event.unit);
-  if (!unit.chunk_files) return;
-  log_.info("chunk_started",
-            fmt::format("{}{} chunk {}/{} (samples {}-{})", worker.prefix(), unit.name,
-                        event.chunk + 1, unit.chunks, event.rows.begin, event.rows.end),
-            {{"stream", unit.name}, {"chunk", event.chunk}, {"rows", rows_json(event.rows)}});
+  if (!worker.unit_of(event.unit).chunk_files) return;
+  if (!worker.opened) worker.opened = event;
+  worker.opened->rows.end = event.rows.end;
+  worker.last_opened = event.chunk;
+}
+
+// The chunks of a window are encoded together, so they have one line.
+void RunReporter::announce_chunks(Worker& worker) {
+  if (!worker.opened) return;
+  const ChunkStarted opened = *std::exchange(worker.opened, std::nullopt);
+  const UnitProgress& unit = worker.unit_of(opened.unit);
+  const std::string chunks =
+      opened.chunk == worker.last_opened
+          ? fmt::format("chunk {}", opened.chunk + 1)
+          : fmt::format("chunks {} to {}", opened.chunk + 1, worker.last_opened + 1);
+  log_.detail("chunk_started",
+              fmt::format("{}{} {}/{} (samples {}-{})", worker.prefix(), unit.name, chunks,
+                          unit.chunks, opened.rows.begin, opened.rows.end),
+              {{"stream", unit.name},
+               {"chunk", opened.chunk},
+               {"last_chunk", worker.last_opened},
+               {"rows", rows_json(opened.rows)}});
 }
 
 void RunReporter::on(Worker& worker, const ProbeStarted& event) {
@@ -237,7 +255,7 @@ void RunReporter::log_chunk(const Worker& worker, const ChunkDone& event) {
                  {"device_reserved_bytes", event.memory.reserved_bytes},
                  {"host_rss_bytes", event.host_rss_bytes}};
   if (!worker.label.empty()) fields["worker"] = worker.label;
-  log_.info("chunk_done", text, std::move(fields));
+  log_.detail("chunk_done", text, std::move(fields));
 }
 
 void RunReporter::on(Worker& worker, const UnitDone& event) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -64,7 +65,8 @@ class RunReporter {
   void restarted(size_t worker, int64_t restarts);
   void device_lost(size_t worker) { workers_[worker].state = "lost"; }
 
-  // Writes `state` to status.json at once. `error` may be null.
+  // Writes `state` to status.json at once. `error` may be null. Must not be called before the run
+  // begins to encode; see StatusFile::keep_earlier().
   void state(const std::string& state, const ErrorDetail* error);
   // `stream` is below the number of streams. The reference is valid as long as the reporter.
   const StreamRate& rate(size_t stream) const { return rates_[stream]; }
@@ -84,6 +86,10 @@ class RunReporter {
     std::vector<UnitProgress> units = {};
     int64_t unit = -1;  // the unit that is being encoded; -1: none
     int64_t chunk = -1;
+    // Chunks that share a window and that the log has not announced yet: the first one, with the
+    // rows of all of them, and the number of the last one.
+    std::optional<ChunkStarted> opened = {};
+    int64_t last_opened = -1;
     // What the worker has encoded of `unit`, and how many of these rows are committed.
     int64_t rows = 0;
     int64_t tokens = 0;
@@ -132,6 +138,7 @@ class RunReporter {
   static void on(Worker& /*worker*/, const WorkerFailed& /*event*/) {}
   static void on(Worker& /*worker*/, const WorkerFinished& /*event*/) {}
   void set_pressed(Worker& worker, bool pressed);
+  void announce_chunks(Worker& worker);
   void log_chunk(const Worker& worker, const ChunkDone& event);
   void log_cache(const UnitProgress& unit);
   void measure(Worker& worker);

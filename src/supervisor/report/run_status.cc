@@ -19,6 +19,7 @@
 #include "supervisor/report/cache_report.h"
 #include "supervisor/report/finished_run.h"
 #include "supervisor/report/stage_report.h"
+#include "supervisor/report/status_file.h"
 
 namespace encode {
 namespace {
@@ -79,6 +80,14 @@ void take_status_file(const Json& json, const std::string& path, RunStatus& stat
         cache_counts_from(JsonFields(fields.object("embedding_cache"), path, "status.damaged"));
   if (fields.has("stages"))
     status.stages = stage_seconds_from(JsonFields(fields.object("stages"), path, "status.damaged"));
+  if (fields.has("refused")) {
+    const JsonFields refused(fields.object("refused"), path, "status.damaged");
+    status.refused = {.time = refused.integer_or("time", 0, 0, kMaxInteger),
+                      .code = refused.string_or("code", ""),
+                      .what = refused.string_or("what", ""),
+                      .where = refused.string_or("where", ""),
+                      .exit_code = refused.integer_or("exit_code", 0, 0, 255)};
+  }
   if (!fields.has("error")) return;
   const JsonFields error(fields.object("error"), path, "status.damaged");
   status.error_code = error.string_or("code", "");
@@ -117,8 +126,7 @@ ReportedRows read_status_file(RunStatus& status) {
   bool own_file = false;
   if (is_there(path)) {
     guarded(status, path, [&] {
-      const Json json =
-          read_json_file(path, {.max_bytes = 16 << 20, .max_depth = 8}, "status.damaged");
+      const Json json = read_json_file(path, kStatusFileLimits, "status.damaged");
       const JsonFields fields(json, path, "status.damaged");
       const int64_t pid = fields.integer_or("pid", 0, 0, kMaxInteger);
       take_status_file(json, path, status);
@@ -304,27 +312,38 @@ std::string advice(const RunStatus& status) {
   return fmt::format("Continue the run: {}", command);
 }
 
-// A finished run may have removed its cache directory and left a record beside its output. Returns
-// false if there is none.
-bool take_finished_run(const StatusRequest& request, RunStatus& status) {
-  if (request.output.empty() || is_there(request.cache_dir)) return false;
+// The status of a run whose cache directory is gone: what the record beside its output and the finals
+// say.
+void take_finished_run(const StatusRequest& request, RunStatus& status) {
   std::optional<FinishedRun> run;
   const std::string path = finished_run_path(request.output);
   guarded(status, path, [&] {
-    run = read_finished_run(request.output);
+    if (!request.output.empty()) run = read_finished_run(request.output);
     if (run) take_status_file(run->status, path, status);
   });
-  if (!run) return false;
+  bool done = true;
+  for (const StatusRequest::Stream& stream : request.streams) {
+    StreamStatus& found = status.streams.emplace_back();
+    found.name = stream.name;
+    take_final(stream.final_path, found, status);
+    done = done && found.state == StreamStatus::State::kDone;
+  }
   status.lock.held = LockState::Held::kNo;
-  status.state = status.phase = "done";
+  status.state = status.phase = done ? "done" : "unknown";
   status.rows_per_second = status.tokens_per_second = 0;
   status.seconds_left = -1;
-  for (const StatusRequest::Stream& stream : request.streams)
-    status.streams.push_back(stream_status(stream, {}, status));
-  take_faults(fault_history(std::move(run->faults), path), status);
-  take_memory(memory_history(std::move(run->memory), path), status);
-  status.advice = advice(status);
-  return true;
+  if (run) {
+    take_faults(fault_history(std::move(run->faults), path), status);
+    take_memory(memory_history(std::move(run->memory), path), status);
+  }
+  status.advice = done ? advice(status) : "Encode the texts again with the command of the run.";
+}
+
+// A finished run may have removed its cache directory and left a record beside its output.
+bool is_gone(const StatusRequest& request) {
+  if (request.cache_dir.empty()) return true;
+  return !request.output.empty() && !is_there(request.cache_dir) &&
+         is_there(finished_run_path(request.output));
 }
 
 }  // namespace
@@ -340,11 +359,30 @@ StatusRequest status_request(const RunConfig& config) {
   return request;
 }
 
+StatusRequest status_request_of_directory(const std::string& cache_dir) {
+  const std::string output = output_of_cache_dir(cache_dir);
+  if (!output.empty() && path_exists(manifest_path(output), "status.directory"))
+    return status_request(run_of_output(output));
+  return {.cache_dir = cache_dir};
+}
+
+StatusRequest status_request(const RunOfOutput& run) {
+  StatusRequest request{.cache_dir = run.cache_dir, .output = run.output};
+  // A matrix in the cache directory is one of several.
+  const bool alone = run.cache_dir != parent_directory(run.output);
+  if (alone && !run.stream.empty())
+    request.streams.push_back({.name = run.stream, .final_path = run.output});
+  return request;
+}
+
 RunStatus read_run_status(const StatusRequest& request) {
   RunStatus status;
   status.cache_dir = request.cache_dir;
   status.config_path = request.config_path;
-  if (take_finished_run(request, status)) return status;
+  if (is_gone(request)) {
+    take_finished_run(request, status);
+    return status;
+  }
   list_cache(request.cache_dir);
   status.lock = read_lock_state(request.cache_dir);
   if (!status.lock.problem.empty()) status.problems.push_back(preview(status.lock.problem, 400));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "store/audit.h"
 #include "supervisor/report/fault_log.h"
 #include "supervisor/report/memory_log.h"
+#include "supervisor/report/run_of_output.h"
 
 namespace encode {
 
@@ -22,13 +24,16 @@ struct StatusRequest {
     std::string name;
     std::string final_path;
   };
-  std::string cache_dir;
-  std::string output = {};      // output.file: its record counts if the directory is gone; or ""
-  std::vector<Stream> streams;  // of the config; empty if only the directory is known
-  std::string config_path;      // for the advice; "": the path that status.json names
+  std::string cache_dir;             // "": the run has left none
+  std::string output = {};           // its record counts if the directory is gone; or ""
+  std::vector<Stream> streams = {};  // of the config; empty if only the directory is known
+  std::string config_path = {};      // for the advice; "": the path that status.json names
 };
 
 StatusRequest status_request(const RunConfig& config);
+StatusRequest status_request(const RunOfOutput& run);
+// Throws what read_manifest() throws for the matrix whose run has this directory.
+StatusRequest status_request_of_directory(const std::string& cache_dir);
 
 struct StreamStatus {
   enum class State { kNotStarted, kPartial, kDone, kUnreadable };
@@ -47,6 +52,15 @@ struct WorkerStatus {
   std::string name;    // DeviceFacts::name; "" before its model is loaded
   std::string state;   // "loading", "encoding", "restarting", "ended", "lost"
   std::string stream;  // that it encodes; or ""
+};
+
+// A run that ended before it had changed anything that the run before it has made.
+struct RefusedRun {
+  int64_t time = 0;  // in seconds since 1970
+  std::string code;
+  std::string what;
+  std::string where;
+  int64_t exit_code = 0;
 };
 
 // The faults with the same type and code.
@@ -76,6 +90,7 @@ struct RunStatus {
   std::string error_what;
   std::string error_where;
   int64_t exit_code = 0;
+  std::optional<RefusedRun> refused;  // a later run; everything else is about the run before it
   std::string config_path;
   std::vector<StreamStatus> streams;  // sorted by name, or in the order of the config
   std::vector<WorkerStatus> workers;  // empty if the run has one device

@@ -24,7 +24,7 @@ Row row_of(const FinishedMatrix& matrix) {
           format_count(matrix.rows),
           fmt::format("({}, {})", matrix.rows, matrix.dim),
           unless_combined(format_count(matrix.tokens)),
-          unless_combined(format_count(matrix.truncated_rows)),
+          unless_combined(format_count(matrix.truncation.truncated_rows)),
           matrix.tokens_per_second > 0 ? format_rate(matrix.tokens_per_second) : "-"};
 }
 
@@ -76,7 +76,8 @@ Json to_json(const RunSummary& summary) {
                         {"rows", matrix.rows},
                         {"dim", matrix.dim},
                         {"tokens", matrix.tokens},
-                        {"truncated_rows", matrix.truncated_rows},
+                        {"truncated_rows", matrix.truncation.truncated_rows},
+                        {"lost_tokens", matrix.truncation.lost_tokens},
                         {"tokens_per_second", matrix.tokens_per_second},
                         {"combined", matrix.combined}});
   }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "model_dir/truncation.h"
 
 namespace encode {
 
@@ -18,7 +19,7 @@ struct FinishedMatrix {
   int64_t rows = 0;     // of the matrix
   int64_t dim = 0;
   int64_t tokens = 0;
-  int64_t truncated_rows = 0;
+  Truncation truncation;
   double tokens_per_second = 0;  // 0: nothing was encoded in this run
   bool combined = false;         // made by `combine` from other matrices
 };

@@ -1,0 +1,93 @@
+#include "supervisor/report/run_of_output.h"
+
+#include <optional>
+#include <string_view>
+
+#include "encode/error.h"
+#include "encode/job.h"
+#include "encode/store.h"
+
+#include "base/file.h"
+#include "base/own_cache.h"
+#include "base/path_kind.h"
+#include "supervisor/plan/cache_files.h"
+#include "supervisor/report/finished_run.h"
+
+namespace encode {
+namespace {
+
+constexpr int64_t kMaxJobBytes = 64 << 20;
+
+// Whether a run has used this directory as its cache directory.
+bool has_run(const std::string& directory) {
+  return path_exists(directory + "/LOCK", "status.output");
+}
+
+// What the worker was asked to do. A job that cannot be read, or that is from another version,
+// counts as none, because everything else is known without it.
+void take_job(RunOfOutput& run) {
+  try {
+    const std::string path = run.cache_dir + "/" + job_file_name(0);
+    const JobSpec job = job_spec_from_json(read_file(path, kMaxJobBytes, "status.output"));
+    for (const JobUnit& unit : job.units) {
+      if (!run.stream.empty() && unit.identity.name != run.stream) continue;
+      run.stream = unit.identity.name;
+      run.model = unit.model_path;
+    }
+  } catch (const Error&) {  // NOLINT(bugprone-empty-catch)
+  }
+}
+
+// Takes the model from the record of a finished run. A record that cannot be read counts as none.
+void take_record(RunOfOutput& run) {
+  try {
+    if (const std::optional<FinishedRun> finished = read_finished_run(run.output))
+      run.model = finished->model;
+  } catch (const Error&) {  // NOLINT(bugprone-empty-catch)
+  }
+}
+
+}  // namespace
+
+std::string output_of_cache_dir(const std::string& cache_dir) {
+  constexpr std::string_view kSuffix = ".cache";
+  std::string own = cache_dir;
+  while (own.ends_with('/')) own.pop_back();
+  if (!own.ends_with(kSuffix)) return "";
+  std::string output = own.substr(0, own.size() - kSuffix.size());
+  const size_t name = output.rfind('/') + 1;  // 0 if there is no slash
+  if (output.compare(name, 1, ".") != 0) return output;
+  output.erase(name, 1);
+  return output;
+}
+
+RunOfOutput run_of_output(const std::string& path) {
+  RunOfOutput run;
+  run.output = path;
+  const std::optional<Manifest> manifest = read_manifest(path);
+  if (manifest) run.stream = manifest->identity.name;
+  if (has_run(own_cache_dir(path))) {
+    run.cache_dir = own_cache_dir(path);
+  } else if (has_run(earlier_own_cache_dir(path))) {
+    run.cache_dir = earlier_own_cache_dir(path);
+  } else if (manifest && has_run(parent_directory(path))) {
+    run.cache_dir = parent_directory(path);
+  } else if (!manifest) {
+    throw Error(
+        {.exit_code = ExitCode::kNoInput,
+         .code = "status.output",
+         .what = "no run of encode is known that makes this file",
+         .where = path,
+         .expected = "a matrix with its manifest, or the --output of a run that has begun",
+         .found = path_exists(path, "status.output") ? "a file without a manifest" : "no such file",
+         .hint = "check the path, or name the run by its config or its cache directory"});
+  }
+  if (run.cache_dir.empty()) {
+    take_record(run);
+  } else {
+    take_job(run);
+  }
+  return run;
+}
+
+}  // namespace encode

@@ -1,0 +1,46 @@
+#include "model_dir/truncation.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace encode {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr Truncation kCut = {
+    .rows = 1000, .truncated_rows = 257, .tokens = 150, .lost_tokens = 50, .max_length = 256};
+
+TEST(Truncation, SaysHowManyRowsAndTokensAreLost) {
+  EXPECT_EQ(describe(kCut, "1,000 rows"),
+            "257 of 1,000 rows (25.7 %) are longer than 256 tokens; the cut loses 25.0 % of all "
+            "tokens");
+  EXPECT_DOUBLE_EQ(kCut.lost_share(), 0.25);
+}
+
+TEST(Truncation, NeverRoundsALossToNothing) {
+  const Truncation cut = {.rows = 1'000'000,
+                          .truncated_rows = 1,
+                          .tokens = 1'000'000,
+                          .lost_tokens = 1,
+                          .max_length = 8};
+  EXPECT_EQ(describe(cut, "1,000,000 rows"),
+            "1 of 1,000,000 rows (less than 0.1 %) is longer than 8 tokens; the cut loses less "
+            "than 0.1 % of all tokens");
+}
+
+TEST(Truncation, AdvisesALongerCutOnlyIfTheModelTakesIt) {
+  Truncation cut = kCut;
+  EXPECT_THAT(truncation_advice(cut), HasSubstr("raise max_length if the model allows it"));
+  cut.position_limit = 512;
+  EXPECT_THAT(truncation_advice(cut), HasSubstr("at most 512 tokens with this model"));
+  cut.position_limit = 0;
+  EXPECT_THAT(truncation_advice(cut), HasSubstr("raise max_length, "));
+  cut.position_limit = 256;
+  EXPECT_THAT(truncation_advice(cut), Not(HasSubstr("raise")));
+  EXPECT_THAT(truncation_advice(cut), HasSubstr("divide long texts"));
+}
+
+}  // namespace
+}  // namespace encode

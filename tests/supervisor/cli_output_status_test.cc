@@ -1,0 +1,162 @@
+// Tests `encode status` and `encode report` for an output, without a config.
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/json.h"
+#include "supervisor/program.h"
+#include "support/temp_dir.h"
+
+namespace encode::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+class StatusOfAnOutput : public ::testing::Test {
+ protected:
+  StatusOfAnOutput() {
+    dir_.write("texts.jsonl", "{\"text\":\"a\"}\n{\"text\":\"b\"}\n{\"text\":\"c\"}\n");
+  }
+
+  ProgramEnd encode(const std::vector<std::string>& arguments) const {
+    return Program(dir_.path(), arguments).wait();
+  }
+  ProgramEnd run(std::vector<std::string> more = {}) const {
+    std::vector<std::string> arguments = {"run",
+                                          "--model",
+                                          test_data("models/bert"),
+                                          "--input",
+                                          dir_.file("texts.jsonl"),
+                                          "--field",
+                                          "text",
+                                          "--output",
+                                          own()};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return encode(arguments);
+  }
+  Json status(const std::string& path) const {
+    const ProgramEnd end = encode({"status", path, "--json"});
+    EXPECT_EQ(end.exit_code, 0) << end.err;
+    return end.exit_code == 0 ? Json::parse(end.out) : Json();
+  }
+  std::string own() const { return dir_.file("own.npy"); }
+
+  // Returns the data of the page that a command has written.
+  Json page(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.end(), {"--output", dir_.file("r.html")});
+    const ProgramEnd end = encode(arguments);
+    EXPECT_EQ(end.exit_code, 0) << end.err;
+    const std::string text = read_bytes(dir_.file("r.html"));
+    const std::string open = "<script id=\"data\" type=\"application/json\">";
+    const size_t begin = text.find(open) + open.size();
+    return Json::parse(text.substr(begin, text.find("</script", begin) - begin));
+  }
+
+  TempDir dir_;
+};
+
+TEST_F(StatusOfAnOutput, IsThatOfItsRun) {
+  ASSERT_EQ(run().exit_code, 0);
+  const Json found = status(own());
+  EXPECT_EQ(found["state"], "done");
+  ASSERT_EQ(found["streams"].size(), 1U);
+  EXPECT_EQ(found["streams"][0]["stream"], "own");
+  EXPECT_EQ(found["streams"][0]["state"], "done");
+  EXPECT_EQ(found["streams"][0]["rows_done"], 3);
+}
+
+// The directory does not have the matrix, which lies beside it.
+TEST_F(StatusOfAnOutput, IsTheSameForItsCacheDirectory) {
+  ASSERT_EQ(run({"--keep-chunks"}).exit_code, 0);
+  const Json found = status(own());
+  ASSERT_NE(found["cache_dir"], "");
+  EXPECT_EQ(status(found["cache_dir"]), found);
+  ASSERT_EQ(run({"--keep-chunks"}).exit_code, 0) << "nothing is left to do";
+  EXPECT_EQ(status(found["cache_dir"].get<std::string>() + "/")["streams"], found["streams"]);
+}
+
+TEST_F(StatusOfAnOutput, IsKnownBeforeTheOutputIsThere) {
+  const ProgramEnd end = Program(dir_.path(),
+                                 {"run", "--model", test_data("models/bert"), "--input",
+                                  dir_.file("texts.jsonl"), "--field", "text", "--output", own()},
+                                 {{"FAKE_WORKER", "69:0:9"}})
+                             .wait();
+  ASSERT_EQ(end.exit_code, 69) << end.err;
+  ASSERT_FALSE(fs::exists(own()));
+  EXPECT_EQ(status(own())["state"], "failed");
+  EXPECT_EQ(status(own())["streams"][0]["rows"], 3);
+}
+
+TEST_F(StatusOfAnOutput, IsKnownFromTheManifestAloneWhenTheRecordIsGone) {
+  ASSERT_EQ(run().exit_code, 0);
+  ASSERT_FALSE(fs::exists(dir_.file(".own.npy.cache")));
+  ASSERT_TRUE(fs::remove(dir_.file(".own.npy.run.json")));
+  EXPECT_EQ(status(own())["state"], "done");
+  EXPECT_EQ(status(own())["streams"][0]["rows"], 3);
+  EXPECT_THAT(encode({"status", own()}).out, HasSubstr("Nothing is left to do"));
+  fs::resize_file(own(), 130);
+  EXPECT_EQ(status(own())["streams"][0]["state"], "unreadable");
+  EXPECT_NE(status(own())["state"], "done");
+}
+
+TEST_F(StatusOfAnOutput, OfAFinalInACacheDirectoryShowsTheWholeRun) {
+  const std::string cache = dir_.file("cache");
+  ASSERT_EQ(encode({"run", "--model", test_data("models/bert"), "--input", dir_.file("texts.jsonl"),
+                    "--field", "text", "--cache-dir", cache})
+                .exit_code,
+            0);
+  EXPECT_EQ(status(cache + "/embeddings_embeddings.npy"), status(cache));
+}
+
+// A matrix that another program wrote has no manifest.
+TEST_F(StatusOfAnOutput, RefusesAFileThatNoRunHasMade) {
+  dir_.write("foreign.npy", "numbers");
+  for (const char* name : {"foreign.npy", "absent.npy"}) {
+    const ProgramEnd end = encode({"status", dir_.file(name)});
+    EXPECT_EQ(end.exit_code, 66);
+    EXPECT_THAT(end.err, HasSubstr("status.output"));
+    EXPECT_EQ(encode({"report", dir_.file(name)}).exit_code, 66);
+  }
+}
+
+TEST_F(StatusOfAnOutput, ReportNeedsNoConfig) {
+  ASSERT_EQ(run().exit_code, 0);
+  const Json report = page({"report", own()});
+  EXPECT_EQ(report["problems"], Json::array());
+  ASSERT_EQ(report["streams"].size(), 1U);
+  EXPECT_EQ(report["streams"][0]["final"]["vectors"], 3);
+  EXPECT_EQ(report["streams"][0]["model"], fs::canonical(test_data("models/bert")).string());
+  EXPECT_EQ(report["map"]["streams"][0]["points"][0]["text"], "a")
+      << "the manifest names the texts";
+  EXPECT_EQ(report["run"]["state"], "done");
+  EXPECT_THAT(report["config"].get<std::string>(), HasSubstr("max_length"));
+}
+
+TEST_F(StatusOfAnOutput, ReportNeedsNoRecord) {
+  ASSERT_EQ(run().exit_code, 0);
+  ASSERT_TRUE(fs::remove(dir_.file(".own.npy.run.json")));
+  const Json report = page({"report", own(), "--model", test_data("models/bert")});
+  EXPECT_EQ(report["problems"], Json::array());
+  EXPECT_EQ(report["map"]["streams"][0]["points"][2]["text"], "c");
+  EXPECT_EQ(report["streams"][0]["model"], test_data("models/bert"));
+}
+
+TEST_F(StatusOfAnOutput, ReportSaysThatAMatrixIsNotFinished) {
+  ASSERT_EQ(run().exit_code, 0);
+  fs::remove(own() + ".manifest.json");
+  const ProgramEnd end = encode({"report", own()});
+  EXPECT_EQ(end.exit_code, 66);
+  EXPECT_THAT(end.err, HasSubstr("report.unfinished"));
+}
+
+TEST_F(StatusOfAnOutput, ReportNeedsARun) {
+  EXPECT_THAT(encode({"report"}).err, HasSubstr("the output of a run, or --config FILE"));
+  EXPECT_EQ(encode({"report"}).exit_code, 64);
+}
+
+}  // namespace
+}  // namespace encode::testing
