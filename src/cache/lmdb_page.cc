@@ -26,33 +26,34 @@ size_t offset_of(std::span<const std::byte> page, size_t n) {
   return copied_from<uint16_t>(page, sizeof(LmdbPageHeader) + n * sizeof(uint16_t));
 }
 
-size_t even(size_t bytes) { return (bytes + 1) / 2 * 2; }
+size_t bytes_of_value(const NodeHeader& header) { return header.low | size_t{header.high} << 16; }
+
+size_t bytes_of_node(const NodeHeader& header, bool leaf) {
+  size_t bytes = sizeof header + header.key_bytes;
+  if (leaf) bytes += header.flags == kLongValue ? sizeof(uint64_t) : bytes_of_value(header);
+  return (bytes + 1) / 2 * 2;
+}
 
 const char* problem_of_value(const LmdbTreeRules& tree, const NodeHeader& header) {
-  const size_t bytes = header.low | size_t{header.high} << 16;
   const bool is_long = header.flags == kLongValue;
   if (header.flags != (tree.values == LmdbTreeRules::Values::kTrees ? kTreeValue : 0) &&
       !(is_long && !tree.value_bytes))
     return "the flags of an entry are wrong";
-  if (tree.value_bytes && bytes != *tree.value_bytes) return "a value has a wrong size";
+  if (tree.value_bytes && bytes_of_value(header) != *tree.value_bytes)
+    return "a value has a wrong size";
   return nullptr;
 }
 
-// Checks the place and the form of a node, and returns its size through `bytes`.
-const char* problem_of_node(std::span<const std::byte> page, const LmdbPageRules& rules, size_t n,
-                            size_t& bytes) {
+const char* problem_of_node(std::span<const std::byte> page, const LmdbPageRules& rules, size_t n) {
   const auto page_header = copied_from<LmdbPageHeader>(page);
   const size_t offset = offset_of(page, n);
   if (offset < page_header.upper || offset % 2 != 0 || offset > page.size() - sizeof(NodeHeader))
     return "an entry is at a wrong place";
   const auto header = copied_from<NodeHeader>(page, offset);
-  bytes = sizeof header + header.key_bytes;
-  if (rules.leaf) {
-    if (const char* problem = problem_of_value(rules.tree, header)) return problem;
-    bytes += header.flags == kLongValue ? sizeof(uint64_t) : header.low | size_t{header.high} << 16;
-  }
-  bytes = even(bytes);
-  if (bytes > page.size() - offset) return "an entry reaches beyond its page";
+  if (const char* problem = rules.leaf ? problem_of_value(rules.tree, header) : nullptr)
+    return problem;
+  if (bytes_of_node(header, rules.leaf) > page.size() - offset)
+    return "an entry reaches beyond its page";
   const size_t key = rules.tree.key_bytes;
   const bool good_key =
       key > 0 ? header.key_bytes == key : header.key_bytes > 0 && header.key_bytes <= kMostKeyBytes;
@@ -73,21 +74,13 @@ const char* problem_of_nodes(std::span<const std::byte> page, const LmdbPageRule
   const size_t count = nodes_of(page);
   std::bitset<kMostLmdbPageBytes / 2> begins;
   for (size_t n = 0; n < count; ++n) {
-    size_t bytes = 0;
-    if (const char* problem = problem_of_node(page, rules, n, bytes)) return problem;
+    if (const char* problem = problem_of_node(page, rules, n)) return problem;
     begins.set(offset_of(page, n) / 2);
   }
   size_t found = 0;
   size_t offset = copied_from<LmdbPageHeader>(page).upper;
-  for (; offset < page.size() && begins.test(offset / 2); ++found) {
-    const auto header = copied_from<NodeHeader>(page, offset);
-    size_t bytes = sizeof header + header.key_bytes;
-    if (rules.leaf) {
-      bytes +=
-          header.flags == kLongValue ? sizeof(uint64_t) : header.low | size_t{header.high} << 16;
-    }
-    offset += even(bytes);
-  }
+  for (; offset < page.size() && begins.test(offset / 2); ++found)
+    offset += bytes_of_node(copied_from<NodeHeader>(page, offset), rules.leaf);
   return offset == page.size() && found == count ? nullptr : "entries overlap or leave a gap";
 }
 
@@ -149,7 +142,7 @@ LmdbNode node_of(std::span<const std::byte> page, size_t n) {
     node.page = header.low | uint64_t{header.high} << 16 | uint64_t{header.flags} << 32;
     return node;
   }
-  node.value_bytes = header.low | uint64_t{header.high} << 16;
+  node.value_bytes = bytes_of_value(header);
   if (header.flags == kLongValue) {
     node.page = copied_from<uint64_t>(rest, header.key_bytes);
   } else {
