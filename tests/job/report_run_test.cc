@@ -1,10 +1,12 @@
 // Tests `encode report` on real runs: the times of the stages, and the quantization error.
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fmt/format.h>
 #include <functional>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -83,6 +85,31 @@ TEST_F(ReportOfARun, StagesAreThoseOfAllWorkersAndGrowFromSampleToSample) {
   for (size_t i = 0; i < samples.size(); ++i)
     EXPECT_EQ(page["timeline"][i]["stages"], samples[i]["stages"]) << i;
   EXPECT_THAT(call({"status"}).out, HasSubstr("\nstages    encode "));
+}
+
+// When a worker begins its first window it has only waited, and "rows awaited 100 %" would be all
+// that a status could say for a minute.
+TEST_F(ReportOfARun, AWindowBeginsWithTheStagesOfTheWindowsBeforeIt) {
+  run("dtype: float32, keep_chunk_cache: true", "max_restarts: 5");
+  // The worker once more, alone, on the job of the run.
+  const std::string chunks = runs_.dir().file("cache/demo_tc_chunks");
+  for (const auto& entry : std::filesystem::directory_iterator(chunks)) {
+    if (entry.path().filename().string().starts_with("chunk_")) std::filesystem::remove(entry);
+  }
+  write_bytes(chunks + "/chunks.log", "");
+  const std::string events = runs_.dir().file("events");
+  const std::string command = fmt::format("'{}' --job '{}' --events 3 3>'{}'", FAKE_WORKER_PROGRAM,
+                                          runs_.dir().file("cache/job.json"), events);
+  ASSERT_EQ(std::system(command.c_str()), 0);
+  std::istringstream lines(read_bytes(events));
+  std::vector<Json> windows;
+  for (std::string line; std::getline(lines, line);) {
+    Json event = Json::parse(line);
+    if (event["kind"] == "window_started") windows.push_back(event["stages"]);
+  }
+  ASSERT_FALSE(windows.empty());
+  for (const auto& [name, seconds] : windows.front().items()) EXPECT_EQ(seconds, 0) << name;
+  for (size_t i = 1; i < windows.size(); ++i) EXPECT_GT(windows[i]["encode"], 0) << i;
 }
 
 TEST_F(ReportOfARun, TextsThatWereNotEncodedAreNotShownBesideTheVectors) {
