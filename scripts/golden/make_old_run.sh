@@ -18,6 +18,6 @@ cd "$work"
   --embedding-cache vectors --device cpu --no-progress
 rm -rf "$data/old_run"
 mkdir -p "$data/old_run"
-cp -r cache/embeddings_chunks "$data/old_run/chunks"
+cp -r cache/*_chunks "$data/old_run/chunks"
 mkdir "$data/old_run/vectors"
 cp vectors/data.mdb vectors/embedding_cache.json "$data/old_run/vectors"

@@ -1,5 +1,6 @@
 // Goes on with what an earlier version of encode has left, whose token ids may have been others.
 // tests/data/README.md says how it was recorded.
+#include <algorithm>
 #include <filesystem>
 
 #include <gmock/gmock.h>
@@ -30,9 +31,13 @@ class OldRun : public ::testing::Test {
 
   ProgramEnd run(const std::vector<std::string>& more) const {
     const std::string model = test_data("sentence_transformers/every_module");
-    std::vector<std::string> words = {
-        "run", "--model",       model,      "--input", model + "/texts.txt", "--chunk-size",
-        "2",   "--keep-chunks", "--device", "cpu",     "--no-progress"};
+    std::vector<std::string> words = {"run",           "--model",  model,
+                                      "--chunk-size",  "2",        "--no-progress",
+                                      "--keep-chunks", "--device", "cpu"};
+    if (std::find(more.begin(), more.end(), "--input") == more.end()) {
+      words.insert(words.end(),
+                   {"--config", dir_.write("c.yaml", "input: {file: " + model + "/texts.txt}\n")});
+    }
     words.insert(words.end(), more.begin(), more.end());
     return Program(dir_.path(), words).wait();
   }
@@ -51,6 +56,16 @@ TEST_F(OldRun, IsRefusedAndNoFinalIsMadeFromItsChunks) {
   const ProgramEnd fresh = run({"--cache-dir", cache, "--fresh"});
   EXPECT_EQ(fresh.exit_code, 0) << fresh.err;
   EXPECT_TRUE(fs::exists(final_path(cache, "embeddings")));
+}
+
+// A run of flags alone names its stream otherwise, so it need not be refused.
+TEST_F(OldRun, IsLeftAloneByARunOfFlags) {
+  const std::string cache = dir_.file("cache");
+  const std::string texts = test_data("sentence_transformers/every_module/texts.txt");
+  const ProgramEnd end = run({"--cache-dir", cache, "--input", texts});
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_FALSE(fs::exists(final_path(cache, "embeddings")));
+  EXPECT_TRUE(fs::exists(cache + "/embeddings_chunks/chunk_0003.npy"));
 }
 
 TEST_F(OldRun, NoVectorIsTakenFromItsEmbeddingCache) {

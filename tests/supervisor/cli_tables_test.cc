@@ -31,13 +31,12 @@ class CliTables : public ::testing::Test {
     std::string lines;
     for (int row = 0; row < 23; ++row)
       lines += fmt::format("{{\"id\":\"k{}\",\"text\":\"row {}\"}}\n", row, row);
-    dir_.write("in.jsonl", lines);
+    // The stream of a config without an output has the name "embeddings".
+    dir_.write("c.yaml", "input: {file: " + dir_.write("in.jsonl", lines) + ", field: text}\n");
   }
   ProgramEnd encode(Arguments arguments) const { return Program(dir_.path(), arguments).wait(); }
   Arguments flags(const std::string& command, const Arguments& more) const {
-    Arguments all = {
-        command,   "--model", test_data("models/bert"), "--input", dir_.file("in.jsonl"),
-        "--field", "text"};
+    Arguments all = {command, "--model", test_data("models/bert"), "--config", dir_.file("c.yaml")};
     if (std::find(more.begin(), more.end(), "--cache-dir") == more.end())
       all.insert(all.end(), {"--cache-dir", dir_.file("cache")});
     all.insert(all.end(), more.begin(), more.end());

@@ -19,7 +19,7 @@ namespace {
 
 constexpr int64_t kFormat = 1;
 constexpr std::string_view kKind = "finished_run";
-constexpr int64_t kMaxBytes = 4 << 20;
+constexpr int64_t kMaxRunFileBytes = 4 << 20;
 constexpr size_t kMostRecords = 100;
 constexpr int64_t kLogBytes = 32 << 10;
 constexpr const char* kCode = "io.read";
@@ -117,7 +117,7 @@ void write_finished_run(const std::string& output, const FinishedRun& run) {
 std::optional<FinishedRun> read_finished_run(const std::string& output) {
   const std::string path = finished_run_path(output);
   if (!path_exists(path, kCode)) return std::nullopt;
-  std::string text = read_file(path, kMaxBytes, kCode);
+  std::string text = read_file(path, kMaxRunFileBytes, kCode);
   if (text.ends_with('\n')) text.pop_back();
   const Json json = unseal(text, path);
   const JsonFields fields(json, path, kCode);
