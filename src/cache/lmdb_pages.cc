@@ -17,8 +17,7 @@ namespace {
 constexpr const char* kCode = "cache.store";
 constexpr size_t kLeastPageBytes = 4096;
 constexpr uint16_t kMostDepth = 32;
-constexpr uint64_t kMostMapBytes = uint64_t{1} << 46;  // 64 TiB
-constexpr uint16_t kIntegerKeys = 8;                   // MDB_INTEGERKEY
+constexpr uint16_t kIntegerKeys = 8;  // MDB_INTEGERKEY
 // LMDB does not write free pages at the end of the file; a change frees fewer than this.
 constexpr uint64_t kMostMissingPages = 1 << 16;
 constexpr size_t kMostKeptBranches = 4096;
@@ -128,8 +127,6 @@ const char* LmdbPages::problem_of_meta(const std::array<Page, 2>& pages) const {
     if (meta.version != LmdbMeta::kVersion) return "it is of another version of LMDB";
     if (meta.last_page < kFirstLmdbPage - 1 || meta.last_page >= file_pages + kMostMissingPages)
       return "the file ends before the last page";
-    if (meta.map_bytes > kMostMapBytes || meta.map_bytes / page_bytes_ < meta.last_page + 1)
-      return "the size of the map is wrong";
     if (meta.transaction != 0 && meta.transaction % 2 != n) return "its transaction is wrong";
     for (const auto& [tree, expected] :
          {std::pair(meta.free, LmdbTree{.page_bytes = static_cast<uint32_t>(page_bytes_),

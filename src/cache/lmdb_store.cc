@@ -25,6 +25,7 @@ constexpr unsigned int kMaxReaders = 512;
 constexpr mdb_mode_t kMode = 0666;
 // The file grows while this process maps it, but not without end.
 constexpr int kMapAttempts = 100;
+constexpr int64_t kRoomBytes = 128 << 20;  // for a change, if there is no limit
 constexpr int kViewAttempts = 100;
 
 // LMDB says EIO when a write was cut short. A full disk cuts a write short.
@@ -67,7 +68,9 @@ void LmdbStore::open_environment(int64_t limit_bytes, Access access) {
     fail(result, "begin to open");
   mdb_env_set_maxdbs(environment_, kMaxTables);
   mdb_env_set_maxreaders(environment_, kMaxReaders);
-  if (limit_bytes > 0) mdb_env_set_mapsize(environment_, static_cast<size_t>(limit_bytes));
+  // The file also says how much to map, but a flipped bit there could ask for any size.
+  map_bytes_ = static_cast<size_t>(limit_bytes > 0 ? limit_bytes : file_bytes() + kRoomBytes);
+  mdb_env_set_mapsize(environment_, map_bytes_);
   // MDB_NOMETASYNC: a power cut may undo the last change, but never tears it. MDB_NOTLS: a reader
   // belongs to its object and not to its thread.
   unsigned int flags = MDB_NOTLS | MDB_NOMETASYNC;
@@ -123,7 +126,7 @@ MDB_txn* LmdbStore::begin(unsigned int flags) {
     tables_.mapping.unlock_shared();
     {
       const std::unique_lock alone(tables_.mapping);
-      mdb_env_set_mapsize(environment_, 0);
+      mdb_env_set_mapsize(environment_, map_bytes_);  // or more, if the file is larger
     }
     tables_.mapping.lock_shared();
     result = mdb_txn_begin(environment_, nullptr, flags, &transaction);

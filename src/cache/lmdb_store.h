@@ -41,9 +41,9 @@ class LmdbStore {
  public:
   enum class Access { kRead, kWrite };
   // The caller holds the folder. `limit_bytes` bounds the file; a file that is larger already keeps
-  // its size. 0: as the file says. With kWrite, a file that is missing or empty becomes a new
-  // store.
-  // A StoreWatch watches each step: `stalled` is called if one does not end.
+  // its size. 0: there is room for a change beside the content. With kWrite, a file that is missing
+  // or empty becomes a new store. A StoreWatch watches each step: `stalled` is called if one does
+  // not end.
   LmdbStore(CacheFolder folder, int64_t limit_bytes, Access access,
             StoreStalled stalled = end_stalled_process);
   LmdbStore(const LmdbStore&) = delete;
@@ -146,6 +146,7 @@ class LmdbStore {
   const CacheFolder folder_;
   StoreWatch watch_;
   MDB_env* environment_ = nullptr;
+  size_t map_bytes_ = 0;
   std::optional<LmdbPages> pages_;
   Tables tables_;
 };
