@@ -30,7 +30,7 @@ struct Flag {
   const char* value = nullptr;  // the placeholder in --help; nullptr: made from the key's values
 };
 
-constexpr std::array<Flag, 44> kFlags = {{
+constexpr auto kFlags = std::to_array<Flag>({
     {kTextsGroup, "--model", "semantic.model", nullptr,
      "Model directory, or a hub id that is in the local Hugging Face cache", "DIR"},
     {kTextsGroup, "--input", "input.file", nullptr,
@@ -120,7 +120,7 @@ constexpr std::array<Flag, 44> kFlags = {{
     {kMessagesGroup, "--log-level", "log.level", nullptr, "Least important messages to show"},
     {kMessagesGroup, "--quiet", "log.level", "error", "Show only errors"},
     {kMessagesGroup, "--no-progress", "log.progress", "false", "Show no progress"},
-}};
+});
 
 // What --help and the completions show for the value of a flag: its valid words, or "N".
 std::string placeholder(const Flag& flag) {
@@ -185,7 +185,9 @@ ConfigFlags::ConfigFlags(CLI::App& app, const std::vector<std::string>& shown)
   app.get_option("--quiet")->excludes(app.get_option("--log-level"));
 }
 
-LoadedConfig ConfigFlags::load() const { return load_config(given_->config, overrides({})); }
+LoadedConfig ConfigFlags::load() const {
+  return load_config(given_->config, overrides({}), list_fields);
+}
 
 LoadedConfig ConfigFlags::load_without_texts() const {
   std::vector<Override> given = overrides({});
@@ -216,7 +218,7 @@ std::vector<LoadedConfig> ConfigFlags::load_each() const {
   }
   std::vector<LoadedConfig> configs;
   for (const auto& chosen : combinations)
-    configs.push_back(load_config(given_->config, overrides(chosen)));
+    configs.push_back(load_config(given_->config, overrides(chosen), list_fields));
   return configs;
 }
 
