@@ -20,7 +20,7 @@ struct ReportFlags {
 
 Json collect(const ReportFlags& flags) {
   if (flags.config.empty() == flags.matrix.empty())
-    refuse_usage("encode report", "no run is named", "the output of a run, or --config FILE",
+    refuse_usage("encode report", "name one run", "the output of a run, or --config FILE",
                  flags.config.empty() ? "neither" : "both");
   if (!flags.config.empty()) return collect_report(load_config(flags.config, {}));
   return collect_report(config_of_output(run_of_output(flags.matrix), flags.model));

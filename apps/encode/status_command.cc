@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <unistd.h>
 
@@ -33,7 +34,7 @@ int show_status(const CLI::App& app, const ConfigFlags& config_flags, const Stat
       refuse_usage("encode status", "no run is named", "an output, a directory, or --config FILE",
                    "none of them");
     request = status_request(config_flags.load().run);
-  } else if (std::filesystem::is_directory(flags.run)) {
+  } else if (std::error_code ignored; std::filesystem::is_directory(flags.run, ignored)) {
     request = status_request_of_directory(flags.run);
   } else {
     request = status_request(run_of_output(flags.run));

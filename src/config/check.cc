@@ -137,20 +137,16 @@ void check_combine(const CombineConfig& combine, const std::vector<std::string>&
 
 }  // namespace
 
-Error combine_of_nothing(const std::vector<StreamPlace>& places, const Origin& combine) {
-  std::vector<std::string> streams;
-  for (const StreamPlace& place : places) {
-    if (place.split == places.front().split) streams.push_back(place.stream);
-  }
-  return Error({.exit_code = combine.exit_code,
+Error combine_of_one(const CombineConfig& combine, const Origin& origin) {
+  return Error({.exit_code = origin.exit_code,
                 .code = "config.required",
-                .what = "semantic.combine needs the streams of the combined matrix",
-                .where = combine.where,
-                .expected = "output.combine: at least two streams, from left to right",
-                .found = "no output.combine",
-                .hint = streams.size() < 2
-                            ? "leave semantic.combine out: a split has one stream only"
-                            : fmt::format("add output.combine: [{}]", fmt::join(streams, ", "))});
+                .what = "a combined matrix needs several streams",
+                .where = origin.where,
+                .expected = "at least two streams in every split",
+                .found = combine.split.empty()
+                             ? "one stream"
+                             : fmt::format("one stream in split '{}'", preview(combine.split)),
+                .hint = "leave semantic.combine out, or name the streams in output.combine"});
 }
 
 void check_streams(const RunConfig& run, const std::vector<StreamPlace>& places,

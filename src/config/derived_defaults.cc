@@ -21,7 +21,9 @@ std::string name_part(const std::string& text, size_t most_bytes) {
     changed = changed || (!valid && c != '/');
     part += valid ? c : '_';
   }
-  part.erase(0, std::min(part.find_first_not_of("_.-"), part.size()));
+  const size_t first = std::min(part.find_first_not_of("_.-"), part.size());
+  changed = changed || part.find_first_not_of('_') < first;  // "../a" is not "a"
+  part.erase(0, first);
   if (changed) part += "_" + sha256_hex(text).substr(0, kHashDigits);
   return part;
 }

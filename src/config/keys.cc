@@ -307,7 +307,8 @@ std::vector<KeySpec> output_keys() {
                  .max = 64,
                  .pattern = kNamePattern,
                  .example = "[tc, commit]"},
-       .default_note = "none; required with `semantic.combine`",
+       .default_note =
+           "with `semantic.combine: true`: all streams of the split, in the order of the config",
        .help = "The streams of the combined matrix, from left to right."},
       {.sections = {"log"},
        .name = "level",

@@ -357,12 +357,15 @@ class Resolver {
     if (!std::get<bool>(all_streams_.at("semantic.combine").value)) return;
     const auto& streams =
         std::get<std::vector<std::string>>(all_streams_.at("output.combine").value);
-    if (streams.empty()) throw combine_of_nothing(places_, origin_of("semantic.combine"));
+    std::vector<CombineConfig>& combine = loaded_.run.combine;
     for (const StreamPlace& place : places_) {
-      std::vector<CombineConfig>& combine = loaded_.run.combine;
-      if (combine.empty() || combine.back().split != place.split) {
+      if (combine.empty() || combine.back().split != place.split)
         combine.push_back({.split = place.split, .streams = streams});
-      }
+      // Without a list, a combined matrix has all streams of its split.
+      if (streams.empty()) combine.back().streams.push_back(place.stream);
+    }
+    for (const CombineConfig& split : combine) {
+      if (split.streams.size() < 2) throw combine_of_one(split, origin_of("semantic.combine"));
     }
   }
 

@@ -32,8 +32,8 @@ struct Origin {
 void check_streams(const RunConfig& run, const std::vector<StreamPlace>& places,
                    const Origin& output, const Origin& combine);
 
-// Makes the Error for semantic.combine: true without output.combine.
-Error combine_of_nothing(const std::vector<StreamPlace>& places, const Origin& combine);
+// Makes the Error for a combined matrix of one stream. `origin` is that of semantic.combine.
+Error combine_of_one(const CombineConfig& combine, const Origin& origin);
 
 // Throws Error unless every input has the field that its format needs, and no other. May be called
 // after check_streams().

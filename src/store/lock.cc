@@ -100,9 +100,11 @@ Error locked_error(const std::string& path) {
                         "process"});
 }
 
+// Opens the lock file. Returns an empty descriptor if it is absent, or cannot be created because
+// its directory is.
 UniqueFd open_lock_file(const std::string& path, int flags) {
   UniqueFd fd(retried([&] { return ::open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW, 0666); }));
-  if (fd) return fd;
+  if (fd || errno == ENOENT) return fd;
   ErrorDetail detail = system_error("store.lock", "open lock file", path, errno).detail();
   if (detail.exit_code == ExitCode::kNoInput) detail.exit_code = ExitCode::kCantCreate;
   throw Error(std::move(detail));
@@ -182,6 +184,7 @@ CacheLock CacheLock::acquire(const std::string& cache_dir) {
   for (int attempt = 0; attempt < kMaxReopens; ++attempt) {
     create_directories_durably(cache_dir);  // a finished run may have removed it meanwhile
     UniqueFd fd = open_lock_file(path, O_RDWR | O_CREAT);
+    if (!fd) continue;
     refuse_foreign_lock(fd, path);
     wait_for_lock(path, [&] { return try_lock(fd, path); });
     if (!is_still_named(fd, path)) continue;
@@ -195,6 +198,7 @@ void check_lock_free(const std::string& cache_dir) {
   const std::string path = join_path(cache_dir, kLockFile);
   if (!entry_exists(path, "store.lock")) return;
   const UniqueFd fd = open_lock_file(path, O_RDWR);
+  if (!fd) return;
   refuse_foreign_lock(fd, path);
   wait_for_lock(path, [&] { return !is_held(fd, path); });
 }

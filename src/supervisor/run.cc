@@ -82,6 +82,7 @@ class Run {
   const StopSignal* stop_ = nullptr;
   RunPlan plan_;
   bool prepared_ = false;  // everything that refuses the run lies behind it
+  bool changes_ = false;   // results of an earlier run may have been deleted
   std::optional<RunReporter> reporter_;
   std::unique_ptr<StreamFinisher> finisher_;
   std::vector<StreamState> states_;
@@ -93,6 +94,7 @@ class Run {
 RunEnd Run::execute() {
   try {
     prepare();
+    progress_.clear();  // there may be nothing to encode
     prepared_ = true;
     encode_all();
     publish_splits();
@@ -126,7 +128,7 @@ RunEnd Run::execute() {
 }
 
 void Run::record_end(const std::string& state, const ErrorDetail* error) {
-  if (prepared_) return reporter_->state(state, error);
+  if (prepared_ || changes_) return reporter_->state(state, error);
   try {
     if (!config_.store.overwrite) check_cache_files(cache_dir_);
   } catch (const Error&) {
@@ -166,6 +168,7 @@ void Run::prepare() {
   reporter_.emplace(log_, progress_, config_, plan_.streams.size());
   stop_ = environment_.stop != nullptr ? environment_.stop : &own_stop_.emplace();
   finisher_ = std::make_unique<StreamFinisher>(config_.store, log_, *stop_);
+  changes_ = environment_.retry_set_aside || store.fresh;
   if (environment_.retry_set_aside) take_back();
   for (const StreamPlan& stream : plan_.streams) states_.push_back(finisher_->resume(stream));
   encoded_nothing_ = std::all_of(states_.begin(), states_.end(),

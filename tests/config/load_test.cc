@@ -179,6 +179,17 @@ TEST(Layers, CombineHasNoStreamsOfItsOwn) {
   expect_round_trip(loaded);
 }
 
+TEST(Layers, CombineWithoutAListHasAllStreamsOfItsSplit) {
+  const RunConfig run =
+      load_text(
+          "semantic: {model: m, combine: true}\ndata: {splits: {s: {tc: a.txt, b: b.txt, "
+          "a: c.txt}, t: {a: a.txt, b: b.txt}}}\n")
+          .run;
+  ASSERT_EQ(run.combine.size(), 2U);
+  EXPECT_EQ(run.combine[0].streams, (std::vector<std::string>{"tc", "b", "a"}));
+  EXPECT_EQ(run.combine[1].streams, (std::vector<std::string>{"a", "b"}));
+}
+
 TEST(Layers, CombineIsOnWhereItsStreamsAreGivenUnlessSwitchedOff) {
   const std::string data = "data: {splits: {s: {a: a.txt, b: b.txt, c: c.txt}}}\n";
   const RunConfig on = load_text("semantic: {model: m}\noutput: {combine: [c, a]}\n" + data).run;

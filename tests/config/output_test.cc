@@ -55,7 +55,8 @@ TEST(OutputKeys, TheSuffixOfTheOutputStatesTheFormat) {
     EXPECT_EQ(format(name), MatrixFormat::kArrow) << name;
   EXPECT_EQ(load("file: a.ipc, format: arrow").store.final_format.file, MatrixFormat::kArrow);
   const RunConfig table = load("file: a.parquet, columns: [row, text]");
-  EXPECT_THAT(table.store.final_format.columns, ElementsAre("row", "text"));
+  EXPECT_THAT(table.store.final_format.columns,
+              ElementsAre(TableColumn{"row", "row"}, TableColumn{"text", "text"}));
 }
 
 TEST(OutputKeys, AnUnknownSuffixIsRefusedWithTheListOfThoseThatExist) {

@@ -25,7 +25,7 @@ class MatrixInATable : public ::testing::TestWithParam<MatrixFormat> {
   std::string made(OutputType type, MatrixFormat file) const {
     std::string path = dir_.file("matrix" + suffix_of(file));
     reformat_final(job_.final_path(dir_.path()), path,
-                   {.type = type, .ranges_file = "", .file = file, .columns = {"text"}},
+                   {.type = type, .ranges_file = "", .file = file, .columns = {{"text", "text"}}},
                    fake_texts());
     return path;
   }

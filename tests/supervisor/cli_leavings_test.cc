@@ -1,9 +1,12 @@
 // Tests what a run with --output leaves on the disk, and that nothing is lost if it is killed while
 // it removes its cache directory.
 #include <algorithm>
+#include <cstdlib>
+#include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
 #include <string>
+#include <unistd.h>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -221,6 +224,7 @@ TEST_F(Leavings, ADamagedRecordIsReplacedAndDoesNotStopAnything) {
     EXPECT_NE(encode(flags("status")).exit_code, 70);
     const ProgramEnd end = run();
     EXPECT_EQ(end.exit_code, 0) << end.err;
+    EXPECT_NE(read_bytes(path), damage);
     EXPECT_EQ(encode(flags("status")).exit_code, 0);
   }
   EXPECT_EQ(encoded(), 3);
@@ -235,6 +239,20 @@ TEST_F(Leavings, OfStandardInputIsTheCopyThatASearchReads) {
   for (const auto& entry : fs::directory_iterator(cache()))
     names.push_back(entry.path().filename().string());
   EXPECT_THAT(names, ElementsAre("x.stdin"));
+}
+
+TEST_F(Leavings, OfCompressedStandardInputAreTheSame) {
+  const std::string packed = dir_.file("piped.gz");
+  const std::string command = "gzip -c " + dir_.file("in/texts.jsonl") + " > " + packed;
+  ASSERT_EQ(std::system(command.c_str()), 0);
+  std::vector<std::string> words = flags("run");
+  *std::find(words.begin(), words.end(), dir_.file("in/texts.jsonl")) = "-";
+  words.insert(words.end(), {"--format", "jsonl"});
+  const ProgramEnd end = Program(dir_.path(), words, {}, [&] {
+                           ::dup2(::open(packed.c_str(), O_RDONLY | O_CLOEXEC), STDIN_FILENO);
+                         }).wait();
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_EQ(read_bytes(cache() + "/x.stdin.gz"), read_bytes(packed));
 }
 
 // Kills the run before and after each call that deletes something in its cache directory.

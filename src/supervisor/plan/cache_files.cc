@@ -130,7 +130,8 @@ std::vector<std::string> remove_cache_directory(const std::string& cache_dir,
   for (const std::string& name : list_directory(cache_dir)) {
     const std::string path = fmt::format("{}/{}", cache_dir, name);
     // NFS keeps a deleted file that is open under such a name.
-    if (name == kLockFile || name == copy || name.starts_with(".nfs")) continue;
+    const bool is_copy = name == copy || name == copy + ".gz" || name == copy + ".zst";
+    if (name == kLockFile || is_copy || name.starts_with(".nfs")) continue;
     if (may_be_removed(path, name)) {
       remove_file(path);
     } else {

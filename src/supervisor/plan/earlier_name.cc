@@ -25,8 +25,13 @@ bool has_own_chunks(const std::string& cache_dir, const StreamPlan& stream) {
 }
 
 bool has_own_final(const StreamPlan& stream) {
-  return final_state(stream.final_path, stream.identity, /*check_hash=*/false) ==
-         FinalState::kValid;
+  try {
+    return final_state(stream.final_path, stream.identity, /*check_hash=*/false) ==
+           FinalState::kValid;
+  } catch (const Error& error) {
+    if (error.exit_code() == ExitCode::kConfig) return false;  // of another version
+    throw;
+  }
 }
 
 }  // namespace

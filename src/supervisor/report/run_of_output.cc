@@ -38,11 +38,12 @@ void take_job(RunOfOutput& run) {
   }
 }
 
-// Takes the model from the record of a finished run. A record that cannot be read counts as none.
-void take_record(RunOfOutput& run) {
+// Takes the model from the record of the run that has made this matrix. A record that cannot be
+// read counts as none.
+void take_record(const Manifest& manifest, RunOfOutput& run) {
   try {
-    if (const std::optional<FinishedRun> finished = read_finished_run(run.output))
-      run.model = finished->model;
+    const std::optional<FinishedRun> finished = read_finished_run(run.output);
+    if (finished && finished->xxh3_128 == manifest.xxh3_128) run.model = finished->model;
   } catch (const Error&) {  // NOLINT(bugprone-empty-catch)
   }
 }
@@ -70,7 +71,8 @@ RunOfOutput run_of_output(const std::string& path) {
     run.cache_dir = own_cache_dir(path);
   } else if (has_run(earlier_own_cache_dir(path))) {
     run.cache_dir = earlier_own_cache_dir(path);
-  } else if (manifest && has_run(parent_directory(path))) {
+  } else if (manifest && !path_exists(finished_run_path(path), "status.output") &&
+             has_run(parent_directory(path))) {
     run.cache_dir = parent_directory(path);
   } else if (!manifest) {
     throw Error(
@@ -83,7 +85,7 @@ RunOfOutput run_of_output(const std::string& path) {
          .hint = "check the path, or name the run by its config or its cache directory"});
   }
   if (run.cache_dir.empty()) {
-    take_record(run);
+    take_record(*manifest, run);  // without a cache directory there is a manifest
   } else {
     take_job(run);
   }

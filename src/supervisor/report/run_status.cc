@@ -312,17 +312,24 @@ std::string advice(const RunStatus& status) {
   return fmt::format("Continue the run: {}", command);
 }
 
-// The status of a run whose cache directory is gone: what the record beside its output and the finals
-// say.
+// The status of a run whose cache directory is gone: what the record beside its output and the
+// finals say.
 void take_finished_run(const StatusRequest& request, RunStatus& status) {
   std::optional<FinishedRun> run;
+  std::optional<Manifest> manifest;
   const std::string path = finished_run_path(request.output);
   guarded(status, path, [&] {
-    if (!request.output.empty()) run = read_finished_run(request.output);
+    if (request.output.empty()) return;
+    manifest = read_manifest(request.output);
+    run = read_finished_run(request.output);
+    if (run && manifest && run->xxh3_128 != manifest->xxh3_128) run.reset();  // an earlier matrix
     if (run) take_status_file(run->status, path, status);
   });
-  bool done = true;
-  for (const StatusRequest::Stream& stream : request.streams) {
+  std::vector<StatusRequest::Stream> streams = request.streams;
+  if (streams.empty() && manifest)
+    streams.push_back({.name = manifest->identity.name, .final_path = request.output});
+  bool done = !streams.empty();
+  for (const StatusRequest::Stream& stream : streams) {
     StreamStatus& found = status.streams.emplace_back();
     found.name = stream.name;
     take_final(stream.final_path, found, status);
@@ -342,7 +349,7 @@ void take_finished_run(const StatusRequest& request, RunStatus& status) {
 // A finished run may have removed its cache directory and left a record beside its output.
 bool is_gone(const StatusRequest& request) {
   if (request.cache_dir.empty()) return true;
-  return !request.output.empty() && !is_there(request.cache_dir) &&
+  return !request.output.empty() && !is_there(request.cache_dir + "/LOCK") &&
          is_there(finished_run_path(request.output));
 }
 
@@ -363,7 +370,7 @@ StatusRequest status_request_of_directory(const std::string& cache_dir) {
   const std::string output = output_of_cache_dir(cache_dir);
   if (!output.empty() && path_exists(manifest_path(output), "status.directory"))
     return status_request(run_of_output(output));
-  return {.cache_dir = cache_dir};
+  return {.cache_dir = cache_dir, .output = output};
 }
 
 StatusRequest status_request(const RunOfOutput& run) {
