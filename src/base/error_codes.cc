@@ -42,6 +42,10 @@ std::vector<ErrorCodes> make_table() {
       {{"cache.foreign"},
        "73",
        "the directory for the embedding cache has files of something else"},
+      {{"cache.killed"},
+       "75",
+       "the process in which a command uses the embedding cache was killed, perhaps because the "
+       "host is short of memory"},
       {{"cache.in_use"}, "75", "`encode cache prune` or `clear`: a run uses the embedding cache"},
       {{"cache.missing"},
        "66 (77, 74)",

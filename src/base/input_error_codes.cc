@@ -13,7 +13,8 @@ std::vector<ErrorCodes> input_error_codes() {
        "next element begins"},
       {{"jsonl.blank", "jsonl.depth", "jsonl.syntax", "jsonl.type", "jsonl.input_ids"},
        "65",
-       "a line, or an element of a JSON array, is not a JSON object, or its field is neither a string nor a list of token ids"},
+       "a line, or an element of a JSON array, is not a JSON object, or its field is neither a "
+       "string nor a list of token ids"},
       {{"jsonl.duplicate"}, "65", "the field appears twice in one object"},
       {{"jsonl.missing"}, "65", "the field is missing"},
       {{"jsonl.pointer"}, "78", "`field` is not a valid JSON pointer"},

@@ -124,6 +124,14 @@ std::string run_isolated(const std::string& dir, const IsolatedWork& work) {
   const std::optional<int> status = end_of(child, answered);
   if (answered && answer.contains("result")) return answer["result"];
   if (answered && answer.contains("error")) throw Error(error_from(answer["error"]));
+  if (status && WIFSIGNALED(*status) && WTERMSIG(*status) == SIGKILL)
+    throw Error({.exit_code = ExitCode::kTempFail,
+                 .code = "cache.killed",
+                 .what = "the process that used the embedding cache was killed",
+                 .where = dir,
+                 .expected = "a process that ends by itself",
+                 .found = "signal 9 (Killed)",
+                 .hint = "run the command again; the host may be short of memory"});
   throw damaged_store({.path = dir},
                       status && WIFSIGNALED(*status)
                           ? fmt::format("signal {} ({}) while it was read", WTERMSIG(*status),

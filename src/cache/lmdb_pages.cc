@@ -97,8 +97,12 @@ void LmdbPages::read_meta_pages() {
   std::array<Page, 2> pages;
   for (int attempt = 1;; ++attempt) {
     const int64_t file_bytes = file_size(file_, folder_.data());
-    if (file_bytes < static_cast<int64_t>(kLeastPageBytes + kBytes))
-      fail(fmt::format("a file of {} bytes", file_bytes));
+    if (file_bytes < static_cast<int64_t>(kLeastPageBytes + kBytes)) {
+      // Another process may be writing both meta pages of a new store.
+      if (attempt == kMetaAttempts) fail(fmt::format("a file of {} bytes", file_bytes));
+      std::this_thread::sleep_for(kMetaInterval);
+      continue;
+    }
     pages[0] = read_bytes(0, kBytes);
     page_bytes_ = copied_from<LmdbMeta>(pages[0], sizeof(LmdbPageHeader)).free.page_bytes;
     const char* problem = nullptr;
@@ -194,6 +198,8 @@ void LmdbPages::read_tables() {
     const uint16_t flags = table.rules.integer_keys ? kIntegerKeys : 0;
     if (const char* problem = problem_of_tree(table.facts, {.flags = flags}))
       fail(fmt::format("table {}: {}", name, problem));
+    if (table.facts.depth > 0 && table.facts.root > state_.last_page)
+      fail(fmt::format("table {}: the root is beyond the last page", name));
   }
 }
 
@@ -266,17 +272,22 @@ void LmdbPages::check_path(LmdbTable table, LmdbKey key, Extent extent) {
   const Page leaf = read_checked(rules);
   for (size_t n = 0; n < nodes_of(leaf); ++n) {
     const LmdbNode node = node_of(leaf, n);
-    if (compare_keys(tree.rules, node.key, key) == 0) check_overflow(node);
+    if (node.page != LmdbTree::kNoPage && compare_keys(tree.rules, node.key, key) == 0)
+      check_overflow(node, tree.rules);
   }
 }
 
-void LmdbPages::check_overflow(const LmdbNode& node) const {
-  if (node.page == LmdbTree::kNoPage) return;
+uint64_t LmdbPages::check_overflow(const LmdbNode& node, const LmdbTreeRules& rules) const {
   const auto header = copied_from<LmdbPageHeader>(read(node.page));
-  const uint64_t pages = overflow_pages_of(node.value_bytes, page_bytes_);
+  const uint64_t least = overflow_pages_of(node.value_bytes, page_bytes_);
+  const uint64_t pages = header.overflow_pages();
+  // LMDB writes a shorter list of free pages over a longer one, and keeps all pages of the old one.
+  const bool shortened = rules.values == LmdbTreeRules::Values::kFreePages && pages > least &&
+                         pages <= state_.last_page - node.page + 1;
   if (header.number != node.page || header.flags != LmdbPageHeader::kOverflow ||
-      header.overflow_pages() != pages)
-    fail(fmt::format("page {}: it is not the begin of a long value of {} pages", node.page, pages));
+      (pages != least && !shortened))
+    fail(fmt::format("page {}: it is not the begin of a long value of {} pages", node.page, least));
+  return pages;
 }
 
 void LmdbPages::check_free_pages() {
@@ -320,8 +331,7 @@ void LmdbPages::walk_leaf(const Page& page, const LmdbPageRules& rules, Walk& wa
   for (size_t n = 0; n < nodes_of(page); ++n) {
     const LmdbNode node = node_of(page, n);
     if (node.page != LmdbTree::kNoPage) {
-      const uint64_t pages = overflow_pages_of(node.value_bytes, page_bytes_);
-      check_overflow(node);
+      const uint64_t pages = check_overflow(node, rules.tree);
       use(node.page, pages, walk);
       walk.found.overflow_pages += pages;
     }

@@ -72,7 +72,8 @@ class LmdbPages {
   Page read_checked(const LmdbPageRules& rules) const;
   const Page& branch(const LmdbPageRules& rules);
   void check_page(const LmdbPageRules& rules);
-  void check_overflow(const LmdbNode& node) const;
+  // Returns the number of pages of a long value.
+  uint64_t check_overflow(const LmdbNode& node, const LmdbTreeRules& rules) const;
   LmdbPageRules root_of(const Tree& tree) const;
   void walk_tree(const Tree& tree, Walk& walk) const;
   void walk_page(const LmdbPageRules& rules, int levels, Walk& walk) const;

@@ -115,6 +115,8 @@ int LmdbStore::open_tables(MDB_txn* transaction, unsigned int flags) {
 MDB_txn* LmdbStore::begin(unsigned int flags) {
   // While other writers finish their changes, waiting for them is progress.
   const StoreWatch::Step step(watch_, "waits for its turn", [this] {
+    const std::shared_lock mapped(tables_.mapping, std::try_to_lock);
+    if (!mapped) return int64_t{-1};  // begin() maps the file again
     MDB_envinfo info = {};
     mdb_env_info(environment_, &info);
     return static_cast<int64_t>(info.me_last_txnid);
@@ -189,11 +191,15 @@ void LmdbStore::write_compacted() {
   const UniqueFd fd(
       retried([&] { return ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, kMode); }));
   if (!fd) throw system_error("cache.store", "create", path, errno);
-  const StoreWatch::Step step(watch_, "writes a copy", [&fd, &path] {
-    struct stat file = {};
-    return ::fstat(fd.get(), &file) == 0 ? int64_t{file.st_size} : 0;
-  });
-  const int result = mdb_env_copyfd2(environment_, fd.get(), MDB_CP_COMPACT);
+  int result = MDB_SUCCESS;
+  {
+    const StoreWatch::Step step(watch_, "writes a copy", [&fd] {
+      struct stat file = {};
+      return ::fstat(fd.get(), &file) == 0 ? int64_t{file.st_size} : 0;
+    });
+    result = mdb_env_copyfd2(environment_, fd.get(), MDB_CP_COMPACT);
+  }
+  // The sync is not watched: it shows no progress, and takes minutes for a large file.
   if (result == MDB_SUCCESS && retried([&] { return ::fsync(fd.get()); }) == 0) return;
   const int reason = result != MDB_SUCCESS ? result : errno;
   ::unlink(path.c_str());

@@ -21,7 +21,9 @@ std::string list_fields(const InputOptions& options) {
         open_input_file(first, {.block_bytes = RowReader::kBlockBytes});
     Record record;
     const bool listed = file->next(record) && record.problem.code == "jsonl.missing";
-    return listed ? record.problem.found : "";
+    const std::string& found = record.problem.found;
+    const bool names = !found.starts_with("no such entry") && !found.ends_with("with this name");
+    return listed && names ? found : "";
   } catch (const Error& error) {
     const ErrorDetail& detail = error.detail();
     return detail.code == "csv.column" || detail.code == "arrow.column" ? detail.found : "";

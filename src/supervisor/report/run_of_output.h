@@ -12,10 +12,10 @@ struct RunOfOutput {
   std::string model;      // the directory of the model; "" if it is not recorded
 };
 
-// Looks beside the file for its manifest, for the cache directory that `--output` makes, and for the
-// record that a finished run leaves instead. A file that lies in the cache directory of its run is
-// found, too. Changes nothing. Throws Error kNoInput
-// "status.output" if there is neither, and what read_manifest() throws. Any thread may call it.
+// Looks beside the file for its manifest, for the cache directory that `--output` makes, and for
+// the record that a finished run leaves instead. A file that lies in the cache directory of its run
+// is found, too. Changes nothing. Throws Error kNoInput "status.output" if there is neither, and
+// what read_manifest() throws. Any thread may call it.
 RunOfOutput run_of_output(const std::string& path);
 
 // The path of the output whose run has this cache directory because nobody has chosen another one;
