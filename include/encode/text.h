@@ -14,9 +14,10 @@
 // - JSONL: A line is a JSON document of at most 64 levels. The field is a string, or an array of
 //   integers in [0, 2^31), which are token ids. A blank line is a bad row, unless it is the last. A
 //   line over 8 x max_row_bytes + 1 MiB is a bad row, even if its text is short.
-// - JSON: The file is one array. Each element is a document as in JSONL; without a field, the
+// - JSON: The file is one array. Each element is a document as in JSONL. If there is no field, the
 //   element itself is the string or the array of ids. Bytes that hide where the next element
-//   begins, text after the array and a missing end of the array end the run under every policy.
+//   begins, text after the array and a missing end of the array end the run under every policy,
+//   because the elements after them are not known.
 // - CSV, TSV: The file follows RFC 4180 and has a header. Quotes in the wrong place and a wrong
 //   number of fields make a bad row. A blank line is an empty row if there is one column. If there
 //   are more, it is a bad row, unless it is the last line.

@@ -355,33 +355,6 @@ bool is_gone(const StatusRequest& request) {
 
 }  // namespace
 
-StatusRequest status_request(const RunConfig& config) {
-  StatusRequest request{.cache_dir = config.store.cache_dir,
-                        .output = config.store.output,
-                        .streams = {},
-                        .config_path = config.config_path};
-  for (const StreamConfig& stream : config.streams)
-    request.streams.push_back(
-        {.name = stream.name(), .final_path = final_path_of(config, stream.name())});
-  return request;
-}
-
-StatusRequest status_request_of_directory(const std::string& cache_dir) {
-  const std::string output = output_of_cache_dir(cache_dir);
-  if (!output.empty() && path_exists(manifest_path(output), "status.directory"))
-    return status_request(run_of_output(output));
-  return {.cache_dir = cache_dir, .output = output};
-}
-
-StatusRequest status_request(const RunOfOutput& run) {
-  StatusRequest request{.cache_dir = run.cache_dir, .output = run.output};
-  // A matrix in the cache directory is one of several.
-  const bool alone = run.cache_dir != parent_directory(run.output);
-  if (alone && !run.stream.empty())
-    request.streams.push_back({.name = run.stream, .final_path = run.output});
-  return request;
-}
-
 RunStatus read_run_status(const StatusRequest& request) {
   RunStatus status;
   status.cache_dir = request.cache_dir;
