@@ -167,8 +167,7 @@ Command add_plan_command(CLI::App& main) {
       "Examples:\n"
       "  encode plan --config configs/experiment.yaml\n"
       "  encode plan --config configs/experiment.yaml --gpu \"A100-80GB\" --apply\n"
-      "  encode plan --model DIR --gpu-memory 24   # without texts: for rows of the longest "
-      "length\n"
+      "  encode plan --model DIR --gpu-memory 24   # for rows of the longest length\n"
       "docs/planning.md explains the report.");
   return {app, [app, config_flags, flags] {
             return plan(config_flags, *flags, app->count("--model") > 0);

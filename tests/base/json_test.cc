@@ -134,8 +134,7 @@ TEST(JsonMessages, StateTheRangeOfANumber) {
             "  where     config.json\n"
             "  expected  a number from 1e-30 to 1\n"
             "  found     2.5\n"
-            "  hint      correct the value, or use an intact copy of the file: encode accepts no "
-            "other value");
+            "  hint      correct the value, or copy the file again: encode accepts no other value");
 }
 
 TEST(JsonMessages, SayWhatIsNotJsonAndWhere) {

@@ -147,6 +147,17 @@ TEST(Isolated, HasAMemoryLimit) {
             "cache.damaged");
 }
 
+// The kernel kills a process that takes the last memory of the host. The cache is not to blame.
+TEST(Isolated, AKilledChildIsNoDamage) {
+  EXPECT_EQ(code_of([] {
+              run_isolated("dir", [](const StoreStalled&) {
+                ::raise(SIGKILL);
+                return std::string();
+              });
+            }),
+            "cache.killed");
+}
+
 // A killed command leaves no child that holds locks of the cache.
 TEST(Isolated, TheChildDiesWithItsParent) {
   const TempDir dir;

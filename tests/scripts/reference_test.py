@@ -15,7 +15,7 @@ ENCODE = sys.argv.pop(1) if sys.argv[1:] else str(ROOT / "build/bin/encode")
 MODEL = ROOT / "tests/data/models/distilbert"
 EVERY_EVENT = {"time", "level", "event", "message"}
 # A call that logs an event, with a name that is whole or only begins in the source ("gpu_" + ...).
-CALL = re.compile(r'\blog_?\.(?:debug|info|warning|result)\(\s*(?:std::string\()?"(\w+)"')
+CALL = re.compile(r'\blog_?\.(?:debug|detail|info|warning|result)\(\s*(?:std::string\()?"(\w+)"')
 
 
 def table_rows(path, first):
@@ -58,7 +58,7 @@ class LogEvents(unittest.TestCase):
         self.assertEqual(found - {"gpu_monitor"}, listed)
 
     def test_an_event_is_found(self):
-        self.assertEqual(events_of('log_.info(\n    "new_event", x); log.warning("other", y); dialog.info("no")'),
+        self.assertEqual(events_of('log_.info(\n    "new_event", x); log.detail("other", y); dialog.info("no")'),
                          {"new_event", "other"})
 
 

@@ -158,6 +158,18 @@ TEST_F(StatusOfAnOutput, ReportSaysThatAMatrixIsNotFinished) {
   EXPECT_THAT(end.err, HasSubstr("report.unfinished"));
 }
 
+TEST_F(StatusOfAnOutput, ReportRefusesACombinedMatrix) {
+  dir_.write("c.yaml", "semantic: {model: " + std::string(test_data("models/bert")) +
+                           ", cache_dir: cache, combine: true}\nhardware: {device: cpu}\n"
+                           "data: {streams: {a: {field: text}, b: {field: text}}, splits: "
+                           "{s: {a: texts.jsonl, b: texts.jsonl}}}\n");
+  const ProgramEnd made = encode({"run", "--config", "c.yaml"});
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  const ProgramEnd end = encode({"report", "cache/s_combined_embeddings.npy"});
+  EXPECT_EQ(end.exit_code, 64);
+  EXPECT_THAT(end.err, HasSubstr("report.combined"));
+}
+
 TEST_F(StatusOfAnOutput, ReportNeedsARun) {
   EXPECT_THAT(encode({"report"}).err, HasSubstr("the output of a run, or --config FILE"));
   EXPECT_EQ(encode({"report"}).exit_code, 64);

@@ -81,7 +81,7 @@ TEST_F(JsonArray, OfObjectsWithoutAFieldSaysThatAFieldIsMissing) {
   EXPECT_EQ(error.code, "jsonl.type");
   EXPECT_EQ(error.what, "the element is not text");
   EXPECT_EQ(error.expected, "a string, an array of token ids, or a field of the objects");
-  EXPECT_EQ(error.found, "an object");
+  EXPECT_EQ(error.found, "an object with text");
 }
 
 // A damaged structure hides where the next row begins, so no policy goes on after it: not one row

@@ -154,7 +154,7 @@ TEST_F(Jsonl, AMissingFieldIsAnErrorWithTheFieldsAndHowToNameOne) {
       {R"({"doc":{"body":"a","id":1}})", "/doc/bodi", "body, id", "did you mean 'body'?"},
       {R"({"doc":{"body":"a"}})", "doc", "an object with body", "as in /doc/body"},
       {R"({"a":1,"b":2})", "x.y", "a, b", "correct the row"},
-      {"{\"\u001b[31m\":1}", "text", "\\x1b[31m", "correct the row"},
+      {R"({"\u001b[31m":1})", "text", "\\x1b[31m", "correct the row"},
       {"[1]", "text", "no such entry in an array", "correct the row"},
   };
   for (const Case& test : cases) {
