@@ -104,9 +104,9 @@ RunEnd Run::execute() {
     RunEnd end = {.stopped_by = 0, .summary = summarize()};
     check_rows(end.summary);
     warn_of_truncation(end.summary);
-    log_.result("summary", render(end.summary), to_json(end.summary));
     reporter_->state("done", nullptr);
     leave_output();
+    log_.result("summary", render(end.summary), to_json(end.summary));
     return end;
   } catch (const Stopped&) {
     progress_.clear();

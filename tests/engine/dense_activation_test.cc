@@ -26,9 +26,10 @@ TEST(DenseActivation, IsTorchs) {
                                           at::TensorOptions().dtype(at::kFloat));
   for (int64_t i = 0; i < kActivations; ++i) {
     const at::Tensor y = apply(golden.narrow(0, 0, 1), static_cast<DenseActivation>(i));
-    // LibTorch calls functions of the C library, which may differ by one unit in the last place
-    // between two versions of the library: 2.4e-7 for values from 2 on.
-    EXPECT_LE(y.sub(golden.narrow(0, 1 + i, 1)).abs().max().item<float>(), 2.5e-7F)
+    // LibTorch's functions may differ by one or two units in the last place between two processors
+    // or two versions of the C library. GELU multiplies such a difference of 1 + erf(x) by x / 2.
+    const at::Tensor allowed = golden.narrow(0, 0, 1).abs().clamp_min(1).mul(2.5e-7);
+    EXPECT_TRUE(y.sub(golden.narrow(0, 1 + i, 1)).abs().le(allowed).all().item<bool>())
         << "activation " << i;
   }
 }

@@ -36,8 +36,9 @@ TEST(OwnBatches, AreThoseOfEachStreamInTheLogAndTheManifest) {
                                    runs.dir().file("model"), runs.dir().file("cache"),
                                    runs.dir().file("texts.txt")));
   ASSERT_EQ(end.exit_code, 0) << end.err;
-  EXPECT_THAT(end.err, HasSubstr("train_a: batches of at most 64 tokens, rows of at most 40"));
-  EXPECT_THAT(end.err, HasSubstr("train_b: batches of at most 40 tokens, rows of at most 40"));
+  const std::string log = read_bytes(runs.dir().file("cache/encode.log"));
+  EXPECT_THAT(log, HasSubstr("train_a: batches of at most 64 tokens, rows of at most 40"));
+  EXPECT_THAT(log, HasSubstr("train_b: batches of at most 40 tokens, rows of at most 40"));
   EXPECT_EQ(
       read_manifest(runs.dir().file("cache/train_a_embeddings.npy"))->origins.at(0).batch_tokens,
       64);

@@ -107,7 +107,7 @@ TEST(TokenIds, AModelWithoutALongestTextSaysWhereItCuts) {
   const std::string ids = runs.dir().write("ids.jsonl", "{\"t\":[4,7,9]}\n");
   const ProgramEnd end = runs.run("x", {"--input", ids, "--field", "t"});
   ASSERT_EQ(end.exit_code, 0) << end.err;
-  EXPECT_THAT(end.err, AllOf(HasSubstr("32,768 tokens"), HasSubstr("semantic.max_length")));
+  EXPECT_THAT(end.err, AllOf(HasSubstr("32,768 tokens"), HasSubstr("--max-length N")));
 }
 
 TEST(TokenIds, TextsStillNeedATokenizer) {

@@ -120,7 +120,7 @@ TEST(MaxSeqLength, NothingStatedIsTheDefaultWithAWarning) {
   const EffectiveResult result = effective_result(directory, {});
   EXPECT_EQ(result.max_length, 32768);
   EXPECT_THAT(length_warnings(directory, {}),
-              ElementsAre(AllOf(HasSubstr("32,768 tokens"), HasSubstr("semantic.max_length"))));
+              ElementsAre(AllOf(HasSubstr("32,768 tokens"), HasSubstr("--max-length N"))));
   ResultOptions options;
   options.max_length = result.max_length;
   EXPECT_EQ(effective_result(directory, options).max_length, 32768);

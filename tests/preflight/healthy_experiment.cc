@@ -33,6 +33,9 @@ HealthyExperiment::HealthyExperiment() : input(dir().file("texts.txt")) {
   dir().write("model/1_Pooling/config.json",
               R"({"word_embedding_dimension":64,"pooling_mode_mean_tokens":true})");
   dir().write("model/sentence_bert_config.json", R"({"max_seq_length":40,"do_lower_case":false})");
+  std::string rows;
+  for (int row = 0; row < 30; ++row) rows += fmt::format("a text of row {}\n", row);
+  dir().write("texts.txt", rows);
   write_config("", "");
 }
 

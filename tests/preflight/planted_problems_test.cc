@@ -139,7 +139,7 @@ std::vector<Problem> make_problems() {
          s.device = "cuda:1";
          s.write_config("", "");
        },
-       "red", "device.memory", 69},
+       "red", "cannot fit into the memory of NVIDIA H100", 78},
       {"HotGpu",
        [](HealthyExperiment& s) {
          s.add_gpu({{"NVML_TEMPERATURE", "88"}});

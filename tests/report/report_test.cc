@@ -106,8 +106,8 @@ TEST_F(Report, ShowsTheThroughputOfAShortRun) {
   const auto rates = [&](const std::vector<std::string>& samples) {
     write_file_without_sync(directory_.path() + "/memory.jsonl", memory_lines(samples));
     Json shown = Json::array();
-    for (const Json& point : collect_report(config_)["timeline"])
-      shown.push_back(point["tokens_per_second"]);
+    const Json report = collect_report(config_);
+    for (const Json& point : report["timeline"]) shown.push_back(point["tokens_per_second"]);
     return shown.dump();
   };
   const std::string begin = R"("time":100,"milliseconds":250,"tokens":0)";

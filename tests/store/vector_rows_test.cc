@@ -93,7 +93,7 @@ TEST_F(VectorRowsOfAJob, AMissingListIsNotAnEmptyOne) {
   std::filesystem::remove(set_aside_path(path(job_)));
   for (const std::string& matrix : {path(job_), combined_}) {
     const ErrorDetail error = refusal(matrix);
-    EXPECT_EQ(error.exit_code, ExitCode::kData) << matrix;
+    EXPECT_EQ(error.exit_code, ExitCode::kNoInput) << matrix;
     EXPECT_EQ(error.where, set_aside_path(path(job_)));
   }
 }

@@ -58,8 +58,11 @@ std::vector<Provocation> provocations() {
       {"model.tokenizer_config", 78, run_model("@/bad_tokenizer_config")},
       {"npy.matrix", 65, {"compare", "@/int8.npy", "@/int8.npy"}},
       {"npy.open", 66, {"compare", "@/nowhere.npy", "@/a.npy"}},
-      {"output.exists", 73, run_to("@/note.md")},
-      {"output.protected", 73, run_to("@/good.txt")},
+      {"output.exists", 73, run_to("@/note.npy")},
+      {"output.protected",
+       73,
+       {"run", "--model", "@/model", "--output", "@/texts.npy", "--input", "@/texts.npy",
+        "--format", "lines"}},
       {"tokenize.input_ids",
        65,
        {"tokenize", "--tokenizer", "@/tokenizer.json", "--input", "@/ids.jsonl", "--field",
@@ -75,7 +78,8 @@ class Codes : public ::testing::TestWithParam<Provocation> {
  protected:
   Codes() {
     dir_.write("good.txt", "a\nb\n");
-    dir_.write("note.md", "a text of the user");
+    dir_.write("note.npy", "a text of the user");
+    dir_.write("texts.npy", "a\nb\n");
     dir_.write("fields.csv", "id,text\n1,a\n2\n");
     dir_.write("blank.jsonl", "{\"text\":\"a\"}\n\n{\"text\":\"a\"}\n");
     dir_.write("number.jsonl", "{\"text\":1}\n");

@@ -111,12 +111,16 @@ TEST_F(CliInputs, PatternWithoutMatchIsNoInput) {
 }
 
 TEST_F(CliInputs, OutputNeverReplacesAFileOfThePattern) {
+  const std::string text = "{\"text\":\"1\"}\n";
+  dir_.write("in-a.npy", text);
+  const std::string second = dir_.write("in-b.npy", text);
   const ProgramEnd end =
       Program(dir_.path(), {"run", "--model", test_data("models/bert"), "--field", "text",
-                            "--input", dir_.file("part-*.jsonl"), "--output",
-                            dir_.file("part-b.jsonl"), "--cache-dir", dir_.file("cache")})
+                            "--format", "jsonl", "--input", dir_.file("in-*.npy"), "--output",
+                            second, "--cache-dir", dir_.file("cache")})
           .wait();
   EXPECT_EQ(end.exit_code, 73) << end.err;
+  EXPECT_EQ(read_bytes(second), text);
 }
 
 TEST_F(CliInputs, FilesOfPyarrowAndDatasetsAreRead) {

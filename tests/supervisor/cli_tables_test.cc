@@ -175,7 +175,7 @@ TEST_F(CliTables, RefusalsComeBeforeTheEncoding) {
   refused({"--output-format", "parquet", "--pooling", "none"}, 78, "output.token_vectors");
   refused({"--output-format", "parquet", "--columns", "key"}, 78, "output.column");
   refused({"--columns", "row"}, 64, "config.conflict");
-  refused({"--output", dir_.file("x.arrow")}, 64, "config.conflict");
+  refused({"--output", dir_.file("x.csv")}, 64, "config.value");
   dir_.write("other.parquet", "notes");
   refused({"--output-format", "parquet", "--output", dir_.file("other.parquet")}, 73,
           "output.exists");

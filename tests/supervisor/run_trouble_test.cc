@@ -128,7 +128,7 @@ TEST(RunTrouble, GivesUpAfterMaxRestartsWithoutProgress) {
 TEST(RunTrouble, DeathWithTheEmbeddingCacheCostsNoRestart) {
   Experiment without;
   without.config.hardware.max_restarts = 0;
-  EXPECT_EQ(without.run("crash:1:1").exit_code, ExitCode::kTempFail);
+  EXPECT_EQ(without.run("crash:1:1").exit_code, ExitCode::kInternal);
   Experiment experiment;
   experiment.config.hardware.max_restarts = 0;
   experiment.config.embedding_cache.dir = experiment.dir().file("vectors");

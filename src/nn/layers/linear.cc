@@ -27,6 +27,11 @@
 namespace encode {
 namespace {
 
+// The rows of each product that LibTorch computes on a CPU. oneDNN's kernels compute six rows at a
+// time with AVX2 and eight or sixteen with others. If the number of rows is not a multiple of this,
+// the last rows have another order of sums, so the bits of a row would depend on its place.
+constexpr int64_t kOneDnnRows = 528;
+
 // Calls an operator by its name. The prepacked linear operators of oneDNN have no at:: function.
 at::Tensor call_boxed(const char* name, const char* overload, torch::jit::Stack arguments) {
   const c10::OperatorHandle op = c10::Dispatcher::singleton().findSchemaOrThrow(name, overload);
@@ -213,14 +218,14 @@ at::Tensor Linear::blocks(const at::Tensor& x, const at::Tensor& residual) const
        residual.defined() ? TracedProduct::Call::kAddInBlocks : TracedProduct::Call::kInBlocks);
   if (ours_) return (*ours_)(x, residual, activation_);
   const int64_t tokens = x.size(0);
-  if (tokens == kCpuBlockTokens) return block(x, residual);
+  const int64_t rows = x.device().is_cpu() && !fp8_ ? kOneDnnRows : kCpuBlockTokens;
+  if (tokens == rows) return block(x, residual);
   std::vector<at::Tensor> parts;
-  for (int64_t begin = 0; begin < tokens; begin += kCpuBlockTokens) {
-    const int64_t size = std::min(kCpuBlockTokens, tokens - begin);
+  for (int64_t begin = 0; begin < tokens; begin += rows) {
+    const int64_t size = std::min(rows, tokens - begin);
     const auto cut = [&](const at::Tensor& whole) {
       const at::Tensor part = whole.narrow(0, begin, size);
-      return size == kCpuBlockTokens ? part
-                                     : at::constant_pad_nd(part, {0, 0, 0, kCpuBlockTokens - size});
+      return size == rows ? part : at::constant_pad_nd(part, {0, 0, 0, rows - size});
     };
     const at::Tensor y = block(cut(x), residual.defined() ? cut(residual) : residual);
     parts.push_back(y.narrow(0, 0, size));
