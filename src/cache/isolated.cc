@@ -94,9 +94,9 @@ std::string read_line(const UniqueFd& pipe) {
 // Returns the status of the child, or nullopt if it does not end although it has answered: it may
 // be stuck in the kernel.
 std::optional<int> end_of(pid_t child, bool answered) {
-  constexpr auto kPatience = std::chrono::seconds(2);
+  constexpr auto kExitTime = std::chrono::seconds(2);
   constexpr auto kInterval = std::chrono::milliseconds(1);
-  const auto end = std::chrono::steady_clock::now() + kPatience;
+  const auto end = std::chrono::steady_clock::now() + kExitTime;
   int status = 0;
   while (retried([&] { return ::waitpid(child, &status, answered ? WNOHANG : 0); }) == 0) {
     if (std::chrono::steady_clock::now() >= end) return std::nullopt;

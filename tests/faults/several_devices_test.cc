@@ -44,7 +44,7 @@ TEST(SeveralDevices, GiveTheBytesOfOne) {
   const FaultRunEnd end = two.run(kSlow);
   ASSERT_EQ(end.exit_code, ExitCode::kOk) << render(end.error);
   EXPECT_EQ(read_bytes(two.final()), read_bytes(one.final()));
-  EXPECT_THAT(end.log, HasSubstr("cpu#2: train_tc chunk"));
+  EXPECT_THAT(read_bytes(two.cache("encode.log")), HasSubstr("cpu#2: train_tc chunk"));
 }
 
 TEST(SeveralDevices, AFaultOfOneChangesNoByte) {
