@@ -16,15 +16,15 @@
 
 namespace encode {
 
-// On CPU, LibTorch computes each matrix product in blocks of exactly this number of token rows. For
-// another number of rows oneDNN may choose another kernel, and so another order of summation; the
-// bits of a row would then depend on the other rows. The project's own kernels (kernels/linear.h)
-// accept any number of rows.
+// The number of token rows of a block. A library may choose another kernel for another number of
+// rows, and so another order of summation; the bits of a row would then depend on the other rows.
+// On CPU, LibTorch's products have sixteen rows more (kOneDnnRows in linear.cc). The project's own
+// kernels (kernels/linear.h) accept any number of rows.
 inline constexpr int64_t kCpuBlockTokens = 512;
 
-// Returns the number of token slots that a batch of `tokens` tokens should have on CPU, so that no
-// matrix product of this format has to copy its input. The result is a multiple of kCpuBlockTokens
-// if LibTorch computes the matrix products, else `tokens`.
+// Returns the number of token slots that a batch of `tokens` tokens should have on CPU, so that the
+// products of this format fill their blocks. The result is a multiple of kCpuBlockTokens if
+// LibTorch computes the matrix products, else `tokens`.
 int64_t cpu_slots(int64_t tokens, ProductFormat format);
 int64_t whole_blocks(int64_t tokens);  // rounds up to a multiple of kCpuBlockTokens
 
