@@ -117,27 +117,27 @@ void RunLog::open_file(const std::string& path) {
 }
 
 void RunLog::debug(std::string_view event, const std::string& message, Json fields) {
-  write(Level::debug, Level::debug, event, message, std::move(fields));
+  write({Level::debug, Level::debug}, event, message, std::move(fields));
 }
 
 void RunLog::info(std::string_view event, const std::string& message, Json fields) {
-  write(Level::info, Level::info, event, message, std::move(fields));
+  write({Level::info, Level::info}, event, message, std::move(fields));
 }
 
 void RunLog::detail(std::string_view event, const std::string& message, Json fields) {
-  write(Level::info, Level::debug, event, message, std::move(fields));
+  write({Level::info, Level::debug}, event, message, std::move(fields));
 }
 
 void RunLog::warning(std::string_view event, const std::string& message, Json fields) {
-  write(Level::warn, Level::warn, event, "warning: " + message, std::move(fields));
+  write({Level::warn, Level::warn}, event, "warning: " + message, std::move(fields));
 }
 
-void RunLog::write(int level, int shown, std::string_view event, const std::string& message,
-                   Json fields) {
+void RunLog::write(Levels levels, std::string_view event, const std::string& message, Json fields) {
   const std::string text = printable(message);
-  terminal_->log(static_cast<Level>(shown), text);
-  if (file_) file_->log(static_cast<Level>(level), text);
-  if (json_ && level >= level_) write_json(level, event, message, std::move(fields));
+  terminal_->log(static_cast<Level>(levels.shown), text);
+  if (file_) file_->log(static_cast<Level>(levels.recorded), text);
+  if (json_ && levels.recorded >= level_)
+    write_json(levels.recorded, event, message, std::move(fields));
 }
 
 void RunLog::write_json(int level, std::string_view event, const std::string& message,

@@ -50,8 +50,12 @@ class RunLog {
   void result(std::string_view event, const std::string& text, Json fields);
 
  private:
-  // `shown` is the level of the record on standard error.
-  void write(int level, int shown, std::string_view event, const std::string& message, Json fields);
+  // The levels of a record in the log file and in JSON, and on standard error (spdlog::level_enum).
+  struct Levels {
+    int recorded;
+    int shown;
+  };
+  void write(Levels levels, std::string_view event, const std::string& message, Json fields);
   void write_json(int level, std::string_view event, const std::string& message, Json fields);
 
   const bool json_;
