@@ -21,13 +21,13 @@ reference_python() {
 # install_llama PYTHON FOLDER: compiles llama-cpp-python for this processor into the environment of PYTHON, and puts the sources of
 # llama.cpp, which have the converter of models, into FOLDER/llama.cpp.
 install_llama() {
-  local python=$1 folder=$2 version
+  local interpreter=$1 folder=$2 version
   version=$(sed -n 's/^llama-cpp-python==//p' "$ROOT/scripts/bench/llama_cpp.txt")
   if [[ -d $folder/llama.cpp ]]; then return; fi
   say "compiling llama-cpp-python $version" >&2
   mkdir -p "$folder"
-  "$python" -m pip download --quiet --no-deps --no-build-isolation --no-binary :all: --dest "$folder" "llama-cpp-python==$version" >&2
-  "$python" -m pip install --requirement "$ROOT/scripts/bench/llama_cpp.txt" >&2
+  "$interpreter" -m pip download --quiet --no-deps --no-build-isolation --no-binary :all: --dest "$folder" "llama-cpp-python==$version" >&2
+  "$interpreter" -m pip install --requirement "$ROOT/scripts/bench/llama_cpp.txt" >&2
   tar -xzf "$folder/llama_cpp_python-$version.tar.gz" -C "$folder"
   mv "$folder/llama_cpp_python-$version/vendor/llama.cpp" "$folder/llama.cpp"
   rm -r "$folder/llama_cpp_python-$version" "$folder/llama_cpp_python-$version.tar.gz"
