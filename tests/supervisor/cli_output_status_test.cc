@@ -161,14 +161,17 @@ TEST_F(StatusOfAnOutput, ReportSaysThatAMatrixIsNotFinished) {
 }
 
 TEST_F(StatusOfAnOutput, ReportRefusesACombinedMatrix) {
-  dir_.write("c.yaml", "semantic: {model: " + std::string(test_data("models/bert")) +
-                           ", cache_dir: cache, combine: true}\nhardware: {device: cpu}\n"
-                           "data: {streams: {a: {field: text}, b: {field: text}}, splits: "
-                           "{s: {a: texts.jsonl, b: texts.jsonl}}}\n");
-  const ProgramEnd made = encode({"run", "--config", "c.yaml"});
+  const std::string texts = dir_.file("texts.jsonl");
+  const std::string config = dir_.write(
+      "c.yaml", "semantic: {model: " + std::string(test_data("models/bert")) +
+                    ", cache_dir: " + dir_.file("cache") +
+                    ", combine: true}\nhardware: {device: cpu}\n"
+                    "data: {streams: {a: {field: text}, b: {field: text}}, splits: {s: {a: " +
+                    texts + ", b: " + texts + "}}}\n");
+  const ProgramEnd made = encode({"run", "--config", config});
   ASSERT_EQ(made.exit_code, 0) << made.err;
-  const ProgramEnd end = encode({"report", "cache/s_combined_embeddings.npy"});
-  EXPECT_EQ(end.exit_code, 64);
+  const ProgramEnd end = encode({"report", dir_.file("cache/s_combined_embeddings.npy")});
+  EXPECT_EQ(end.exit_code, 64) << end.err;
   EXPECT_THAT(end.err, HasSubstr("report.combined"));
 }
 
