@@ -81,6 +81,16 @@ def load_tokenizer(args):
     return lambda texts: [encoding.ids for encoding in tokenizer.encode_batch_fast(texts)]
 
 
+def padded_inputs(rows):
+    """Returns the inputs of a BERT graph for rows of ids, padded to the longest row."""
+    ids = np.zeros((len(rows), max(len(row) for row in rows)), dtype=np.int64)
+    mask = np.zeros_like(ids)
+    for i, row in enumerate(rows):
+        ids[i, :len(row)] = row
+        mask[i, :len(row)] = 1
+    return {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+
+
 def encode_rows(rows, batch_size, encode_batch, threads=1):
     """Returns [rows, dim]. encode_batch(ids of a batch) returns [rows of the batch, dim]; `threads` threads call it.
 

@@ -13,7 +13,6 @@ import sys
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["TRANSFORMERS_VERBOSITY"] = "error"
 
-import numpy as np
 import onnxruntime
 
 import peer
@@ -79,13 +78,8 @@ def load(args):
     names = [value.name for value in session.get_inputs()]
 
     def encode_batch(rows):
-        ids = np.zeros((len(rows), max(len(row) for row in rows)), dtype=np.int64)
-        mask = np.zeros_like(ids)
-        for i, row in enumerate(rows):
-            ids[i, :len(row)] = row
-            mask[i, :len(row)] = 1
-        feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
-        return head(session.run(None, {name: feed[name] for name in names})[0], mask)
+        inputs = peer.padded_inputs(rows)
+        return head(session.run(None, {name: inputs[name] for name in names})[0], inputs["attention_mask"])
 
     def encode(texts):
         return peer.encode_rows(tokenize(texts), args.batch_size, encode_batch)

@@ -12,7 +12,6 @@ import shutil
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["TRANSFORMERS_VERBOSITY"] = "error"
 
-import numpy as np
 import openvino
 
 import peer
@@ -32,7 +31,7 @@ def converted_model(args):
 def quantized_model(args, model):
     import nncf
     tokenize = peer.load_tokenizer(args)
-    feeds = [feed([ids]) for ids in tokenize(peer.read_rows(args)[:CALIBRATION_ROWS])]
+    feeds = [peer.padded_inputs([ids]) for ids in tokenize(peer.read_rows(args)[:CALIBRATION_ROWS])]
     return nncf.quantize(model, nncf.Dataset(feeds), model_type=nncf.ModelType.TRANSFORMER, subset_size=len(feeds))
 
 
@@ -51,16 +50,6 @@ def stored_model(args):
     return folder / "model.xml"
 
 
-def feed(rows):
-    """Returns the inputs of the model for rows of ids, padded to the longest row."""
-    ids = np.zeros((len(rows), max(len(row) for row in rows)), dtype=np.int64)
-    mask = np.zeros_like(ids)
-    for i, row in enumerate(rows):
-        ids[i, :len(row)] = row
-        mask[i, :len(row)] = 1
-    return {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
-
-
 def load(args):
     tokenize, head = peer.load_tokenizer(args), peer.Head(args.model)
     hint = "bf16" if args.dtype == "bfloat16" else "f32"
@@ -72,7 +61,7 @@ def load(args):
     request = model.create_infer_request()
 
     def encode_batch(rows):
-        inputs = feed(rows)
+        inputs = peer.padded_inputs(rows)
         states = request.infer(inputs, share_inputs=True, share_outputs=True)[0]
         return head(states, inputs["attention_mask"])
 
