@@ -35,8 +35,7 @@ constexpr auto kFlags = std::to_array<Flag>({
      "Model directory, or a hub id that is in the local Hugging Face cache", "DIR"},
     {kTextsGroup, "--input", "input.file", nullptr,
      "Text file (txt, JSONL, JSON, CSV, TSV; also .gz, .zst), Parquet or Arrow file, or a pattern "
-     "in "
-     "quotes such as 'data/part-*.parquet'; \"-\" is standard input",
+     "in quotes such as 'data/part-*.parquet'; \"-\" is standard input",
      "FILE"},
     {kTextsGroup, "--field", "input.field", nullptr,
      "Where a row has its text. JSON: name or JSON pointer; CSV, TSV, Parquet, Arrow: column",

@@ -146,8 +146,7 @@ void require_disk(const DiskNeed& need, const DiskSpace& space) {
                                format_bytes(need.final_bytes), format_bytes(need.combined_bytes)),
        .found = format_bytes(space.free_bytes) + " free",
        .hint = "free some space, give --cache-dir DIR on another disk, or make the matrices "
-               "smaller with "
-               "output_dtype: float16 or truncate_dim"});
+               "smaller with output_dtype: float16 or truncate_dim"});
 }
 
 }  // namespace encode

@@ -96,8 +96,7 @@ Error locked_error(const std::string& path) {
                 .found = "held by " + owner_in_words(path),
                 .hint = "run the same command again when that run has ended, or give this run "
                         "another --output FILE or --cache-dir DIR; do not delete the lock file: "
-                        "the lock ends with its "
-                        "process"});
+                        "the lock ends with its process"});
 }
 
 // Opens the lock file. Returns an empty descriptor if it is absent, or cannot be created because

@@ -73,7 +73,8 @@ std::string nested(dom::element root, const std::string& name) {
 void advise_missing_field(dom::element root, dom::element parent, const std::string& name,
                           RowProblem& problem) {
   const std::vector<std::string> names = names_in(parent);
-  if (!names.empty()) problem.found = list(names);
+  problem.fields = list(names);
+  if (!names.empty()) problem.found = problem.fields;
   std::string pointer = dotted(root, name);
   if (pointer.empty()) pointer = nested(root, name);
   if (!pointer.empty()) {

@@ -9,8 +9,9 @@
 
 namespace encode {
 
-// Adds the names that `parent` has, and a hint, to the problem "jsonl.missing" of a record. `root`
-// is the document, and `parent` the value in it that has no field `name`.
+// Adds the names that `parent` has, also as RowProblem::fields, and a hint, to the problem
+// "jsonl.missing" of a record. `root` is the document, and `parent` the value in it that has no
+// field `name`.
 void advise_missing_field(simdjson::dom::element root, simdjson::dom::element parent,
                           const std::string& name, RowProblem& problem);
 

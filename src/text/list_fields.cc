@@ -20,10 +20,7 @@ std::string list_fields(const InputOptions& options) {
     const std::unique_ptr<InputFile> file =
         open_input_file(first, {.block_bytes = RowReader::kBlockBytes});
     Record record;
-    const bool listed = file->next(record) && record.problem.code == "jsonl.missing";
-    const std::string& found = record.problem.found;
-    const bool names = !found.starts_with("no such entry") && !found.ends_with("with this name");
-    return listed && names ? found : "";
+    return file->next(record) ? record.problem.fields : "";
   } catch (const Error& error) {
     const ErrorDetail& detail = error.detail();
     return detail.code == "csv.column" || detail.code == "arrow.column" ? detail.found : "";

@@ -28,7 +28,8 @@ struct RowProblem {
   std::string what;
   std::string expected;
   std::string found;
-  std::string hint = {};  // how to correct it; "" if the parser does not know
+  std::string hint = {};    // how to correct it; "" if the parser does not know
+  std::string fields = {};  // the names that the record has instead, as a list; "" if not known
 
   explicit operator bool() const { return !code.empty(); }
 };

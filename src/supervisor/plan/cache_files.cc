@@ -41,12 +41,14 @@ constexpr auto kCacheFiles = std::to_array<CacheFile>({
 constexpr std::array<std::string_view, 7> kOtherNames = {
     "LOCK",         "encode.log",         "faults.jsonl", "faults.older.jsonl",
     "memory.jsonl", "memory.older.jsonl", "products_lock"};
-constexpr std::array<std::string_view, 4> kSuffixes = {".rejected.jsonl", ".stdin", ".stdin.gz",
-                                                       ".stdin.zst"};
+constexpr std::string_view kRejectedSuffix = ".rejected.jsonl";
+// The copy of standard input: the name of the stream with one of these.
+constexpr std::array<std::string_view, 3> kInputSuffixes = {".stdin", ".stdin.gz", ".stdin.zst"};
 constexpr int64_t kHeadBytes = 64 << 10;
 
 bool has_suffix(std::string_view name) {
-  return std::any_of(kSuffixes.begin(), kSuffixes.end(),
+  return name.ends_with(kRejectedSuffix) ||
+         std::any_of(kInputSuffixes.begin(), kInputSuffixes.end(),
                      [&](std::string_view suffix) { return name.ends_with(suffix); });
 }
 
@@ -124,14 +126,15 @@ bool begins_like_log(std::string_view head) {
 
 std::vector<std::string> remove_cache_directory(const std::string& cache_dir,
                                                 const std::string& stream) {
-  const std::string copy = stream + ".stdin";
   std::vector<std::string> left;
   remove_chunks(cache_dir, stream);
   for (const std::string& name : list_directory(cache_dir)) {
     const std::string path = fmt::format("{}/{}", cache_dir, name);
     // NFS keeps a deleted file that is open under such a name.
-    const bool is_copy = name == copy || name == copy + ".gz" || name == copy + ".zst";
-    if (name == kLockFile || is_copy || name.starts_with(".nfs")) continue;
+    const bool is_input =
+        std::any_of(kInputSuffixes.begin(), kInputSuffixes.end(),
+                    [&](std::string_view suffix) { return name == stream + std::string(suffix); });
+    if (name == kLockFile || is_input || name.starts_with(".nfs")) continue;
     if (may_be_removed(path, name)) {
       remove_file(path);
     } else {
@@ -152,7 +155,8 @@ bool is_store_file(const std::string& directory, const std::string& name) {
   const bool chunks = entry_exists(directory + "/chunks.log", "io.stat") ||
                       entry_exists(directory + "/stream.json", "io.stat");
   if (chunks) return true;
-  return is_cache_file_name(name) && entry_exists(directory + "/LOCK", "io.stat");
+  return is_cache_file_name(name) &&
+         entry_exists(fmt::format("{}/{}", directory, kLockFile), "io.stat");
 }
 
 std::string job_file_name(size_t worker) {

@@ -1,5 +1,6 @@
 #include "supervisor/report/run_of_output.h"
 
+#include <fmt/format.h>
 #include <optional>
 #include <string_view>
 
@@ -10,6 +11,7 @@
 #include "base/file.h"
 #include "base/own_cache.h"
 #include "base/path_kind.h"
+#include "store/layout.h"
 #include "supervisor/plan/cache_files.h"
 #include "supervisor/report/finished_run.h"
 
@@ -20,7 +22,7 @@ constexpr int64_t kMaxJobBytes = 64 << 20;
 
 // Whether a run has used this directory as its cache directory.
 bool has_run(const std::string& directory) {
-  return path_exists(directory + "/LOCK", "status.output");
+  return path_exists(fmt::format("{}/{}", directory, kLockFile), "status.output");
 }
 
 // What the worker was asked to do. A job that cannot be read, or that is from another version,

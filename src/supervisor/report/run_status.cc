@@ -15,7 +15,7 @@
 #include "base/names.h"
 #include "base/path_kind.h"
 #include "base/units.h"
-#include "supervisor/plan/plan.h"
+#include "store/layout.h"
 #include "supervisor/report/cache_report.h"
 #include "supervisor/report/finished_run.h"
 #include "supervisor/report/stage_report.h"
@@ -349,7 +349,7 @@ void take_finished_run(const StatusRequest& request, RunStatus& status) {
 // A finished run may have removed its cache directory and left a record beside its output.
 bool is_gone(const StatusRequest& request) {
   if (request.cache_dir.empty()) return true;
-  return !request.output.empty() && !is_there(request.cache_dir + "/LOCK") &&
+  return !request.output.empty() && !is_there(fmt::format("{}/{}", request.cache_dir, kLockFile)) &&
          is_there(finished_run_path(request.output));
 }
 
