@@ -54,15 +54,58 @@ function(encode_precompile_test name)
   endforeach()
 endfunction()
 
-# encode_test(NAME SOURCES a_test.cc DEPS store LABELS slow TIMEOUT 60 CAPABILITIES avx512)
-# Makes a GoogleTest program. Every TEST becomes a CTest test with the name NAME.Suite.Case.
-function(encode_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS;INTERNALS;LIBS;LABELS;CAPABILITIES" ${ARGN})
+# encode_register_tests(NAME TIMEOUT 60 SHARDS 4 LABELS slow ENVIRONMENT a=b CAPABILITIES avx512)
+#
+# Registers a GoogleTest program with CTest in two ways. scripts/test.sh uses the first if it gets no arguments, else the second:
+#   label "program"   The program runs SHARDS times, each time with a part of its tests, so it loads LibTorch only SHARDS times.
+#   label "case"      Every TEST is a test of its own, with the name NAME.Suite.Case and at most TIMEOUT seconds.
+# The tests run again with the instruction set limited to each of CAPABILITIES. The program then needs the main() of
+# tests/support/limited_main.cc, which skips a limit that changes nothing on this processor.
+function(encode_register_tests name)
+  cmake_parse_arguments(ARG "" "TIMEOUT;SHARDS" "LABELS;ENVIRONMENT;CAPABILITIES" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
+  if(NOT ARG_SHARDS)
+    set(ARG_SHARDS 1)
+  endif()
+  foreach(capability best ${ARG_CAPABILITIES})
+    set(tests ${name})
+    set(environment ${ARG_ENVIRONMENT})
+    if(NOT capability STREQUAL "best")
+      set(tests ${name}.${capability})
+      list(APPEND environment ENCODE_CPU_CAPABILITY=${capability})
+    endif()
+    set(labels case ${ARG_LABELS})
+    # gtest_discover_tests() splits a list once more than set_tests_properties() does.
+    string(REPLACE ";" "\\;" case_labels "${labels}")
+    string(REPLACE ";" "\\;" case_environment "${environment}")
+    gtest_discover_tests(${name} TEST_PREFIX "${tests}." DISCOVERY_TIMEOUT 60 TEST_LIST ${tests}_list
+      PROPERTIES TIMEOUT ${ARG_TIMEOUT} SKIP_RETURN_CODE 77 LABELS "${case_labels}" ENVIRONMENT "${case_environment}")
+    foreach(shard RANGE 1 ${ARG_SHARDS})
+      set(part ${tests})
+      if(ARG_SHARDS GREATER 1)
+        set(part ${tests}.${shard}_of_${ARG_SHARDS})
+      endif()
+      math(EXPR index "${shard} - 1")
+      add_test(NAME ${part} COMMAND ${name})
+      set_tests_properties(${part} PROPERTIES TIMEOUT 1200 SKIP_RETURN_CODE 77 LABELS "program;${ARG_LABELS}"
+        ENVIRONMENT "GTEST_TOTAL_SHARDS=${ARG_SHARDS};GTEST_SHARD_INDEX=${index};${environment}")
+    endforeach()
+  endforeach()
+endfunction()
+
+# encode_test(NAME SOURCES a_test.cc DEPS store ...) makes a GoogleTest program and registers its tests. It also takes the options
+# of encode_register_tests().
+function(encode_test name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;INTERNALS;LIBS;TIMEOUT;SHARDS;LABELS;CAPABILITIES" ${ARGN})
+  set(main GTest::gtest_main)
+  if(ARG_CAPABILITIES)
+    set(main encode_limited_main)
+  endif()
   add_executable(${name} ${ARG_SOURCES})
-  target_link_libraries(${name} PRIVATE encode_options encode_testing GTest::gmock GTest::gtest_main ${ARG_LIBS})
+  encode_compile_at_once(${name})
+  target_link_libraries(${name} PRIVATE encode_options encode_testing GTest::gmock ${main} ${ARG_LIBS})
   foreach(dep ${ARG_DEPS})
     target_link_libraries(${name} PRIVATE encode_${dep})
   endforeach()
@@ -70,15 +113,6 @@ function(encode_test name)
   foreach(module ${ARG_INTERNALS})
     target_include_directories(${name} PRIVATE ${CMAKE_BINARY_DIR}/module_include/${module})
   endforeach()
-  set(properties TIMEOUT ${ARG_TIMEOUT})
-  if(ARG_LABELS)
-    list(APPEND properties LABELS "${ARG_LABELS}")
-  endif()
-  gtest_discover_tests(${name} TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 60 PROPERTIES ${properties})
-  # The same tests run again with the instruction set limited to each of CAPABILITIES.
-  foreach(capability ${ARG_CAPABILITIES})
-    gtest_discover_tests(${name} TEST_PREFIX "${name}.${capability}." DISCOVERY_TIMEOUT 60
-      TEST_LIST ${name}_${capability}
-      PROPERTIES ${properties} ENVIRONMENT ENCODE_CPU_CAPABILITY=${capability})
-  endforeach()
+  encode_register_tests(${name} TIMEOUT ${ARG_TIMEOUT} SHARDS ${ARG_SHARDS} LABELS ${ARG_LABELS}
+    CAPABILITIES ${ARG_CAPABILITIES})
 endfunction()

@@ -4,9 +4,8 @@
 #
 # usage: scripts/build.sh [--all | --here]
 #   --all    also builds the tests and benchmarks
-#   --here   the fastest build from nothing, for this machine: it compiles several sources at once (ENCODE_UNITY), and the CUDA
-#            plugin only for the NVIDIA cards that are here. It leaves the plugin out if there is none. Without this option the
-#            plugin runs on every card since Turing (compute capability 7.5).
+#   --here   compiles the CUDA plugin only for the NVIDIA cards that are here, and leaves it out if there is none. Without this
+#            option the plugin runs on every card since Turing (compute capability 7.5).
 #
 # TORCH_ROOT names the LibTorch to build against, and ARROW_ROOT the pyarrow. The defaults are those that scripts/setup.sh puts
 # below .deps.
@@ -34,12 +33,11 @@ card_architectures() {
 
 main() {
   local targets=(encode encode-worker encode_cuda encode_arrow_plugin encode_share)
-  local cuda=(-DENCODE_CUDA=ON -UCMAKE_CUDA_ARCHITECTURES) unity=OFF architectures
+  local cuda=(-DENCODE_CUDA=ON -UCMAKE_CUDA_ARCHITECTURES) architectures
   case ${1:-} in
     -h | --help) show_help && return ;;
     --all) targets=() ;;
     --here)
-      unity=ON
       architectures=$(if has_card; then card_architectures; fi)
       if [[ $architectures ]]; then
         cuda=(-DENCODE_CUDA=ON -DCMAKE_CUDA_ARCHITECTURES="$architectures")
@@ -53,7 +51,7 @@ main() {
   esac
   [[ -e $(torch_root)/lib/libtorch_cpu.so ]] || die "no LibTorch in $(torch_root): run scripts/setup.sh first"
   cd "$ROOT"
-  cmake --preset release --log-level=WARNING -DTORCH_ROOT="$(torch_root)" -DENCODE_UNITY=$unity "${cuda[@]}"
+  cmake --preset release --log-level=WARNING -DTORCH_ROOT="$(torch_root)" "${cuda[@]}"
   if ((${#targets[@]})); then mapfile -t targets < <(known_targets "${targets[@]}"); fi
   ninja -C build -j "$(job_count)" "${targets[@]}"
 }

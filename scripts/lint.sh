@@ -5,9 +5,8 @@
 # usage: scripts/lint.sh [--fix]
 #   --fix    formats the files before the checks
 #
-# clang-tidy reads build/compile_commands.json, so run scripts/build.sh --all first. A file that passed is checked again only
-# if the file, a header that it includes, its flags or .clang-tidy change. ${XDG_CACHE_HOME:-~/.cache}/encode/tidy records
-# this.
+# Run scripts/setup.sh first; nothing need be built. A file that passed clang-tidy is checked again only if something changes on
+# which the result depends (lint/tidy.py). ${XDG_CACHE_HOME:-~/.cache}/encode/tidy records this.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -69,7 +68,10 @@ main() {
   say "site of docs/"
   scripts/site.sh
   tidy=$(install_tool clang-tidy)
-  "$PYTHON" scripts/lint/tidy.py --clang-tidy "$tidy" --build build --cache "$CACHE/tidy" --jobs "$(job_count)"
+  # This folder has the command of each source, and the one header that a build makes.
+  cmake --preset dev -B build-tidy --log-level=WARNING -DTORCH_ROOT="$(torch_root)" -DENCODE_CUDA=OFF
+  ninja -C build-tidy encode_commit
+  "$PYTHON" scripts/lint/tidy.py --clang-tidy "$tidy" --build build-tidy --cache "$CACHE/tidy" --jobs "$(job_count)"
 }
 
 main "$@"

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Runs clang-tidy over the C++ sources in src and apps, several at once, and records which sources passed.
 
-    tidy.py --clang-tidy PATH --build build --cache DIR [--jobs N]
+    tidy.py --clang-tidy PATH --build FOLDER --cache DIR [--jobs N]
 
-A source that passed is checked again only if something changes on which the result depends: its text, the project's
-headers that the compiler read, its flags, .clang-tidy, or clang-tidy itself. Headers outside the project change with their
-package, so only their names and sizes count. The list of headers comes from ninja's log, so build first.
+FOLDER has the compile_commands.json of a build that compiles each source alone (-DENCODE_UNITY=OFF). It need not be built.
+
+A source that passed is checked again only if something changes on which the result depends: its text, the project's headers
+that it includes, its flags, .clang-tidy, the versions of clang-tidy and LibTorch, or the installed packages.
 
 clang-tidy reads each source without the precompiled header of LibTorch, so it finds a source that forgets an include.
 """
@@ -13,8 +14,8 @@ import argparse
 import concurrent.futures
 import hashlib
 import json
-import os
 import pathlib
+import re
 import shlex
 import subprocess
 import sys
@@ -23,20 +24,10 @@ import time
 # Only the sources of these folders are checked. Tests are left out because the macros of GoogleTest break many checks.
 FOLDERS = ("src", "apps")
 # The flags are for GCC. clang does not know all warnings of GCC, and must accept the names that it does not know.
+INCLUDE = re.compile(rb'^#include "([^"]+)"', re.MULTILINE)
+# The folder of build_commit.h, whose text changes with each commit.
+GENERATED = "generated"
 EXTRA = ["--quiet", "--extra-arg=-Wno-unknown-warning-option"]
-
-
-def dependencies(build):
-    """Returns {object file: the files that the compiler read for it}."""
-    output = subprocess.run(["ninja", "-C", str(build), "-t", "deps"], check=True, capture_output=True, text=True).stdout
-    files = {}
-    for line in output.splitlines():
-        if line.startswith(" "):
-            files[target].append(line.strip())
-        elif ": #deps" in line:
-            target = line.split(": #deps")[0]
-            files[target] = []
-    return files
 
 
 def without_precompiled_header(command):
@@ -57,10 +48,11 @@ class Sources:
     def __init__(self, clang_tidy, root, build):
         self.root = root
         self.build = build
-        self.deps = dependencies(build)
-        self.digests = {}
-        version = subprocess.run([clang_tidy, "--version"], check=True, capture_output=True).stdout
-        self.common = version + (root / ".clang-tidy").read_bytes()
+        self.texts = {}
+        self.common = subprocess.run([clang_tidy, "--version"], check=True, capture_output=True).stdout
+        self.common += subprocess.run(["dpkg-query", "--show"], check=True, capture_output=True).stdout
+        for name in (".clang-tidy", "scripts/deps/torch-cpu.txt"):
+            self.common += (root / name).read_bytes()
 
     def entries(self):
         seen = set()
@@ -72,37 +64,35 @@ class Sources:
                 seen.add(source)
                 yield {**entry, "command": without_precompiled_header(entry["command"])}
 
-    def headers(self, target):
-        """Returns the files that the compiler read for this object, or None if it has not been compiled yet."""
-        if target not in self.deps:
-            return None
-        files = []
-        for name in self.deps[target]:
-            if name.endswith(".gch"):
-                files += self.headers(os.path.relpath(self.build / name, self.build)) or []
-            elif not name.endswith("/cmake_pch.hxx"):
-                files.append(name)
-        return files
+    def text(self, path):
+        """Returns the bytes of a file and the names in its #include "..." lines."""
+        if path not in self.texts:
+            content = path.read_bytes()
+            self.texts[path] = content, [name.decode() for name in INCLUDE.findall(content)]
+        return self.texts[path]
 
-    def digest(self, name):
-        path = pathlib.Path(name)
-        if path.is_relative_to(self.root) and ".deps" not in path.parts and path.exists():
-            content = hashlib.sha256(path.read_bytes()).hexdigest()
-            return f"{path.relative_to(self.root)} {content}"
-        return f"{path.name} {path.stat().st_size if path.exists() else 0}"
+    def files(self, source, folders):
+        """Returns the source and all files of the project that it includes, directly or not."""
+        found, todo = set(), [source]
+        while todo:
+            path = todo.pop()
+            if path in found:
+                continue
+            found.add(path)
+            for name in self.text(path)[1]:
+                header = next((folder / name for folder in (path.parent, *folders) if (folder / name).is_file()), None)
+                if header:
+                    todo.append(header)
+        return found
 
     def key(self, entry):
-        """Returns a digest of everything that the result depends on, or None if the source has not been compiled yet."""
-        words = shlex.split(entry["command"])
-        headers = self.headers(words[words.index("-o") + 1])
-        if headers is None:
-            return None
+        """Returns a digest of everything that the result depends on."""
+        folders = [pathlib.Path(word[2:]) for word in shlex.split(entry["command"]) if word.startswith("-I")]
         state = hashlib.sha256(self.common)
         state.update(entry["command"].replace(str(self.root), "").encode())
-        for name in sorted(set([entry["file"], *headers])):
-            if name not in self.digests:
-                self.digests[name] = self.digest(str(self.build / name))
-            state.update(self.digests[name].encode())
+        for path in sorted(self.files(pathlib.Path(entry["file"]), folders)):
+            if GENERATED not in path.parts:
+                state.update(f"{path.relative_to(self.root)}\n".encode() + self.text(path)[0])
         return state.hexdigest()
 
 
@@ -132,7 +122,7 @@ def main():
     (database / "compile_commands.json").write_text(json.dumps(entries))
     for entry in entries:
         key = sources.key(entry)
-        if key is None or not (args.cache / key).exists():
+        if not (args.cache / key).exists():
             todo.append((entry, key))
     print(f"clang-tidy: {total} sources, {total - len(todo)} unchanged since they passed", flush=True)
     failed = 0
@@ -143,8 +133,7 @@ def main():
             entry, key = runs[run]
             code, output, seconds = run.result()
             if code == 0:
-                if key:
-                    (args.cache / key).touch()
+                (args.cache / key).touch()
                 continue
             failed += 1
             print(f"{entry['file']} ({seconds:.1f} s)\n{output}", flush=True)

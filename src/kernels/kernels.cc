@@ -48,7 +48,9 @@ bool has_avx512bf16() {
 bool has_amx() { return has_avx512bf16() && amx::available(); }
 #endif
 
-Capability of_processor() {
+}  // namespace
+
+Capability processor_capability() {
 #ifdef ENCODE_X86_64
   if (has_amx()) return Capability::kAmx;
   if (has_avx512bf16()) return Capability::kAvx512Bf16;
@@ -57,6 +59,8 @@ Capability of_processor() {
 #endif
   return Capability::kBaseline;
 }
+
+namespace {
 
 Capability asked_for() {
   const char* value = std::getenv("ENCODE_CPU_CAPABILITY");
@@ -93,7 +97,7 @@ KernelSets usable_kernels() {
 }
 
 Capability capability() {
-  static const Capability allowed = std::min(of_processor(), asked_for());
+  static const Capability allowed = std::min(processor_capability(), asked_for());
   return allowed;
 }
 

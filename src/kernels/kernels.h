@@ -137,6 +137,9 @@ inline const RowKernels<Float16>& Kernels::rows() const {
 // AVX512_BF16 together with AVX512_VNNI.
 enum class Capability { kBaseline, kAvx2, kAvx512, kAvx512Bf16, kAmx };
 
+// Returns the best instruction set of the processor.
+Capability processor_capability();
+
 // Returns the best instruction set that may be used. This is the best one that the processor has,
 // or a lesser one if the environment variable ENCODE_CPU_CAPABILITY names it ("baseline", "avx2",
 // "avx512", "avx512bf16" or "amx"). With the variable a machine can reproduce the bits of a lesser

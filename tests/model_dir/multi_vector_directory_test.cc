@@ -16,20 +16,20 @@ using testing::TinyModel;
 using testing::zeros_tensor;
 using Kind = SentenceModule::Kind;
 
-constexpr const char* kTransformer =
+constexpr const char* kMultiVectorTransformer =
     R"({"path": "", "type": "sentence_transformers.base.modules.transformer.Transformer"})";
-constexpr const char* kDense =
+constexpr const char* kMultiVectorDense =
     R"({"path": "1_Dense", "type": "sentence_transformers.base.modules.dense.Dense"})";
-constexpr const char* kMask =
+constexpr const char* kMultiVectorMask =
     R"({"path": "2_Mask", "type": )"
     R"("sentence_transformers.multi_vector_encoder.modules.multi_vector_mask.MultiVectorMask"})";
-constexpr const char* kNormalize =
+constexpr const char* kMultiVectorNormalize =
     R"({"path": "3_Normalize", "type": "sentence_transformers.base.modules.normalize.Normalize"})";
 
 class MultiVectorDirectory : public ::testing::Test {
  protected:
   MultiVectorDirectory() {
-    modules({kTransformer, kDense, kMask, kNormalize});
+    modules({kMultiVectorTransformer, kMultiVectorDense, kMultiVectorMask, kMultiVectorNormalize});
     model_.write("1_Dense/config.json",
                  R"({"in_features": 4, "out_features": 2, "bias": false, "activation_function": )"
                  R"("torch.nn.modules.linear.Identity", "module_input_name": "token_embeddings"})");
@@ -103,11 +103,11 @@ TEST_F(MultiVectorDirectory, TheMaskDecidesAboutItsTasks) {
 }
 
 TEST_F(MultiVectorDirectory, WithoutANormalizeVectorsStayAsTheyAre) {
-  modules({kTransformer, kDense, kMask});
+  modules({kMultiVectorTransformer, kMultiVectorDense, kMultiVectorMask});
   EXPECT_FALSE(effective_result(model_.open(), {}).normalize);
-  modules({kTransformer, kMask, kNormalize, kDense});
+  modules({kMultiVectorTransformer, kMultiVectorMask, kMultiVectorNormalize, kMultiVectorDense});
   expect_open_refused({"model.modules", "not a Dense", "", "'3_Normalize'"});
-  modules({kTransformer, kDense, kNormalize, kMask});
+  modules({kMultiVectorTransformer, kMultiVectorDense, kMultiVectorNormalize, kMultiVectorMask});
   EXPECT_TRUE(effective_result(model_.open(), {}).normalize);
   model_.write("3_Normalize/config.json", "{}");
   expect_open_refused({"model.modules", "'module_input_name'", "token_embeddings", "sentence"});
@@ -119,9 +119,9 @@ TEST_F(MultiVectorDirectory, WhatDoesNotFitTogetherIsRefused) {
   settings(R"("prompts": {}, "document_prefix": "[D] ")");
   expect_open_refused({"model.prompts", "'document_prefix'", "absent", ""});
   settings(R"("prompts": {})");
-  modules({kTransformer, kDense, kNormalize});
+  modules({kMultiVectorTransformer, kMultiVectorDense, kMultiVectorNormalize});
   expect_open_refused({"model.unsupported", "do not fit", "MultiVectorMask", "MultiVectorEncoder"});
-  modules({kTransformer, kDense, kMask, kMask});
+  modules({kMultiVectorTransformer, kMultiVectorDense, kMultiVectorMask, kMultiVectorMask});
   expect_open_refused({"model.modules", "not a Dense", "", "'2_Mask'"});
 }
 

@@ -21,7 +21,6 @@ constexpr int64_t kFormat = 1;
 constexpr std::string_view kKind = "finished_run";
 constexpr int64_t kMaxRunFileBytes = 4 << 20;
 constexpr size_t kMostRecords = 100;
-constexpr int64_t kLogBytes = 32 << 10;
 constexpr const char* kCode = "io.read";
 
 template <typename Read>
@@ -59,16 +58,6 @@ Records thinned(Records records) {
   return records;
 }
 
-std::string end_of(const std::string& path) {
-  const UniqueFd fd = open_for_reading(path, kCode);
-  const int64_t size = file_size(fd, path);
-  const int64_t begin = std::max<int64_t>(0, size - kLogBytes);
-  std::string text(static_cast<size_t>(size - begin), '\0');
-  pread_all(fd, text, begin, path);
-  if (begin > 0) text.erase(0, std::min(text.find('\n') + 1, text.size()));
-  return text;
-}
-
 Json to_json(const Records& records) {
   return {{"dropped", records.dropped}, {"lines", records.lines}};
 }
@@ -98,7 +87,6 @@ FinishedRun collect_finished_run(const std::string& cache_dir) {
   });
   run.faults = newest(read_fault_records(fault_log_path(cache_dir)));
   run.memory = thinned(read_memory_records(memory_log_path(cache_dir)));
-  if_readable([&] { run.log = end_of(cache_dir + "/encode.log"); });
   return run;
 }
 
@@ -109,8 +97,7 @@ void write_finished_run(const std::string& output, const FinishedRun& run) {
                      {"model", run.model},
                      {"status", run.status},
                      {"faults", to_json(run.faults)},
-                     {"memory", to_json(run.memory)},
-                     {"log", run.log}};
+                     {"memory", to_json(run.memory)}};
   write_file_durably(finished_run_path(output), seal(json) + "\n");
 }
 
@@ -136,7 +123,6 @@ std::optional<FinishedRun> read_finished_run(const std::string& output) {
   run.status = fields.object("status");
   run.faults = records_from(fields, "faults", path);
   run.memory = records_from(fields, "memory", path);
-  run.log = fields.string_or("log", "");
   return run;
 }
 

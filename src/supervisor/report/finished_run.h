@@ -18,7 +18,6 @@ struct FinishedRun {
   Json status;           // the last status.json
   Records faults;        // the newest of faults.jsonl
   Records memory;        // some of memory.jsonl, evenly spaced
-  std::string log;       // the end of encode.log
 };
 
 std::string finished_run_path(const std::string& output);  // "a/.x.npy.run.json"
