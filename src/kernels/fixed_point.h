@@ -11,6 +11,14 @@ struct RowMeasure {
   float sum;      // the sum of the magnitudes
 };
 
+// Returns the float32 number with these bits, or NaN if it is not finite.
+inline float magnitude_of(uint32_t bits) {
+  constexpr uint32_t kInfinity = 0x7F800000;
+  float magnitude = 0;
+  __builtin_memcpy(&magnitude, &bits, sizeof magnitude);
+  return bits < kInfinity ? magnitude : __builtin_nanf("");
+}
+
 // Measures a row. Magnitudes are compared as integers: the bits of non-negative float32 numbers
 // have the same order as the numbers, and NaN comes last.
 inline RowMeasure measure(const float* row, int64_t n) {
@@ -31,11 +39,33 @@ inline RowMeasure measure(const float* row, int64_t n) {
     most[0] = max(most[part], most[0]);
     total[0] += total[part];
   }
-  const uint32_t bits = kernels::ENCODE_ISA::largest(most[0]);
-  float largest = 0;
-  __builtin_memcpy(&largest, &bits, sizeof largest);
-  constexpr uint32_t kInfinity = 0x7F800000;
-  return {.largest = bits < kInfinity ? largest : __builtin_nanf(""), .sum = sum(total[0])};
+  return {.largest = magnitude_of(kernels::ENCODE_ISA::largest(most[0])), .sum = sum(total[0])};
+}
+
+// Returns the largest magnitude of a row as measure() does. It takes one register at a time,
+// because GCC 12 keeps a Vec of several registers in memory.
+inline float largest_magnitude(const float* row, int64_t n) {
+  using Bits = Register<uint32_t>;
+  constexpr int64_t kParts = 4;  // partial maxima, so that none waits for the one before it
+  Bits most[kParts] = {};
+  int64_t i = 0;
+  for (; i + kParts * kWide <= n; i += kParts * kWide) {
+#pragma GCC unroll 4
+    for (int64_t part = 0; part < kParts; ++part) {
+      const Bits x = load_raw<Bits>(row + i + part * kWide) & 0x7FFFFFFFU;
+      most[part] = x > most[part] ? x : most[part];
+    }
+  }
+#pragma GCC unroll 4
+  for (int64_t part = 1; part < kParts; ++part)
+    most[0] = most[part] > most[0] ? most[part] : most[0];
+  uint32_t bits = 0;
+  for (int64_t lane = 0; lane < kWide; ++lane) bits = most[0][lane] > bits ? most[0][lane] : bits;
+  for (; i < n; ++i) {
+    const uint32_t x = load_raw<uint32_t>(row + i) & 0x7FFFFFFFU;
+    bits = x > bits ? x : bits;
+  }
+  return magnitude_of(bits);
 }
 
 struct RowScale {

@@ -147,7 +147,7 @@ class ColumnPacker {
   void measure_columns() {
     for (int64_t i = 0; i < kLanes && column_ + i < shape_.out_features; ++i) {
       const RowScale scale =
-          fixed_point_scale(measure(row(i), shape_.in_features).largest, kLargestInt8);
+          fixed_point_scale(largest_magnitude(row(i), shape_.in_features), kLargestInt8);
       to_words_[i] = scale.to_digits;
       from_words_[i] = scale.from_digits;
     }
