@@ -17,6 +17,8 @@
 namespace encode::testing {
 namespace {
 
+constexpr int64_t kDim = 384;
+
 EmbeddingCacheOptions on_disk(const TempDir& dir, int64_t disk_bytes = 100'000'000) {
   return {.dir = dir.file("cache"), .memory_bytes = 0, .disk_bytes = disk_bytes};
 }
@@ -24,7 +26,7 @@ EmbeddingCacheOptions on_disk(const TempDir& dir, int64_t disk_bytes = 100'000'0
 int64_t count(EmbeddingCache& cache, int64_t begin, int64_t end) {
   int64_t found = 0;
   for (int64_t row = begin; row < end; ++row) {
-    const Answer answer = ask(cache, row, kKnownDim);
+    const Answer answer = ask(cache, row, kDim);
     EXPECT_NE(answer, Answer::kWrong) << row;
     found += answer == Answer::kRight ? 1 : 0;
   }
@@ -35,11 +37,11 @@ TEST(DiskTier, KeepsRowsForTheNextProcess) {
   const TempDir dir;
   {
     EmbeddingCache cache(on_disk(dir));
-    add_rows(cache, 0, 1000, kKnownDim);
+    add_rows(cache, 0, 1000, kDim);
   }
   EmbeddingCache cache(on_disk(dir));
   EXPECT_EQ(count(cache, 0, 1000), 1000);
-  EXPECT_EQ(ask(cache, 1000, kKnownDim), Answer::kMissing);
+  EXPECT_EQ(ask(cache, 1000, kDim), Answer::kMissing);
   EXPECT_EQ(cache.take_counts().disk_hits, 1000);
 }
 
@@ -58,11 +60,11 @@ TEST(DiskTier, StaysBelowItsLimitAndKeepsTheNewest) {
   EmbeddingCache cache(on_disk(dir, kLimit));
   constexpr int64_t kRows = 30'000;  // three times as much as fits
   for (int64_t row = 0; row < kRows; row += 1000) {
-    add_rows(cache, row, row + 1000, kKnownDim);
+    add_rows(cache, row, row + 1000, kDim);
     EXPECT_LE(std::filesystem::file_size(dir.file("cache/data.mdb")), kLimit);
   }
   EXPECT_EQ(count(cache, kRows - 1000, kRows), 1000);
-  EXPECT_EQ(ask(cache, 0, kKnownDim), Answer::kMissing);
+  EXPECT_EQ(ask(cache, 0, kDim), Answer::kMissing);
   EXPECT_GT(count(cache, 0, kRows), 6000) << "most of the limit is used";
 }
 
@@ -70,11 +72,11 @@ TEST(DiskTier, ADamagedRecordIsMissingAndCanBeWrittenAgain) {
   const TempDir dir;
   {
     EmbeddingCache cache(on_disk(dir));
-    add_rows(cache, 0, 100, kKnownDim);
+    add_rows(cache, 0, 100, kDim);
   }
   const std::string path = dir.file("cache/data.mdb");
   std::string bytes = read_bytes(path);
-  const float value = known_values(50, kKnownDim)[7];
+  const float value = known_values(50, kDim)[7];
   const size_t place = bytes.find(std::string(reinterpret_cast<const char*>(&value), 4));
   ASSERT_NE(place, std::string::npos);
   bytes[place] = static_cast<char>(bytes[place] ^ 1);
@@ -82,7 +84,7 @@ TEST(DiskTier, ADamagedRecordIsMissingAndCanBeWrittenAgain) {
   EmbeddingCache cache(on_disk(dir));
   EXPECT_EQ(count(cache, 0, 100), 99);
   EXPECT_EQ(cache.take_counts().damaged_rows, 1);
-  add_rows(cache, 50, 51, kKnownDim);
+  add_rows(cache, 50, 51, kDim);
   EXPECT_EQ(count(cache, 0, 100), 100);
 }
 
@@ -90,7 +92,7 @@ TEST(DiskTier, RefusesAFileThatWasCutOff) {
   const TempDir dir;
   {
     EmbeddingCache cache(on_disk(dir));
-    add_rows(cache, 0, 1000, kKnownDim);
+    add_rows(cache, 0, 1000, kDim);
   }
   std::filesystem::resize_file(dir.file("cache/data.mdb"), 100'000);
   EXPECT_EQ(error_of([&] { EmbeddingCache cache(on_disk(dir)); }).code, "cache.damaged");
@@ -120,19 +122,19 @@ TEST(DiskTier, RefusesACacheOfAnotherVersion) {
 TEST(DiskTier, AFullDiskIsAnErrorAndTheOldRowsStay) {
   const TempDir dir;
   EmbeddingCache cache(on_disk(dir));
-  add_rows(cache, 0, 1000, kKnownDim);
+  add_rows(cache, 0, 1000, kDim);
   rlimit old_limit = {};
   ::getrlimit(RLIMIT_FSIZE, &old_limit);
   const rlimit limit = {.rlim_cur = 3'000'000, .rlim_max = old_limit.rlim_max};
   auto* const old_handler = ::signal(SIGXFSZ, SIG_IGN);
   ::setrlimit(RLIMIT_FSIZE, &limit);
-  const ErrorDetail error = error_of([&] { add_rows(cache, 1000, 5000, kKnownDim); });
+  const ErrorDetail error = error_of([&] { add_rows(cache, 1000, 5000, kDim); });
   ::setrlimit(RLIMIT_FSIZE, &old_limit);
   ::signal(SIGXFSZ, old_handler);
   EXPECT_EQ(error.code, "cache.store");
   EXPECT_EQ(error.exit_code, ExitCode::kIoError);
   EXPECT_EQ(count(cache, 0, 1000), 1000);
-  add_rows(cache, 1000, 2000, kKnownDim);
+  add_rows(cache, 1000, 2000, kDim);
   EXPECT_EQ(count(cache, 0, 2000), 2000);
 }
 

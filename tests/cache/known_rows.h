@@ -8,8 +8,6 @@
 
 namespace encode::testing {
 
-inline constexpr int64_t kKnownDim = 384;
-
 EmbeddingKey known_key(int64_t row);
 std::vector<float> known_values(int64_t row, int64_t dim);
 

@@ -17,7 +17,7 @@
 namespace encode::testing {
 namespace {
 
-constexpr size_t kPage = 4096;
+constexpr size_t kPageBytes = 4096;
 constexpr size_t kPlaceOfNumber = 0;
 constexpr size_t kPlaceOfFlags = 10;
 constexpr size_t kPlaceOfLower = 12;
@@ -54,8 +54,8 @@ class DamagedStore : public ::testing::Test {
   void write() const { write_bytes(folder_.data(), bytes_); }
   // The place of the node of a branch page whose key is this number.
   size_t branch_with_key(uint64_t key) const {
-    for (size_t page = 2 * kPage; page < bytes_.size(); page += kPage) {
-      if (at<uint64_t>(page + kPlaceOfNumber) != page / kPage ||
+    for (size_t page = 2 * kPageBytes; page < bytes_.size(); page += kPageBytes) {
+      if (at<uint64_t>(page + kPlaceOfNumber) != page / kPageBytes ||
           at<uint16_t>(page + kPlaceOfFlags) != kBranch)
         continue;
       for (size_t n = page + 16; n < page + at<uint16_t>(page + kPlaceOfLower); n += 2) {
@@ -67,7 +67,7 @@ class DamagedStore : public ::testing::Test {
     return 0;
   }
   // The place of the root page of the table of uses: its branch has the key of the second leaf.
-  size_t root_of_uses() const { return branch_with_key(155) / kPage * kPage; }
+  size_t root_of_uses() const { return branch_with_key(155) / kPageBytes * kPageBytes; }
 
   void expect_damaged() {
     const std::string dir = folder_.path;
@@ -95,7 +95,7 @@ TEST_F(DamagedStore, IsGoodWithoutDamage) {
 // 2^52 pages of 4 KiB are 2^64 bytes, which is 0.
 TEST_F(DamagedStore, WithALastPageThatOverflowsIsRefused) {
   read();
-  for (const size_t meta : {size_t{0}, kPage}) {
+  for (const size_t meta : {size_t{0}, kPageBytes}) {
     const size_t place = meta + kPlaceOfLastPage;
     put(place, at<uint64_t>(place) | uint64_t{1} << 52);
   }
@@ -145,7 +145,7 @@ TEST_F(DamagedStore, ThatIsEmptyIsRefusedByCommandsAndFilledByRuns) {
 TEST_F(DamagedStore, OfALengthThatIsNoStoreIsRefused) {
   read();
   const std::string whole = bytes_;
-  for (const size_t bytes : {1UL, 100UL, 4096UL, 8191UL, whole.size() - kPage}) {
+  for (const size_t bytes : {1UL, 100UL, 4096UL, 8191UL, whole.size() - kPageBytes}) {
     bytes_ = whole.substr(0, bytes);
     write();
     expect_damaged();
@@ -163,7 +163,9 @@ TEST_F(DamagedStore, MayLackOnlyFreePagesAtItsEnd) {
   read();
   constexpr size_t kPlaceOfTransaction = 144;
   const size_t meta =
-      at<uint64_t>(kPlaceOfTransaction) > at<uint64_t>(kPage + kPlaceOfTransaction) ? 0 : kPage;
+      at<uint64_t>(kPlaceOfTransaction) > at<uint64_t>(kPageBytes + kPlaceOfTransaction)
+          ? 0
+          : kPageBytes;
   const uint64_t behind = at<uint64_t>(meta + kPlaceOfLastPage) + 1;
   put(meta + kPlaceOfLastPage, behind);
   write();
@@ -171,7 +173,7 @@ TEST_F(DamagedStore, MayLackOnlyFreePagesAtItsEnd) {
   // The list of the first transaction: its number, how many pages, the page with the highest
   // number.
   constexpr size_t kPlaceOfFreeRoot = 80;
-  const size_t root = at<uint64_t>(meta + kPlaceOfFreeRoot) * kPage;
+  const size_t root = at<uint64_t>(meta + kPlaceOfFreeRoot) * kPageBytes;
   put(root + at<uint16_t>(root + 16) + 24, behind);
   write();
   EXPECT_EQ(read_cache_content(folder_.path).rows, 400);

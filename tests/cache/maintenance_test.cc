@@ -21,13 +21,15 @@
 namespace encode::testing {
 namespace {
 
+constexpr int64_t kDim = 384;
+
 EmbeddingCacheOptions options(const TempDir& dir) {
   return {.dir = dir.file("cache"), .memory_bytes = 0, .disk_bytes = 100'000'000};
 }
 
 void fill(const TempDir& dir, int64_t rows) {
   EmbeddingCache cache(options(dir));
-  for (int64_t row = 0; row < rows; row += 1000) add_rows(cache, row, row + 1000, kKnownDim);
+  for (int64_t row = 0; row < rows; row += 1000) add_rows(cache, row, row + 1000, kDim);
 }
 
 TEST(Maintenance, CountsWhatIsThere) {
@@ -35,7 +37,7 @@ TEST(Maintenance, CountsWhatIsThere) {
   fill(dir, 5000);
   const CacheContent content = read_cache_content(dir.file("cache"));
   EXPECT_EQ(content.rows, 5000);
-  EXPECT_GT(content.live_bytes, 5000 * kKnownDim * 4);
+  EXPECT_GT(content.live_bytes, 5000 * kDim * 4);
   EXPECT_GE(content.file_bytes, content.live_bytes);
   EXPECT_GT(content.oldest_use, 0);
   const CacheAudit audit = audit_cache(dir.file("cache"));
@@ -48,7 +50,7 @@ TEST(Maintenance, AuditFindsAChangedByte) {
   const TempDir dir;
   fill(dir, 1000);
   std::string bytes = read_bytes(dir.file("cache/data.mdb"));
-  const float value = known_values(50, kKnownDim)[7];
+  const float value = known_values(50, kDim)[7];
   const size_t place = bytes.find(std::string(reinterpret_cast<const char*>(&value), 4));
   ASSERT_NE(place, std::string::npos);
   bytes[place] = static_cast<char>(bytes[place] ^ 1);
@@ -69,8 +71,8 @@ TEST(Maintenance, PruneMakesTheFileSmallerAndKeepsGoodRows) {
   EXPECT_EQ(audit.rows, result.rows);
   EXPECT_FALSE(audit.damaged());
   EmbeddingCache cache(options(dir));
-  add_rows(cache, 0, 100, kKnownDim);
-  EXPECT_EQ(ask(cache, 0, kKnownDim), Answer::kRight);
+  add_rows(cache, 0, 100, kDim);
+  EXPECT_EQ(ask(cache, 0, kDim), Answer::kRight);
 }
 
 TEST(Maintenance, ClearDeletesOnlyFilesOfTheCache) {
@@ -90,7 +92,7 @@ TEST(Maintenance, PruneAndClearWaitForNobodyAndChangeNothingInUse) {
   EmbeddingCache cache(options(dir));
   EXPECT_EQ(code_of([&] { prune_cache(dir.file("cache"), 0); }), "cache.in_use");
   EXPECT_EQ(code_of([&] { clear_cache(dir.file("cache")); }), "cache.in_use");
-  EXPECT_EQ(ask(cache, 500, kKnownDim), Answer::kRight);
+  EXPECT_EQ(ask(cache, 500, kDim), Answer::kRight);
 }
 
 TEST(Maintenance, RefusesAFolderWithoutAMarker) {

@@ -10,11 +10,11 @@
 namespace encode::testing {
 namespace {
 
-constexpr int64_t kTierDim = 100;
+constexpr int64_t kDim = 100;
 
 template <typename Tier>
 void put(Tier& tier, int64_t row) {
-  const std::vector<float> values = known_values(row, kTierDim);
+  const std::vector<float> values = known_values(row, kDim);
   tier.put({.key = known_key(row), .values = values});
 }
 
@@ -46,7 +46,7 @@ TEST(RowTier, GivesBackTheValues) {
     const auto found = tier.find(known_key(row));
     ASSERT_TRUE(found);
     EXPECT_EQ(std::vector<float>(found->values.begin(), found->values.end()),
-              known_values(row, kTierDim));
+              known_values(row, kDim));
   }
 }
 

@@ -17,12 +17,14 @@
 namespace encode::testing {
 namespace {
 
+constexpr int64_t kDim = 384;
+
 // Starts `cache_load fill` for the rows [begin, end).
 pid_t start_writer(const TempDir& dir, int64_t begin, int64_t end) {
   const std::string cache = dir.file("cache");
   const std::vector<std::string> words = {
-      CACHE_LOAD_PROGRAM,        "fill",     cache, std::to_string(begin), std::to_string(end),
-      std::to_string(kKnownDim), "200000000"};
+      CACHE_LOAD_PROGRAM,   "fill",     cache, std::to_string(begin), std::to_string(end),
+      std::to_string(kDim), "200000000"};
   std::vector<char*> arguments;
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
@@ -45,7 +47,7 @@ int64_t right_rows(const TempDir& dir, int64_t rows) {
   EmbeddingCache cache({.dir = dir.file("cache"), .memory_bytes = 0, .disk_bytes = 200'000'000});
   int64_t right = 0;
   for (int64_t row = 0; row < rows; ++row) {
-    const Answer answer = ask(cache, row, kKnownDim);
+    const Answer answer = ask(cache, row, kDim);
     EXPECT_NE(answer, Answer::kWrong) << row;
     right += answer == Answer::kRight ? 1 : 0;
   }
@@ -73,8 +75,8 @@ TEST(Processes, AKillLeavesNoWrongRow) {
   right_rows(dir, 20'000);
   EXPECT_FALSE(audit_cache(dir.file("cache")).damaged());
   EmbeddingCache cache({.dir = dir.file("cache"), .memory_bytes = 0, .disk_bytes = 200'000'000});
-  add_rows(cache, 0, 1000, kKnownDim);
-  EXPECT_EQ(ask(cache, 999, kKnownDim), Answer::kRight) << "the cache can still be written";
+  add_rows(cache, 0, 1000, kDim);
+  EXPECT_EQ(ask(cache, 999, kDim), Answer::kRight) << "the cache can still be written";
 }
 
 }  // namespace

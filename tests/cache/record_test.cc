@@ -11,7 +11,7 @@
 namespace encode::testing {
 namespace {
 
-constexpr int64_t kOddDim = 5;  // an odd number, so that a record ends with padding
+constexpr int64_t kDim = 5;  // an odd number, so that a record ends with padding
 
 std::vector<std::byte> record_with(const std::vector<float>& values, bool redone) {
   const RecordFormat format = record_format(values);
@@ -21,7 +21,7 @@ std::vector<std::byte> record_with(const std::vector<float>& values, bool redone
 }
 
 std::vector<std::byte> record_of(int64_t row) {
-  const std::vector<float> values = known_values(row, kOddDim);
+  const std::vector<float> values = known_values(row, kDim);
   const RecordFormat format = record_format(values);
   std::vector<std::byte> bytes(record_bytes(values.size(), format));
   write_record(bytes, {.key = known_key(row), .values = values}, format);

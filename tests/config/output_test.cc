@@ -16,8 +16,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-RunConfig load_output(const std::string& output,
-                      const std::string& input = "{file: a.jsonl, field: t}") {
+RunConfig load(const std::string& output, const std::string& input = "{file: a.jsonl, field: t}") {
   const TempDir dir;
   return load_config(dir.write("run.yaml", "semantic: {model: m}\noutput: {" + output +
                                                "}\ninput: " + input + "\n"),
@@ -34,38 +33,35 @@ std::vector<std::string> names_of(const FinalFormat& format) {
   return names;
 }
 
-TEST(OutputKeys, AreANpyFileByDefault) {
-  EXPECT_EQ(load_output("").store.final_format, FinalFormat());
-}
+TEST(OutputKeys, AreANpyFileByDefault) { EXPECT_EQ(load("").store.final_format, FinalFormat()); }
 
 TEST(OutputKeys, NameTheFormatAndTheColumns) {
   const FinalFormat format =
-      load_output("file: a.parquet, format: parquet, columns: [row, text, /a/b, \"two words\"]")
+      load("file: a.parquet, format: parquet, columns: [row, text, /a/b, \"two words\"]")
           .store.final_format;
   EXPECT_EQ(format.file, MatrixFormat::kParquet);
   EXPECT_THAT(names_of(format), ElementsAre("row", "text", "/a/b", "two words"));
-  EXPECT_EQ(load_output("format: arrow").store.final_format.file, MatrixFormat::kArrow);
+  EXPECT_EQ(load("format: arrow").store.final_format.file, MatrixFormat::kArrow);
 }
 
 TEST(OutputKeys, TheSuffixOfTheOutputStatesTheFormat) {
   const auto format = [](const std::string& file) {
-    return load_output("file: " + file).store.final_format.file;
+    return load("file: " + file).store.final_format.file;
   };
   EXPECT_EQ(format("a.npy"), MatrixFormat::kNpy);
   EXPECT_EQ(format("a.parquet"), MatrixFormat::kParquet);
   EXPECT_EQ(format("a.b/c.PARQUET"), MatrixFormat::kParquet);
   for (const char* name : {"a.arrow", "a.feather", "a.ipc"})
     EXPECT_EQ(format(name), MatrixFormat::kArrow) << name;
-  EXPECT_EQ(load_output("file: a.ipc, format: arrow").store.final_format.file,
-            MatrixFormat::kArrow);
-  const RunConfig table = load_output("file: a.parquet, columns: [row, text]");
+  EXPECT_EQ(load("file: a.ipc, format: arrow").store.final_format.file, MatrixFormat::kArrow);
+  const RunConfig table = load("file: a.parquet, columns: [row, text]");
   EXPECT_THAT(table.store.final_format.columns,
               ElementsAre(TableColumn{"row", "row"}, TableColumn{"text", "text"}));
 }
 
 TEST(OutputKeys, AnUnknownSuffixIsRefusedWithTheListOfThoseThatExist) {
   for (const char* name : {"e.csv", "x.lance", "vectors", "a.npz", "a.npy.gz", ".npy", "a.npy/"}) {
-    const ErrorDetail error = refused([&] { load_output(std::string("file: ") + name); });
+    const ErrorDetail error = refused([&] { load(std::string("file: ") + name); });
     EXPECT_EQ(error.code, "config.value") << name;
     EXPECT_EQ(error.exit_code, ExitCode::kConfig);
     EXPECT_EQ(error.expected, "a name that ends in .npy, .parquet, .arrow, .feather or .ipc");
@@ -81,7 +77,7 @@ TEST(OutputKeys, AnUnknownSuffixIsRefusedWithTheListOfThoseThatExist) {
 
 TEST(OutputKeys, RenameColumns) {
   const FinalFormat format =
-      load_output(
+      load(
           "file: a.parquet, format: parquet, columns: [\"name=/meta/package\", n=row, body=text, "
           "\"x=a=b\", old=embedding]")
           .store.final_format;
@@ -105,8 +101,8 @@ TEST(OutputKeys, ThatNameAColumnTwiceOrNotAtAllAreRefused) {
         std::pair{"[\"embedding=x\"]", "the column of the vectors has this name already"},
         std::pair{"[\"row=x\"]", "the names row and text have a meaning of their own"},
         std::pair{"[\"text=row\"]", "the names row and text have a meaning of their own"}}) {
-    const ErrorDetail error = refused(
-        [&, list = std::string(columns)] { load_output("format: parquet, columns: " + list); });
+    const ErrorDetail error =
+        refused([&, list = std::string(columns)] { load("format: parquet, columns: " + list); });
     EXPECT_EQ(error.code, "config.conflict") << columns;
     EXPECT_EQ(error.what, what) << columns;
   }
@@ -127,7 +123,7 @@ TEST(OutputKeys, OfFlagsOverrideTheFile) {
 
 TEST(OutputKeys, ThatDoNotFitAreRefused) {
   const auto code = [](const std::string& output, const std::string& input) {
-    const ErrorDetail error = refused([&] { load_output(output, input); });
+    const ErrorDetail error = refused([&] { load(output, input); });
     EXPECT_EQ(error.exit_code, ExitCode::kConfig) << output;
     return error.code;
   };
@@ -142,9 +138,8 @@ TEST(OutputKeys, ThatDoNotFitAreRefused) {
   EXPECT_EQ(code("format: arrow, file: a.parquet", jsonl), "config.conflict");
   EXPECT_EQ(code("format: npy, file: a.parquet", jsonl), "config.conflict");
   EXPECT_EQ(code("file: a.npy, columns: [row]", jsonl), "config.conflict");
-  EXPECT_EQ(
-      load_output("format: parquet, columns: [row, text]", lines).store.final_format.columns.size(),
-      2U);
+  EXPECT_EQ(load("format: parquet, columns: [row, text]", lines).store.final_format.columns.size(),
+            2U);
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ namespace {
 
 // One batch that nearly fills one launch.
 constexpr int64_t kLaunchTokens = 1024;
-constexpr int64_t kLayerRows = 45;
+constexpr int64_t kRows = 45;
 
 // In T5 the parts of a layer are called "layer.0" and "layer.1".
 bool is_of_second_layer(const std::string& tensor) {
@@ -71,9 +71,9 @@ CudaStandInCounts cost_of(const std::string& model, ComputeType dtype, bool chos
   options.hardware.device = "cuda";
   if (chosen_products) options.choose_products = testing::search_each_product;
   const auto encoder = testing::load_test_encoder(opened, options);
-  const std::vector<PackedBatch> batches = pack(testing::random_rows(kLayerRows), kLaunchTokens, 0);
+  const std::vector<PackedBatch> batches = pack(testing::random_rows(kRows), kLaunchTokens, 0);
   EXPECT_EQ(batches.size(), 1U);
-  std::vector<float> out(static_cast<size_t>(kLayerRows * encoder->dim()));
+  std::vector<float> out(static_cast<size_t>(kRows * encoder->dim()));
   const auto all = [](const PackedBatch&) { return true; };
   const CudaStandInCounts before = counts();
   EXPECT_TRUE(encoder->encode(batches, out, all));

@@ -17,7 +17,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr int64_t kProgramRows = 120;
+constexpr int64_t kRows = 120;
 
 std::vector<std::string> on_cuda(std::vector<std::string> more = {}) {
   more.insert(more.end(), {"--device", "cuda:1"});
@@ -58,7 +58,7 @@ std::string in_first_batch(int64_t first_row) { return std::to_string(first_row 
 class CudaProgram : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(CudaProgram, Float32IsTheCpusMatrix) {
-  const RealRun runs(GetParam(), kProgramRows);
+  const RealRun runs(GetParam(), kRows);
   ASSERT_EQ(runs.run("cpu", {}).exit_code, 0);
   const ProgramEnd end = runs.run("cuda", on_cuda());
   ASSERT_EQ(end.exit_code, 0) << end.err;
@@ -71,7 +71,7 @@ TEST_P(CudaProgram, Float32IsTheCpusMatrix) {
 }
 
 TEST_P(CudaProgram, EveryChunkSizeAndStandardModeGiveTheSameBytes) {
-  const RealRun runs(GetParam(), kProgramRows);
+  const RealRun runs(GetParam(), kRows);
   ASSERT_EQ(runs.run("reference", on_cuda({"--chunk-size", "50"})).exit_code, 0);
   const std::string expected = read_bytes(runs.matrix("reference"));
   ASSERT_EQ(runs.run("small", on_cuda({"--chunk-size", "7"})).exit_code, 0);
@@ -81,7 +81,7 @@ TEST_P(CudaProgram, EveryChunkSizeAndStandardModeGiveTheSameBytes) {
 }
 
 TEST_P(CudaProgram, AKilledRunGoesOnToTheSameBytes) {
-  const RealRun runs(GetParam(), 20 * kProgramRows);  // so many that a run outlives its kill
+  const RealRun runs(GetParam(), 20 * kRows);  // so many that a run outlives its kill
   ASSERT_EQ(runs.run("reference", on_cuda()).exit_code, 0);
   EXPECT_GE(runs.kill_runs("killed", on_cuda({"--chunk-size", "4"}),
                            {.times = 2, .first_ms = 700, .step_ms = 200}),
@@ -96,7 +96,7 @@ INSTANTIATE_TEST_SUITE_P(Models, CudaProgram, ::testing::Values("bert", "qwen2",
 class NoMemoryForTheModel : public ::testing::TestWithParam<int> {};
 
 TEST_P(NoMemoryForTheModel, EndsWith69AndTheNextRunGoesOnToTheSameBytes) {
-  const RealRun runs("bert", kProgramRows);
+  const RealRun runs("bert", kRows);
   ASSERT_EQ(runs.run("reference", on_cuda()).exit_code, 0);
   const std::vector<std::string> cut = on_cuda({"--chunk-size", "10"});
   const ProgramEnd end =
@@ -110,7 +110,7 @@ TEST_P(NoMemoryForTheModel, EndsWith69AndTheNextRunGoesOnToTheSameBytes) {
 INSTANTIATE_TEST_SUITE_P(Allocations, NoMemoryForTheModel, ::testing::Values(3, 60));
 
 TEST(NoMemoryForABatch, IsSurvivedWithTheSameBytes) {
-  const RealRun runs("bert", kProgramRows);
+  const RealRun runs("bert", kRows);
   ASSERT_EQ(runs.run("reference", on_cuda()).exit_code, 0);
   const ProgramEnd end =
       run_with(runs, "short", on_cuda({"--chunk-size", "10"}),
@@ -123,7 +123,7 @@ TEST(NoMemoryForABatch, IsSurvivedWithTheSameBytes) {
 // Lets the n-th launch of the first worker fail. The next wait reports the failure, and from then
 // on every CUDA call of the process fails.
 void expect_a_new_worker_goes_on(const std::string& n) {
-  const RealRun runs("bert", kProgramRows);
+  const RealRun runs("bert", kRows);
   ASSERT_EQ(runs.run("reference", on_cuda()).exit_code, 0);
   const ProgramEnd end = run_with(
       runs, "failed", on_cuda({"--chunk-size", "10"}),
@@ -142,7 +142,7 @@ TEST(FailedLaunch, OfABatchANewWorkerGoesOnToTheSameBytes) {
 }
 
 TEST(FailedLaunchAlways, EndsTheRunAndBlamesNoRow) {
-  const RealRun runs("bert", kProgramRows);
+  const RealRun runs("bert", kRows);
   ASSERT_EQ(runs.run("reference", on_cuda()).exit_code, 0);
   const ProgramEnd end = run_with(runs, "failed", on_cuda({"--chunk-size", "10"}),
                                   {{"STAND_IN_FAIL_LAUNCH", in_first_batch(first_row().launches)}});
@@ -173,7 +173,7 @@ TEST(CudaDevice, Fp8IsRefusedBeforeHopper) {
 
 // The model has windows, for which FlashAttention-2 is missing on such a GPU.
 TEST(CudaDevice, Float16RunsBeforeAmpere) {
-  const RealRun runs("mistral_window", kProgramRows);
+  const RealRun runs("mistral_window", kRows);
   const ProgramEnd end = run_with(runs, "turing", on_cuda({"--dtype", "float16", "--normalize"}),
                                   {{"STAND_IN_CAPABILITY", "7.5"}});
   ASSERT_EQ(end.exit_code, 0) << end.err;
@@ -203,7 +203,7 @@ TEST(CudaDevice, AutoWarnsIfOnlyThePluginIsMissing) {
 
 // The record of the run has what the driver said, and `encode status` shows it.
 TEST(CudaMonitor, RecordsTheGpuAndWarnsOfACardThatIsFull) {
-  const RealRun runs("bert", kProgramRows);
+  const RealRun runs("bert", kRows);
   const ProgramEnd end =
       run_with(runs, "watched", on_cuda({"--keep-chunks"}),
                {{"LD_LIBRARY_PATH", std::string(STAND_IN_LIBRARIES) + ":" + NVML_FOLDER},
@@ -221,7 +221,7 @@ TEST(CudaMonitor, RecordsTheGpuAndWarnsOfACardThatIsFull) {
 }
 
 TEST(CudaMonitor, ADriverThatDoesNotAnswerIsSaidOnceAndTheRunGoesOn) {
-  const RealRun runs("bert", kProgramRows);
+  const RealRun runs("bert", kRows);
   const ProgramEnd end =
       run_with(runs, "unwatched", on_cuda(),
                {{"LD_LIBRARY_PATH", std::string(STAND_IN_LIBRARIES) + ":" + NVML_FOLDER},

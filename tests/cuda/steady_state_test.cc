@@ -17,13 +17,13 @@
 namespace encode {
 namespace {
 
-constexpr int64_t kSteadyTokens = 1024;
+constexpr int64_t kLaunchTokens = 1024;
 
 class SteadyState : public ::testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
     testing::TestModel opened = testing::open_test_model(GetParam(), {});
-    opened.effective.launch_tokens = kSteadyTokens;
+    opened.effective.launch_tokens = kLaunchTokens;
     EncoderOptions options;
     options.hardware.device = "cuda";
     encoder_ = testing::load_test_encoder(opened, options);
@@ -45,11 +45,10 @@ class SteadyState : public ::testing::TestWithParam<const char*> {
 };
 
 TEST_P(SteadyState, ABatchWaitsOnceAndTakesNoNewMemory) {
-  constexpr int64_t kSteadyRows = 400;
-  const std::vector<PackedBatch> batches =
-      pack(testing::random_rows(kSteadyRows), kSteadyTokens, 0);
+  constexpr int64_t kRows = 400;
+  const std::vector<PackedBatch> batches = pack(testing::random_rows(kRows), kLaunchTokens, 0);
   ASSERT_GE(batches.size(), 5U);
-  const CudaStandInCounts counted = steady(batches, kSteadyRows);
+  const CudaStandInCounts counted = steady(batches, kRows);
   // The host waits for one event in each batch, and for the device at the end. The mixture of
   // experts in one layer of nomic_bert_moe needs another wait in each batch, to read how many
   // tokens each expert has.
@@ -63,7 +62,7 @@ TEST_P(SteadyState, LaunchesDoNotGrowWithTheRowsOfABatch) {
   // An expert without tokens is left out, and an expert with many tokens takes several launches.
   const int64_t of_experts = GetParam() == std::string_view("nomic_bert_moe") ? 40 : 0;
   const auto launches_of = [this](int64_t rows) {
-    return steady(pack(testing::random_rows(rows), kSteadyTokens, 0), rows).launches;
+    return steady(pack(testing::random_rows(rows), kLaunchTokens, 0), rows).launches;
   };
   EXPECT_LE(std::abs(launches_of(32) - launches_of(4)), of_experts);
 }

@@ -18,17 +18,17 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-constexpr int64_t kCutUpRows = 300;
+constexpr int64_t kRows = 300;
 // The number of rows, of about 24 tokens each. With two threads they take several windows.
 constexpr int64_t kRowsOfManyWindows = 2000;
 
 class CutUp : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(CutUp, EveryChunkSizeAndStandardModeGiveTheSameBytes) {
-  const RealRun runs(GetParam(), kCutUpRows);
+  const RealRun runs(GetParam(), kRows);
   ASSERT_EQ(runs.run("reference", {"--chunk-size", "100"}).exit_code, 0);
   const std::string expected = read_bytes(runs.matrix("reference"));
-  EXPECT_EQ(read_npy_header(runs.matrix("reference")).rows, kCutUpRows);
+  EXPECT_EQ(read_npy_header(runs.matrix("reference")).rows, kRows);
   const std::vector<std::vector<std::string>> cuts = {
       {"--chunk-size", "1"}, {"--chunk-size", "7"}, {"--chunk-size", "100000"},
       {"--standard"},        {"--threads", "1"},    {"--batch-size", "1"}};
@@ -49,7 +49,7 @@ TEST_P(CutUp, AKilledRunGoesOnToTheSameBytes) {
 }
 
 TEST(TruncationLedger, IsTheSameHoweverTheRunWasCutUpOrKilled) {
-  const RealRun runs("bert", kCutUpRows);
+  const RealRun runs("bert", kRows);
   const std::vector<std::string> cut = {"--max-length", "24"};
   const auto with = [&cut](std::vector<std::string> more) {
     more.insert(more.end(), cut.begin(), cut.end());
@@ -58,7 +58,7 @@ TEST(TruncationLedger, IsTheSameHoweverTheRunWasCutUpOrKilled) {
   ASSERT_EQ(runs.run("reference", cut).exit_code, 0);
   const std::string expected = read_bytes(runs.dir().file("reference.truncated.jsonl"));
   EXPECT_THAT(expected, HasSubstr("\"tokens\":24,\"lost_tokens\":"));
-  EXPECT_LT(std::count(expected.begin(), expected.end(), '\n'), kCutUpRows);
+  EXPECT_LT(std::count(expected.begin(), expected.end(), '\n'), kRows);
   ASSERT_EQ(runs.run("chunks", with({"--chunk-size", "7"})).exit_code, 0);
   EXPECT_EQ(read_bytes(runs.dir().file("chunks.truncated.jsonl")), expected);
   ASSERT_EQ(runs.run("standard", with({"--standard"})).exit_code, 0);

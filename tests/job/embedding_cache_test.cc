@@ -22,7 +22,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr int64_t kCachedRows = 400;
+constexpr int64_t kRows = 400;
 
 // Returns the lines of `text` in another order, each of them `copies` times.
 std::string shuffled(const std::string& text, int copies) {
@@ -70,7 +70,7 @@ class CachedRun : public ::testing::Test {
     return values;
   }
 
-  const RealRun runs_{"bert", kCachedRows};
+  const RealRun runs_{"bert", kRows};
 };
 
 // The bytes of a matrix and of the files beside it do not depend on the cache, on the chunk size or
@@ -90,7 +90,7 @@ TEST_F(CachedRun, GivesTheSameBytesColdAndWarm) {
     EXPECT_TRUE(bytes(id) == bytes(id + "-warm")) << id;
     EXPECT_EQ(warm["hit_rate"], 1) << id;
     EXPECT_EQ(warm["stored_rows"], 0) << id;
-    EXPECT_LT(cold["stored_rows"], kCachedRows) << "some of the random rows are empty or equal";
+    EXPECT_LT(cold["stored_rows"], kRows) << "some of the random rows are empty or equal";
     if (id == "none") {
       EXPECT_TRUE(read_bytes(runs_.dir().file("none.offsets.npy")) ==
                   read_bytes(runs_.dir().file("none-warm.offsets.npy")));

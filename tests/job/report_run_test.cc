@@ -23,7 +23,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr int64_t kReportedRows = 1500;  // the report takes all rows as its sample
+constexpr int64_t kRows = 1500;  // the report takes all rows as its sample
 
 // A run with a config, as `encode report` needs it. The final is demo_tc_embeddings.npy.
 class ReportOfARun : public ::testing::Test {
@@ -60,7 +60,7 @@ class ReportOfARun : public ::testing::Test {
     return runs_.dir().file(fmt::format("cache/demo_tc_chunks/chunk_{:04}.npy", index));
   }
 
-  const RealRun runs_{"bert", kReportedRows};
+  const RealRun runs_{"bert", kRows};
 };
 
 TEST_F(ReportOfARun, StagesAreThoseOfAllWorkersAndGrowFromSampleToSample) {
@@ -181,7 +181,7 @@ TEST_F(ReportOfARun, QuantizationErrorOfInt8IsThatOfTheFinalAndItsChunks) {
   const std::vector<int8_t> stored = npy_values<int8_t>(final());
   const std::vector<float> ranges = npy_values<float>(final() + ".ranges.npy");
   const size_t dim = ranges.size() / 2;
-  ASSERT_EQ(exact.size(), static_cast<size_t>(kReportedRows) * dim);
+  ASSERT_EQ(exact.size(), static_cast<size_t>(kRows) * dim);
   ASSERT_EQ(stored.size(), exact.size());
   std::vector<double> found;
   double widest_step = 0;
@@ -194,7 +194,7 @@ TEST_F(ReportOfARun, QuantizationErrorOfInt8IsThatOfTheFinalAndItsChunks) {
   const Json page = report();
   EXPECT_EQ(page["problems"], Json::array());
   const Json& stream = page["streams"][0];
-  ASSERT_EQ(stream["sample"]["rows"], kReportedRows);
+  ASSERT_EQ(stream["sample"]["rows"], kRows);
   expect_error(stream["quantization"], error_of(exact, found, dim));
   EXPECT_LE(stream["quantization"]["largest"], 0.51 * widest_step) << "half a bucket";
 
@@ -210,7 +210,7 @@ TEST_F(ReportOfARun, QuantizationErrorOfBitsIsThatOfTheFinalAndItsChunks) {
   run("keep_chunk_cache: true, output_dtype: ubinary", "max_restarts: 5");
   const std::vector<float> exact = chunk_values([this](int64_t index) { return chunk(index); });
   const std::vector<uint8_t> stored = npy_values<uint8_t>(final());
-  const size_t dim = exact.size() / kReportedRows;
+  const size_t dim = exact.size() / kRows;
   std::vector<double> found;
   for (size_t i = 0; i < exact.size(); ++i) {
     const unsigned byte = stored[i / dim * ((dim + 7) / 8) + i % dim / 8];

@@ -34,7 +34,7 @@ using ::testing::AnyOf;
 using ::testing::IsSubsetOf;
 
 constexpr int kMoments = 20;
-constexpr int64_t kSwapRows = 1200;
+constexpr int64_t kRows = 1200;
 const std::vector<std::string> kChunks = {"--chunk-size", "40", "--threads", "1"};
 
 std::string replaced(std::string text, const std::string& from, const std::string& to) {
@@ -97,7 +97,7 @@ struct Result {
 
 class Swapped : public ::testing::TestWithParam<Swap> {
  protected:
-  Swapped() : runs_("bert", kSwapRows), path_(runs_.dir().file(GetParam().name)) {
+  Swapped() : runs_("bert", kRows), path_(runs_.dir().file(GetParam().name)) {
     old_content_ = read_bytes(path_);
     new_content_ = GetParam().change(old_content_);
     EXPECT_EQ(old_content_.size(), new_content_.size());
@@ -180,7 +180,7 @@ INSTANTIATE_TEST_SUITE_P(Files, Swapped, ::testing::ValuesIn(kSwaps), [](const a
 
 // Other time stamps and another inode alone are no reason to refuse.
 TEST(SwappedControl, ACopyOfTheSameContentIsNoChange) {
-  const RealRun runs("bert", kSwapRows);
+  const RealRun runs("bert", kRows);
   ASSERT_EQ(runs.run("old", kChunks).exit_code, 0);
   for (const int delay_ms : {100, 300, 600}) {
     Program program(runs.dir().path(), runs.arguments("copied", kChunks));

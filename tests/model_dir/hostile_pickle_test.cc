@@ -28,7 +28,7 @@ using testing::torch_file;
 using testing::zip_bytes;
 using testing::ZipPart;
 
-struct PickleAttack {
+struct Attack {
   std::string name;
   std::function<std::string()> file;  // makes the bytes of pytorch_model.bin
   Expected expected;
@@ -46,7 +46,7 @@ std::function<std::string()> file_of(const std::string& value) {
 std::string storage() { return pickled_storage("FloatStorage", "0", 6); }
 std::string tensor() { return pickled_tensor(storage(), 0, {2, 3}, {3, 1}); }
 
-std::string repeat_opcodes(std::string_view text, size_t count) {
+std::string repeat(std::string_view text, size_t count) {
   std::string out;
   out.reserve(text.size() * count);
   for (size_t i = 0; i < count; ++i) out += text;
@@ -58,7 +58,7 @@ std::string call_system(const std::string& global) {
 }
 
 // Code that Python's pickle would run.
-std::vector<PickleAttack> code_attacks() {
+std::vector<Attack> code_attacks() {
   const std::string ordered = pickled_global("collections", "OrderedDict");
   return {
       {"GlobalOfOs", file_of(call_system(pickled_global("os", "system"))),
@@ -98,7 +98,7 @@ std::vector<PickleAttack> code_attacks() {
 }
 
 // Values of a wrong kind.
-std::vector<PickleAttack> pickle_value_attacks() {
+std::vector<Attack> value_attacks() {
   return {
       {"ItemSetInATensor", file_of(tensor() + "NNs"), pickle_error("added to a tensor")},
       {"ItemsSetInATuple", file_of(")(NNu"), pickle_error("added to a tuple")},
@@ -141,14 +141,14 @@ std::vector<PickleAttack> pickle_value_attacks() {
 }
 
 // More than the limits allow, and ends that are missing.
-std::vector<PickleAttack> size_attacks() {
+std::vector<Attack> size_attacks() {
   return {
       {"BillionLaughs",
        [] {
-         std::string bomb = "]q\1(" + repeat_opcodes("N", 10) + "e";
+         std::string bomb = "]q\1(" + repeat("N", 10) + "e";
          for (int depth = 2; depth < 200; ++depth) {
            const auto from = static_cast<char>(depth - 1);
-           bomb += "]q"s + static_cast<char>(depth) + "(" + repeat_opcodes("h"s + from, 10) + "e";
+           bomb += "]q"s + static_cast<char>(depth) + "(" + repeat("h"s + from, 10) + "e";
          }
          return torch_file("\x80\x02" + bomb + ".");
        },
@@ -167,12 +167,11 @@ std::vector<PickleAttack> size_attacks() {
       {"NoMark", [] { return torch_file("\x80\x02Nt."); }, pickle_error("needs a mark")},
       {"ValuesBelowAMark", [] { return torch_file("\x80\x02NN(\x86."); },
        pickle_error("needs more values")},
-      {"AMillionMarks", [] { return torch_file("\x80\x02" + repeat_opcodes("(", 1'000'000)); },
+      {"AMillionMarks", [] { return torch_file("\x80\x02" + repeat("(", 1'000'000)); },
        pickle_error("more than 1024 marks")},
-      {"AMillionValues", [] { return torch_file("\x80\x02" + repeat_opcodes("N", 1'000'000)); },
+      {"AMillionValues", [] { return torch_file("\x80\x02" + repeat("N", 1'000'000)); },
        pickle_error("more than 262144 values on the stack")},
-      {"ObjectsWithoutEnd",
-       [] { return torch_file("\x80\x02" + repeat_opcodes("])\x86", 600'000)); },
+      {"ObjectsWithoutEnd", [] { return torch_file("\x80\x02" + repeat("])\x86", 600'000)); },
        pickle_error("more than ")},
       {"NoEnd", [] { return torch_file("\x80\x02}"); }, pickle_error("1 bytes where 0 are left")},
       {"BytesAfterTheEnd", [] { return torch_file(pickled_dict(tensor()) + "cos\nsystem\n)R."); },
@@ -186,7 +185,7 @@ Expected offsets_error(std::string what, std::string found) {
 }
 
 // Storages and tensors that are not where the pickle says.
-std::vector<PickleAttack> place_attacks() {
+std::vector<Attack> place_attacks() {
   const auto tensor_of = [](std::string_view type, std::string_view key, int64_t elements) {
     return file_of(pickled_tensor(pickled_storage(type, key, elements), 0, {2, 3}, {3, 1}));
   };
@@ -238,7 +237,7 @@ std::function<std::string()> archive(std::vector<ZipPart> more) {
   };
 }
 
-std::vector<PickleAttack> zip_attacks() {
+std::vector<Attack> zip_attacks() {
   const std::string storage_bytes(24, '\1');
   const auto with_storage = [](ZipPart part) {
     return [part] { return zip_bytes({{"m/data.pkl", pickled_dict(tensor())}, part}); };
@@ -274,7 +273,7 @@ std::vector<PickleAttack> zip_attacks() {
 }
 
 // Names, entries and files that torch.save() does not write.
-std::vector<PickleAttack> entry_attacks() {
+std::vector<Attack> entry_attacks() {
   return {
       {"TwoEntriesOfOneName", archive({{"m/data/0", std::string(24, '\2')}}),
        zip_error("two entries of one name", "'m/data/0' again")},
@@ -315,12 +314,10 @@ std::vector<PickleAttack> entry_attacks() {
   };
 }
 
-std::string pickle_attack_name(const ::testing::TestParamInfo<PickleAttack>& info) {
-  return info.param.name;
-}
-void PrintTo(const PickleAttack& attack, std::ostream* out) { *out << attack.name; }
+std::string attack_name(const ::testing::TestParamInfo<Attack>& info) { return info.param.name; }
+void PrintTo(const Attack& attack, std::ostream* out) { *out << attack.name; }
 
-class HostilePickle : public ::testing::TestWithParam<PickleAttack> {};
+class HostilePickle : public ::testing::TestWithParam<Attack> {};
 
 TEST_P(HostilePickle, IsRefused) {
   const TinyModel model;
@@ -329,18 +326,12 @@ TEST_P(HostilePickle, IsRefused) {
   testing::expect_refused([&model] { model.open(); }, GetParam().expected);
 }
 
-INSTANTIATE_TEST_SUITE_P(Code, HostilePickle, ::testing::ValuesIn(code_attacks()),
-                         pickle_attack_name);
-INSTANTIATE_TEST_SUITE_P(Value, HostilePickle, ::testing::ValuesIn(pickle_value_attacks()),
-                         pickle_attack_name);
-INSTANTIATE_TEST_SUITE_P(Size, HostilePickle, ::testing::ValuesIn(size_attacks()),
-                         pickle_attack_name);
-INSTANTIATE_TEST_SUITE_P(Place, HostilePickle, ::testing::ValuesIn(place_attacks()),
-                         pickle_attack_name);
-INSTANTIATE_TEST_SUITE_P(Zip, HostilePickle, ::testing::ValuesIn(zip_attacks()),
-                         pickle_attack_name);
-INSTANTIATE_TEST_SUITE_P(Entry, HostilePickle, ::testing::ValuesIn(entry_attacks()),
-                         pickle_attack_name);
+INSTANTIATE_TEST_SUITE_P(Code, HostilePickle, ::testing::ValuesIn(code_attacks()), attack_name);
+INSTANTIATE_TEST_SUITE_P(Value, HostilePickle, ::testing::ValuesIn(value_attacks()), attack_name);
+INSTANTIATE_TEST_SUITE_P(Size, HostilePickle, ::testing::ValuesIn(size_attacks()), attack_name);
+INSTANTIATE_TEST_SUITE_P(Place, HostilePickle, ::testing::ValuesIn(place_attacks()), attack_name);
+INSTANTIATE_TEST_SUITE_P(Zip, HostilePickle, ::testing::ValuesIn(zip_attacks()), attack_name);
+INSTANTIATE_TEST_SUITE_P(Entry, HostilePickle, ::testing::ValuesIn(entry_attacks()), attack_name);
 
 TEST(PickledFile, CutAtAnyByteIsRefused) {
   const std::string file = torch_file(pickled_dict(tensor()));

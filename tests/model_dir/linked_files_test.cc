@@ -34,7 +34,7 @@ void move_behind_links(const TinyModel& model, const std::string& folder,
   }
 }
 
-std::vector<FileHash> unsettled_hashes(const TinyModel& model) {
+std::vector<FileHash> hashes(const TinyModel& model) {
   std::vector<FileHash> all = hash_model_files(model.open(), "");
   for (FileHash& hash : all) hash.settled_key.reset();
   return all;
@@ -43,10 +43,10 @@ std::vector<FileHash> unsettled_hashes(const TinyModel& model) {
 // A volume of Kubernetes: file -> ..data/file, ..data -> ..2026_11_25.
 TEST(LinkedFiles, AVolumeOfKubernetesIsReadAndHashedAsTheFilesThemselves) {
   const TinyModel model;
-  const std::vector<FileHash> plain = unsettled_hashes(model);
+  const std::vector<FileHash> plain = hashes(model);
   move_behind_links(model, "..2026_11_25", "..data");
   fs::create_symlink("..2026_11_25", model.file("..data"));
-  EXPECT_EQ(unsettled_hashes(model), plain);
+  EXPECT_EQ(hashes(model), plain);
 }
 
 // A volume can also have real folders with links in them (kubernetes/kubernetes#48671).

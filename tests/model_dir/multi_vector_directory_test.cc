@@ -16,20 +16,20 @@ using testing::TinyModel;
 using testing::zeros_tensor;
 using Kind = SentenceModule::Kind;
 
-constexpr const char* kMultiVectorTransformer =
+constexpr const char* kTransformer =
     R"({"path": "", "type": "sentence_transformers.base.modules.transformer.Transformer"})";
-constexpr const char* kMultiVectorDense =
+constexpr const char* kDense =
     R"({"path": "1_Dense", "type": "sentence_transformers.base.modules.dense.Dense"})";
-constexpr const char* kMultiVectorMask =
+constexpr const char* kMask =
     R"({"path": "2_Mask", "type": )"
     R"("sentence_transformers.multi_vector_encoder.modules.multi_vector_mask.MultiVectorMask"})";
-constexpr const char* kMultiVectorNormalize =
+constexpr const char* kNormalize =
     R"({"path": "3_Normalize", "type": "sentence_transformers.base.modules.normalize.Normalize"})";
 
 class MultiVectorDirectory : public ::testing::Test {
  protected:
   MultiVectorDirectory() {
-    modules({kMultiVectorTransformer, kMultiVectorDense, kMultiVectorMask, kMultiVectorNormalize});
+    modules({kTransformer, kDense, kMask, kNormalize});
     model_.write("1_Dense/config.json",
                  R"({"in_features": 4, "out_features": 2, "bias": false, "activation_function": )"
                  R"("torch.nn.modules.linear.Identity", "module_input_name": "token_embeddings"})");
@@ -103,11 +103,11 @@ TEST_F(MultiVectorDirectory, TheMaskDecidesAboutItsTasks) {
 }
 
 TEST_F(MultiVectorDirectory, WithoutANormalizeVectorsStayAsTheyAre) {
-  modules({kMultiVectorTransformer, kMultiVectorDense, kMultiVectorMask});
+  modules({kTransformer, kDense, kMask});
   EXPECT_FALSE(effective_result(model_.open(), {}).normalize);
-  modules({kMultiVectorTransformer, kMultiVectorMask, kMultiVectorNormalize, kMultiVectorDense});
+  modules({kTransformer, kMask, kNormalize, kDense});
   expect_open_refused({"model.modules", "not a Dense", "", "'3_Normalize'"});
-  modules({kMultiVectorTransformer, kMultiVectorDense, kMultiVectorNormalize, kMultiVectorMask});
+  modules({kTransformer, kDense, kNormalize, kMask});
   EXPECT_TRUE(effective_result(model_.open(), {}).normalize);
   model_.write("3_Normalize/config.json", "{}");
   expect_open_refused({"model.modules", "'module_input_name'", "token_embeddings", "sentence"});
@@ -119,9 +119,9 @@ TEST_F(MultiVectorDirectory, WhatDoesNotFitTogetherIsRefused) {
   settings(R"("prompts": {}, "document_prefix": "[D] ")");
   expect_open_refused({"model.prompts", "'document_prefix'", "absent", ""});
   settings(R"("prompts": {})");
-  modules({kMultiVectorTransformer, kMultiVectorDense, kMultiVectorNormalize});
+  modules({kTransformer, kDense, kNormalize});
   expect_open_refused({"model.unsupported", "do not fit", "MultiVectorMask", "MultiVectorEncoder"});
-  modules({kMultiVectorTransformer, kMultiVectorDense, kMultiVectorMask, kMultiVectorMask});
+  modules({kTransformer, kDense, kMask, kMask});
   expect_open_refused({"model.modules", "not a Dense", "", "'2_Mask'"});
 }
 

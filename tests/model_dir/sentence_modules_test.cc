@@ -32,12 +32,12 @@ std::string modules_json(const std::vector<std::pair<std::string, std::string>>&
   return text + "]";
 }
 
-const std::string kTransformerType = "sentence_transformers.models.Transformer";
-const std::string kPoolingType = "sentence_transformers.models.Pooling";
-const std::string kDenseType = "sentence_transformers.models.Dense";
-const std::string kNormalizeType = "sentence_transformers.models.Normalize";
-const std::string kLayerNormType = "sentence_transformers.models.LayerNorm";
-const std::string kStaticModuleType = "sentence_transformers.models.StaticEmbedding";
+const std::string kTransformer = "sentence_transformers.models.Transformer";
+const std::string kPooling = "sentence_transformers.models.Pooling";
+const std::string kDense = "sentence_transformers.models.Dense";
+const std::string kNormalize = "sentence_transformers.models.Normalize";
+const std::string kLayerNorm = "sentence_transformers.models.LayerNorm";
+const std::string kStaticModule = "sentence_transformers.models.StaticEmbedding";
 
 std::vector<PoolingMode> pooling_of(const std::string& config) {
   const TinyModel model;
@@ -123,7 +123,7 @@ TEST(Pooling, WidthMustBeTheTransformers) {
 
 TEST(Modules, EveryGenerationOfTypeNamesIsRead) {
   for (const auto& [transformer, pooling, normalize] : std::vector<std::array<std::string, 3>>{
-           {kTransformerType, kPoolingType, kNormalizeType},
+           {kTransformer, kPooling, kNormalize},
            {"sentence_transformers.base.modules.transformer.Transformer",
             "sentence_transformers.sentence_transformer.modules.pooling.Pooling",
             "sentence_transformers.base.modules.normalize.Normalize"},
@@ -146,7 +146,7 @@ TEST(Modules, UnknownTypesAreRefusedByName) {
                                  "sentence_transformers.sparse_encoder.modules.SpladePooling",
                                  "sentence_transformers.models.PoolingX", "Pooling"}) {
     const TinyModel model;
-    model.write("modules.json", modules_json({{kTransformerType, ""}, {type, "1_Pooling"}}));
+    model.write("modules.json", modules_json({{kTransformer, ""}, {type, "1_Pooling"}}));
     expect_open_refused(model, {"model.modules", "module type '" + type + "' is not supported",
                                 "Dense, LayerNorm, Normalize", type});
   }
@@ -154,22 +154,20 @@ TEST(Modules, UnknownTypesAreRefusedByName) {
 
 TEST(Modules, OrderIsChecked) {
   const TinyModel model;
-  model.write(
-      "modules.json",
-      modules_json({{kTransformerType, ""}, {kNormalizeType, "2"}, {kPoolingType, "1_Pooling"}}));
+  model.write("modules.json",
+              modules_json({{kTransformer, ""}, {kNormalize, "2"}, {kPooling, "1_Pooling"}}));
   expect_open_refused(
       model, {"model.modules", "Pooling right after", "then one Pooling", "before the Pooling"});
-  model.write("modules.json", modules_json({{kTransformerType, ""},
-                                            {kPoolingType, "1_Pooling"},
-                                            {kPoolingType, "1_Pooling"}}));
+  model.write("modules.json",
+              modules_json({{kTransformer, ""}, {kPooling, "1_Pooling"}, {kPooling, "1_Pooling"}}));
   expect_open_refused(model,
                       {"model.modules", "Pooling right after", "then one Pooling", "2 of them"});
-  model.write("modules.json", modules_json({{kTransformerType, ""}}));
+  model.write("modules.json", modules_json({{kTransformer, ""}}));
   expect_open_refused(model,
                       {"model.modules", "Pooling right after", "then one Pooling", "0 of them"});
-  model.write("modules.json", modules_json({{kPoolingType, "1_Pooling"}}));
+  model.write("modules.json", modules_json({{kPooling, "1_Pooling"}}));
   expect_open_refused(model, {"model.modules", "no Transformer", "a Transformer", "none"});
-  model.write("modules.json", modules_json({{kPoolingType, "1_Pooling"}, {kTransformerType, ""}}));
+  model.write("modules.json", modules_json({{kPooling, "1_Pooling"}, {kTransformer, ""}}));
   expect_open_refused(model, {"model.modules", "not the first module", "a Transformer", ""});
   model.write("modules.json", "[]");
   expect_open_refused(model, {"model.modules", "not a list", "", "[]"});
@@ -183,7 +181,7 @@ TEST(Modules, TransformerInItsOwnFolder) {
     model.remove(name);
   }
   model.write("modules.json",
-              modules_json({{kTransformerType, "0_Transformer"}, {kPoolingType, "1_Pooling"}}));
+              modules_json({{kTransformer, "0_Transformer"}, {kPooling, "1_Pooling"}}));
   const ModelDirectory directory = model.open();
   EXPECT_EQ(directory.transformer_path, directory.path + "/0_Transformer");
   EXPECT_EQ(directory.max_seq_length, 16);
@@ -198,10 +196,10 @@ TEST(Modules, TransformerInItsOwnFolder) {
 class DenseModule : public ::testing::Test {
  protected:
   DenseModule() {
-    model_.write("modules.json", modules_json({{kTransformerType, ""},
-                                               {kPoolingType, "1_Pooling"},
-                                               {kDenseType, "2_Dense"},
-                                               {kNormalizeType, "3_Normalize"}}));
+    model_.write("modules.json", modules_json({{kTransformer, ""},
+                                               {kPooling, "1_Pooling"},
+                                               {kDense, "2_Dense"},
+                                               {kNormalize, "3_Normalize"}}));
     config("torch.nn.modules.linear.Identity", "");
     weights({zeros_tensor("linear.weight", {2, 4}), zeros_tensor("linear.bias", {2})});
   }
@@ -297,11 +295,11 @@ TEST_F(DenseModule, PickledWeightsThatAreDamagedAreRefused) {
 
 TEST(LayerNormModule, IsReadAndChecked) {
   const TinyModel model;
-  model.write("modules.json", modules_json({{kTransformerType, ""},
-                                            {kPoolingType, "1_Pooling"},
-                                            {kLayerNormType, "2_LayerNorm"},
-                                            {kNormalizeType, "3"},
-                                            {kLayerNormType, "2_LayerNorm"}}));
+  model.write("modules.json", modules_json({{kTransformer, ""},
+                                            {kPooling, "1_Pooling"},
+                                            {kLayerNorm, "2_LayerNorm"},
+                                            {kNormalize, "3"},
+                                            {kLayerNorm, "2_LayerNorm"}}));
   model.write("2_LayerNorm/config.json", R"({"dimension": 4})");
   const auto weights = [&model](int64_t width) {
     model.write("2_LayerNorm/model.safetensors",
@@ -325,8 +323,8 @@ TEST(LayerNormModule, IsReadAndChecked) {
 TEST(DropoutModule, DoesNothing) {
   const TinyModel model;
   model.write("modules.json",
-              modules_json({{kTransformerType, ""},
-                            {kPoolingType, "1_Pooling"},
+              modules_json({{kTransformer, ""},
+                            {kPooling, "1_Pooling"},
                             {"sentence_transformers.models.Dropout", "2_Dropout"}}));
   EXPECT_EQ(model.open().modules.size(), 1u);
 }
@@ -336,7 +334,7 @@ TEST(DropoutModule, DoesNothing) {
 class StaticModule : public ::testing::Test {
  protected:
   StaticModule() {
-    model_.write("modules.json", modules_json({{kStaticModuleType, "."}, {kNormalizeType, "1"}}));
+    model_.write("modules.json", modules_json({{kStaticModule, "."}, {kNormalize, "1"}}));
     model_.remove("config.json");
     table("embedding.weight", "F32", 4);
   }
@@ -385,8 +383,7 @@ TEST_F(StaticModule, OtherTensorsAreRefused) {
 }
 
 TEST_F(StaticModule, APoolingAfterItIsRefused) {
-  model_.write("modules.json",
-               modules_json({{kStaticModuleType, ""}, {kPoolingType, "1_Pooling"}}));
+  model_.write("modules.json", modules_json({{kStaticModule, ""}, {kPooling, "1_Pooling"}}));
   expect_open_refused(model_, {"model.modules", "StaticEmbedding is followed", "", "1 of them"});
 }
 

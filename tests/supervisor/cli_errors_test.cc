@@ -45,7 +45,7 @@ std::vector<std::string> model(const std::string& directory) {
   return {"run",     "--model",      directory, "--output", "@/out.npy",
           "--input", "@/good.jsonl", "--field", "text"};
 }
-const std::vector<std::string> kConfigAlone = {"--config", "@/c.yaml"};
+const std::vector<std::string> kByConfig = {"--config", "@/c.yaml"};
 
 std::vector<Broken> broken_things() {
   return {
@@ -62,17 +62,17 @@ std::vector<Broken> broken_things() {
       {"NothingToRun", 64, "", {"run"}, ""},
       // Broken configs.
       {"ConfigMissing", 66, "nowhere.yaml", {"--config", "@/nowhere.yaml"}, ""},
-      {"ConfigNotYaml", 78, "c.yaml:", kConfigAlone, "semantic: [1, 2\n"},
-      {"ConfigUnknownKey", 78, "chunk_size", kConfigAlone,
+      {"ConfigNotYaml", 78, "c.yaml:", kByConfig, "semantic: [1, 2\n"},
+      {"ConfigUnknownKey", 78, "chunk_size", kByConfig,
        config_with("  cache_dir", "  chunk_sise: 5\n  cache_dir")},
-      {"ConfigWrongType", 78, "c.yaml:3", kConfigAlone,
+      {"ConfigWrongType", 78, "c.yaml:3", kByConfig,
        config_with("  cache_dir", "  chunk_size: lots\n  cache_dir")},
-      {"ConfigBadDtype", 78, "bfloat16", kConfigAlone,
+      {"ConfigBadDtype", 78, "bfloat16", kByConfig,
        config_with("  cache_dir", "  dtype: float8\n  cache_dir")},
-      {"ConfigBadDevice", 78, "cuda", kConfigAlone,
+      {"ConfigBadDevice", 78, "cuda", kByConfig,
        kGoodConfig + std::string("hardware:\n  device: gpu\n")},
-      {"ConfigAlias", 78, "c.yaml:", kConfigAlone, config_with("@/model", "&a @/model")},
-      {"ConfigWithoutModel", 78, "semantic.model", kConfigAlone,
+      {"ConfigAlias", 78, "c.yaml:", kByConfig, config_with("@/model", "&a @/model")},
+      {"ConfigWithoutModel", 78, "semantic.model", kByConfig,
        config_with("model: @/model", "dtype: float32")},
       // Broken inputs.
       {"InputMissing", 66, "nowhere.jsonl", input("@/nowhere.jsonl"), ""},

@@ -5,7 +5,6 @@
 #include <arrow/util/compression.h>
 #include <parquet/arrow/writer.h>
 #include <stdexcept>
-#include <string>
 #include <utility>
 
 namespace encode::testing {
@@ -22,12 +21,6 @@ T taken(arrow::Result<T> result) {
 }
 
 }  // namespace
-
-Texts numbered(int64_t rows) {
-  Texts texts;
-  for (int64_t row = 0; row < rows; ++row) texts.emplace_back("row " + std::to_string(row));
-  return texts;
-}
 
 std::shared_ptr<arrow::Array> text_array(const Texts& texts,
                                          const std::shared_ptr<arrow::DataType>& type) {

@@ -17,8 +17,6 @@ namespace encode::testing {
 using Texts = std::vector<std::optional<std::string>>;            // nullopt: null
 using IdRows = std::vector<std::vector<std::optional<int64_t>>>;  // of token ids
 
-// Returns "row 0", "row 1", ...
-Texts numbered(int64_t rows);
 std::shared_ptr<arrow::Array> text_array(const Texts& texts,
                                          const std::shared_ptr<arrow::DataType>& type);
 // `type` is a list type, or a fixed_size_list type that fits the rows.

@@ -1,5 +1,6 @@
 // Damaged and hostile Parquet and Arrow files: an error or the same rows, never a crash.
 #include <cstdint>
+#include <fmt/format.h>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,12 @@
 
 namespace encode::testing {
 namespace {
+
+Texts numbered(int64_t rows) {
+  Texts texts;
+  for (int64_t row = 0; row < rows; ++row) texts.emplace_back(fmt::format("row {}", row));
+  return texts;
+}
 
 class ColumnarDamage : public ::testing::TestWithParam<Container> {
  protected:

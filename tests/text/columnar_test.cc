@@ -145,6 +145,12 @@ TEST_P(Columnar, RefusesOtherColumns) {
   EXPECT_THAT(twice.what, HasSubstr("several"));
 }
 
+Texts numbered(int64_t rows) {
+  Texts texts;
+  for (int64_t row = 0; row < rows; ++row) texts.emplace_back(fmt::format("row {}", row));
+  return texts;
+}
+
 TEST_P(Columnar, EveryRowCanBeSought) {
   constexpr int64_t kRows = 5000;
   const InputOptions options = input(text_array(numbered(kRows), arrow::utf8()),

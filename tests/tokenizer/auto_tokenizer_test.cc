@@ -47,7 +47,7 @@ TokenizerSource source_of(const Json& record) {
   });
 }
 
-std::vector<Ids> encode_texts(const Tokenizer& tokenizer, const Json& texts, int64_t max_length) {
+std::vector<Ids> encode_all(const Tokenizer& tokenizer, const Json& texts, int64_t max_length) {
   TokenizedRows rows;
   std::vector<Ids> ids;
   for (const Json& text : texts) {
@@ -70,9 +70,8 @@ TEST(AutoTokenizerTest, GivesTheIdsOfTransformersOrRefuses) {
       continue;
     }
     const auto tokenizer = load_tokenizer_from(source_of(record));
-    EXPECT_EQ(encode_texts(*tokenizer, record["texts"], 0),
-              record["ids"][0].get<std::vector<Ids>>());
-    EXPECT_EQ(encode_texts(*tokenizer, record["texts"], record["length"].get<int64_t>()),
+    EXPECT_EQ(encode_all(*tokenizer, record["texts"], 0), record["ids"][0].get<std::vector<Ids>>());
+    EXPECT_EQ(encode_all(*tokenizer, record["texts"], record["length"].get<int64_t>()),
               record["ids"][1].get<std::vector<Ids>>());
   }
 }
@@ -106,7 +105,7 @@ class TokenizerFiles {
     return load_tokenizer_from(std::move(source));
   }
   Ids ids(const std::string& text, int64_t max_length = 0) const {
-    return encode_texts(*load(), Json::array({text}), max_length).at(0);
+    return encode_all(*load(), Json::array({text}), max_length).at(0);
   }
   ErrorDetail error() const {
     return testing::error_of([&] { load(); });
@@ -280,8 +279,8 @@ TEST(AutoTokenizerTest, AByteOrderMarkIsNoPartOfTokenizerJson) {
   const std::string marked = dir.write("tokenizer.json", "\xEF\xBB\xBF" + json);
   const std::string plain = testing::tokenizer_data("wordpiece/tokenizer.json");
   const Json texts = {"hello world"};
-  EXPECT_EQ(encode_texts(*load_tokenizer(marked), texts, 0),
-            encode_texts(*load_tokenizer(plain), texts, 0));
+  EXPECT_EQ(encode_all(*load_tokenizer(marked), texts, 0),
+            encode_all(*load_tokenizer(plain), texts, 0));
 }
 
 TEST(AutoTokenizerTest, TheOtherKeysShowTheTypeOfAModel) {
@@ -292,7 +291,7 @@ TEST(AutoTokenizerTest, TheOtherKeysShowTheTypeOfAModel) {
     json["model"].erase("type");
     const auto tokenizer = load_tokenizer(dir.write("tokenizer.json", json.dump()));
     const Json texts = {"The quick br\xC3\xB6wn fox"};
-    EXPECT_EQ(encode_texts(*tokenizer, texts, 0), encode_texts(*load_tokenizer(file), texts, 0));
+    EXPECT_EQ(encode_all(*tokenizer, texts, 0), encode_all(*load_tokenizer(file), texts, 0));
     EXPECT_EQ(tokenizer->description(), load_tokenizer(file)->description());
   }
 }

@@ -20,13 +20,13 @@ using testing::tokenizer_data;
 
 using Ids = std::vector<int32_t>;
 
-struct GoldenRow {
+struct Row {
   Ids ids;
   int32_t lost;
 };
 
-GoldenRow encode_one(const Tokenizer& tokenizer, const std::string& text,
-                     const TokenizeOptions& options = {}) {
+Row encode_one(const Tokenizer& tokenizer, const std::string& text,
+               const TokenizeOptions& options = {}) {
   TokenizedRows rows;
   tokenizer.encode(text, options, rows);
   return {rows.ids, rows.lost_tokens.at(0)};
@@ -51,8 +51,7 @@ TEST_P(GoldenTest, TruncationKeepsSpecialTokensAndCountsTheLost) {
   const auto tokenizer = testing::load_family(GetParam());
   for (const Json& expected : read_cases(GetParam() + "/cases.jsonl")) {
     SCOPED_TRACE("text " + expected["text"].dump());
-    const GoldenRow row =
-        encode_one(*tokenizer, expected["text"].get<std::string>(), {.max_length = 8});
+    const Row row = encode_one(*tokenizer, expected["text"].get<std::string>(), {.max_length = 8});
     EXPECT_EQ(row.ids, expected["short"].get<Ids>());
     EXPECT_EQ(static_cast<size_t>(row.lost), expected["ids"].size() - expected["short"].size());
   }

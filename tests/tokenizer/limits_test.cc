@@ -26,12 +26,12 @@ std::string family_file(const std::string& name) {
   return testing::read_bytes(testing::test_data("tokenizer/" + name + "/tokenizer.json"));
 }
 
-std::unique_ptr<Tokenizer> load_json(const std::string& text) {
+std::unique_ptr<Tokenizer> load(const std::string& text) {
   const testing::TempDir dir;
   return load_tokenizer(dir.write("tokenizer.json", text));
 }
 
-void encode_text(const Tokenizer& tokenizer, const std::string& text) {
+void encode_one(const Tokenizer& tokenizer, const std::string& text) {
   TokenizedRows rows;
   tokenizer.encode(text, {}, rows);
 }
@@ -48,7 +48,7 @@ TEST(LimitsTest, AFileOver64MiBIsRefusedUnread) {
 TEST(LimitsTest, MoreThanFourMillionMergesAreRefused) {
   std::string text = R"({"model":{"type":"BPE","vocab":{"a":0,"b":1,"ab":2},"merges":["a b")";
   for (int i = 0; i < 4'000'000; ++i) text += R"(,"a b")";
-  EXPECT_THAT(error_of([&] { load_json(text + "]}}"); }).what, HasSubstr("too many merges"));
+  EXPECT_THAT(error_of([&] { load(text + "]}}"); }).what, HasSubstr("too many merges"));
 }
 
 // Returns a tokenizer.json with the merges `merges`. Its tokens are `vocabulary` and the results of
@@ -70,14 +70,14 @@ TEST(LimitsTest, ARunOfSpacesMayBeAsLongATokenAsItLikes) {
   json["pre_tokenizer"] = Json::parse(
       R"({"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":false})");
   TokenizedRows rows;
-  load_json(json.dump())->encode(std::string(2048, ' '), {}, rows);
+  load(json.dump())->encode(std::string(2048, ' '), {}, rows);
   EXPECT_EQ(rows.ids, (std::vector<int32_t>{11}));
 }
 
 TEST(LimitsTest, TokensOfMoreThan32MiBInAllAreRefused) {
   const std::string half(17 << 20, 'x');
   const ErrorDetail error = error_of([&] {
-    load_json(bpe_of({}, {{"a", 0}, {half, 1}, {"y" + half, 2}}).dump());
+    load(bpe_of({}, {{"a", 0}, {half, 1}, {"y" + half, 2}}).dump());
   });
   EXPECT_THAT(error.expected, HasSubstr("33554432 bytes in all"));
   EXPECT_THAT(error.found, HasSubstr("(17825793 bytes)"));
@@ -103,9 +103,9 @@ TEST(LimitsTest, ATokenOfMegabytesIsNeitherSlowNorUnsafe) {
   };
   for (const Json& json : models) {
     const double start = testing::cpu_seconds();
-    const auto tokenizer = load_json(json.dump());
+    const auto tokenizer = load(json.dump());
     for (const size_t size : {size_t{1000}, piece.size() - 1, piece.size(), 2 * piece.size()})
-      encode_text(*tokenizer, std::string(size, 'a'));
+      encode_one(*tokenizer, std::string(size, 'a'));
     EXPECT_LT(testing::cpu_seconds() - start, 10) << tokenizer->description();
   }
 }
@@ -114,7 +114,7 @@ TEST(LimitsTest, ATextOver64MiBIsRefused) {
   const std::string text((64 << 20) + 1, 'a');
   for (const std::string family : {"wordpiece", "mistral", "sentencepiece_unigram"}) {
     const auto tokenizer = testing::load_family(family);
-    const ErrorDetail error = error_of([&] { encode_text(*tokenizer, text); });
+    const ErrorDetail error = error_of([&] { encode_one(*tokenizer, text); });
     EXPECT_EQ(error.code, "tokenizer.too_long") << family;
     EXPECT_EQ(error.exit_code, ExitCode::kData) << family;
   }
@@ -124,9 +124,9 @@ TEST(LimitsTest, APatternThatBacktracksWithoutEndGivesUp) {
   auto json = Json::parse(family_file("wordpiece"));
   json["pre_tokenizer"] = Json::parse(
       R"({"type":"Split","pattern":{"Regex":"(?:a+)+[bc]"},"behavior":"Isolated","invert":false})");
-  const auto tokenizer = load_json(json.dump());
-  EXPECT_NO_THROW(encode_text(*tokenizer, "aaab aac"));
-  const ErrorDetail error = error_of([&] { encode_text(*tokenizer, std::string(200, 'a')); });
+  const auto tokenizer = load(json.dump());
+  EXPECT_NO_THROW(encode_one(*tokenizer, "aaab aac"));
+  const ErrorDetail error = error_of([&] { encode_one(*tokenizer, std::string(200, 'a')); });
   EXPECT_EQ(error.code, "tokenizer.regex");
   EXPECT_EQ(error.exit_code, ExitCode::kData);
 }
@@ -142,7 +142,7 @@ TEST(LimitsTest, ADamagedCharsmapIsRefusedOrBounded) {
     if (at % 2 == 0) damaged.resize(at / 4 * 4);
     charsmap = damaged;
     try {
-      encode_text(*load_json(json.dump()), "e\xCC\x81 \xEF\xAC\x81 \xC2\xBD a");
+      encode_one(*load(json.dump()), "e\xCC\x81 \xEF\xAC\x81 \xC2\xBD a");
     } catch (const Error& error) {
       EXPECT_EQ(error.exit_code(), ExitCode::kConfig);
       ++refused;
@@ -156,7 +156,7 @@ TEST(LimitsTest, StoredTruncationIsIgnoredWhateverItSays) {
   auto json = Json::parse(family_file("wordpiece"));
   json["truncation"] = {{"max_length", 1}, {"stride", 99}, {"strategy", "LongestFirst"}};
   TokenizedRows rows;
-  load_json(json.dump())->encode("one two three", {}, rows);
+  load(json.dump())->encode("one two three", {}, rows);
   EXPECT_GT(rows.ids.size(), 3U);
 }
 

@@ -17,8 +17,7 @@ using testing::refused;
 
 // A word is one token. "Foo" is an added token that is searched for in normalized text, "BarX" one
 // that is searched for in the text itself.
-std::unique_ptr<Tokenizer> load_with_normalizer(const std::string& normalizer,
-                                                bool lower_case_first = true) {
+std::unique_ptr<Tokenizer> load(const std::string& normalizer, bool lower_case_first = true) {
   TokenizerSource source;
   source.folder = "MODEL";
   source.rules.lower_case_first = lower_case_first;
@@ -42,13 +41,12 @@ std::vector<int32_t> ids(const Tokenizer& tokenizer, const std::string& text) {
 const std::string kText = "PARIS Paris ΑΣ İx BarX FOO";
 
 TEST(LowerCase, TextIsLowercasedBeforeTheNormalizer) {
-  EXPECT_THAT(ids(*load_with_normalizer("null", false), kText), ElementsAre(7, 2, 0, 0, 9, 0));
-  EXPECT_THAT(ids(*load_with_normalizer("null"), kText), ElementsAre(1, 1, 3, 5, 9, 8));
+  EXPECT_THAT(ids(*load("null", false), kText), ElementsAre(7, 2, 0, 0, 9, 0));
+  EXPECT_THAT(ids(*load("null"), kText), ElementsAre(1, 1, 3, 5, 9, 8));
   for (const char* normalizer :
        {R"({"type":"NFC"})", R"({"type":"Sequence","normalizers":[{"type":"NFC"}]})",
         R"({"type":"Sequence","normalizers":[]})"}) {
-    EXPECT_THAT(ids(*load_with_normalizer(normalizer), kText), ElementsAre(1, 1, 3, 5, 9, 8))
-        << normalizer;
+    EXPECT_THAT(ids(*load(normalizer), kText), ElementsAre(1, 1, 3, 5, 9, 8)) << normalizer;
   }
 }
 
@@ -57,10 +55,9 @@ TEST(LowerCase, ALowercaseOfTheFileStaysInItsPlace) {
   const std::string rest = R"({"type":"Replace","pattern":{"String":"PARIS"},"content":"foo"})";
   const std::string own =
       R"({"type":"Sequence","normalizers":[)" + rest + R"(,{"type":"Lowercase"}]})";
-  EXPECT_THAT(ids(*load_with_normalizer(own), "PARIS"), ElementsAre(8));
-  EXPECT_THAT(
-      ids(*load_with_normalizer(R"({"type":"Sequence","normalizers":[)" + rest + "]}"), "PARIS"),
-      ElementsAre(1));
+  EXPECT_THAT(ids(*load(own), "PARIS"), ElementsAre(8));
+  EXPECT_THAT(ids(*load(R"({"type":"Sequence","normalizers":[)" + rest + "]}"), "PARIS"),
+              ElementsAre(1));
 }
 
 TEST(LowerCase, ASentencepieceModelIsRefused) {

@@ -27,21 +27,21 @@ using testing::tokenizer_data;
 using Ids = std::vector<int32_t>;
 using Numbers = std::vector<int32_t>;
 
-const std::vector<std::string> kOffsetFamilies = {"wordpiece",
-                                                  "wordpiece_cased",
-                                                  "gpt2",
-                                                  "roberta",
-                                                  "qwen2",
-                                                  "llama3",
-                                                  "gemma",
-                                                  "llama2",
-                                                  "unigram",
-                                                  "unigram_bytes",
-                                                  "sentencepiece_bpe",
-                                                  "sentencepiece_unigram",
-                                                  "mistral"};
+const std::vector<std::string> kFamilies = {"wordpiece",
+                                            "wordpiece_cased",
+                                            "gpt2",
+                                            "roberta",
+                                            "qwen2",
+                                            "llama3",
+                                            "gemma",
+                                            "llama2",
+                                            "unigram",
+                                            "unigram_bytes",
+                                            "sentencepiece_bpe",
+                                            "sentencepiece_unigram",
+                                            "mistral"};
 
-struct OffsetRow {
+struct Row {
   Ids ids;
   std::vector<TokenOffset> offsets;
 
@@ -55,10 +55,10 @@ struct OffsetRow {
   }
 };
 
-OffsetRow encode_with_offsets(const Tokenizer& tokenizer, const std::string& text,
-                              const TokenizeOptions& options = {}) {
+Row encode_one(const Tokenizer& tokenizer, const std::string& text,
+               const TokenizeOptions& options = {}) {
   TokenizedRows rows;
-  OffsetRow row;
+  Row row;
   tokenizer.encode_with_offsets(text, options, rows, row.offsets);
   row.ids = rows.ids;
   return row;
@@ -72,10 +72,10 @@ int32_t count_code_points(const std::string& text) {
 }
 
 TEST(OffsetsTest, EveryFamilyGivesTheRecordedOffsets) {
-  for (const std::string& family : kOffsetFamilies) {
+  for (const std::string& family : kFamilies) {
     const auto tokenizer = testing::load_family(family);
     for (const Json& expected : read_cases(family + "/cases.jsonl")) {
-      const OffsetRow row = encode_with_offsets(*tokenizer, expected["text"].get<std::string>());
+      const Row row = encode_one(*tokenizer, expected["text"].get<std::string>());
       ASSERT_EQ(row.ids, expected["ids"].get<Ids>()) << family << " " << expected["text"].dump();
       ASSERT_EQ(row.flat(), expected["offsets"].get<Numbers>())
           << family << " " << expected["text"].dump();
@@ -86,7 +86,7 @@ TEST(OffsetsTest, EveryFamilyGivesTheRecordedOffsets) {
 TEST(OffsetsTest, ACharsmapGivesTheRecordedOffsets) {
   const auto tokenizer = testing::load_family("unigram");
   for (const Json& expected : read_cases("unigram/clusters.jsonl")) {
-    EXPECT_EQ(encode_with_offsets(*tokenizer, expected["text"].get<std::string>()).flat(),
+    EXPECT_EQ(encode_one(*tokenizer, expected["text"].get<std::string>()).flat(),
               expected["offsets"].get<Numbers>())
         << expected["text"].dump();
   }
@@ -102,7 +102,7 @@ TEST(OffsetsTest, EveryPartGivesTheRecordedOffsets) {
       SCOPED_TRACE(item["name"].get<std::string>());
       const auto tokenizer = load_tokenizer(dir.write("tokenizer.json", item["tokenizer"].dump()));
       for (size_t i = 0; i < texts.size(); ++i) {
-        const OffsetRow row = encode_with_offsets(*tokenizer, texts[i].get<std::string>());
+        const Row row = encode_one(*tokenizer, texts[i].get<std::string>());
         ASSERT_EQ(row.ids, item["ids"][i].get<Ids>()) << texts[i].dump();
         ASSERT_EQ(row.flat(), item["offsets"][i].get<Numbers>()) << texts[i].dump();
       }
@@ -140,7 +140,7 @@ void check_row(const Tokenizer& tokenizer, const std::string& text, const Tokeni
 }
 
 TEST(OffsetsTest, OffsetsBelongToTheSameIdsAndLieWithinTheText) {
-  for (const std::string& family : kOffsetFamilies) {
+  for (const std::string& family : kFamilies) {
     SCOPED_TRACE(family);
     const auto tokenizer = testing::load_family(family);
     std::string all;
@@ -163,7 +163,7 @@ TEST(OffsetsTest, ATextThatIsTooLongForThemIsRefused) {
   for (const std::string family : {"wordpiece", "mistral", "sentencepiece_unigram"}) {
     const auto tokenizer = testing::load_family(family);
     try {
-      encode_with_offsets(*tokenizer, text);
+      encode_one(*tokenizer, text);
       ADD_FAILURE() << family << " accepted the text";
     } catch (const Error& error) {
       EXPECT_EQ(error.detail().code, "tokenizer.too_long") << family;
@@ -192,15 +192,15 @@ std::vector<Broken> broken_texts() {
 }
 
 TEST(OffsetsTest, TextThatIsNotUtf8GivesTheRowOfTheRepairedText) {
-  for (const std::string& family : kOffsetFamilies) {
+  for (const std::string& family : kFamilies) {
     const auto tokenizer = testing::load_family(family);
     for (const auto& [text, repaired] : broken_texts()) {
       SCOPED_TRACE(family + " " + repaired);
       std::string by_reader;
       append_repaired_utf8(text, by_reader);
       ASSERT_EQ(by_reader, repaired);
-      const OffsetRow row = encode_with_offsets(*tokenizer, text);
-      const OffsetRow expected = encode_with_offsets(*tokenizer, repaired);
+      const Row row = encode_one(*tokenizer, text);
+      const Row expected = encode_one(*tokenizer, repaired);
       EXPECT_EQ(row.ids, expected.ids);
       EXPECT_EQ(row.flat(), expected.flat());
       for (const bool count : {true, false}) {

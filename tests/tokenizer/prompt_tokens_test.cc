@@ -16,8 +16,8 @@ using ::testing::HasSubstr;
 using testing::refused;
 
 // A word is one token. "[CLS]", "[SEP]" and "<end>" are special tokens.
-std::unique_ptr<Tokenizer> load_with_post_processor(const std::string& post_processor,
-                                                    const std::string& truncation = "null") {
+std::unique_ptr<Tokenizer> load(const std::string& post_processor,
+                                const std::string& truncation = "null") {
   TokenizerSource source;
   source.folder = "MODEL";
   source.files["tokenizer.json"] =
@@ -41,7 +41,7 @@ const std::string kBefore =
     R"("special_tokens":{"[CLS]":{"id":"[CLS]","ids":[1],"tokens":["[CLS]"]}}})";
 
 TEST(PromptTokens, OneSpecialTokenAtTheEndIsTakenOff) {
-  const auto around = load_with_post_processor(kAround);
+  const auto around = load(kAround);
   EXPECT_EQ(prompt_tokens(*around, ""), 0);
   EXPECT_EQ(prompt_tokens(*around, "query a"), 3);
   EXPECT_EQ(prompt_tokens(*around, "query [SEP]"), 3) << "[CLS] query [SEP], without one [SEP]";
@@ -50,15 +50,15 @@ TEST(PromptTokens, OneSpecialTokenAtTheEndIsTakenOff) {
 
 // Models such as Llama have no special token after a row, so the prompt's own one is taken off.
 TEST(PromptTokens, WithoutATokenAfterTheRowThePromptsOwnSpecialTokenIsTakenOff) {
-  const auto before = load_with_post_processor(kBefore);
+  const auto before = load(kBefore);
   EXPECT_EQ(prompt_tokens(*before, "query a"), 3);
   EXPECT_EQ(prompt_tokens(*before, "query <end>"), 2);
   EXPECT_EQ(prompt_tokens(*before, "query <end> a"), 4);
-  EXPECT_EQ(prompt_tokens(*load_with_post_processor("null"), "query [SEP]"), 1);
+  EXPECT_EQ(prompt_tokens(*load("null"), "query [SEP]"), 1);
 }
 
 TEST(PromptTokens, APromptThatFillsMaxLengthIsRefused) {
-  const auto tokenizer = load_with_post_processor(kAround);
+  const auto tokenizer = load(kAround);
   const auto check = [&](const std::string& prompt, int64_t max_length) {
     require_room_after_prompt(*tokenizer, prompt, {.max_length = max_length}, "MODEL");
   };
@@ -74,8 +74,8 @@ TEST(PromptTokens, APromptThatFillsMaxLengthIsRefused) {
 
 // A row that is truncated on the left loses its prompt and keeps its text.
 TEST(PromptTokens, TruncationOnTheLeftKeepsTheText) {
-  const auto left = load_with_post_processor(kAround, R"({"direction":"Left","max_length":512,)"
-                                                      R"("strategy":"LongestFirst","stride":0})");
+  const auto left = load(kAround, R"({"direction":"Left","max_length":512,)"
+                                  R"("strategy":"LongestFirst","stride":0})");
   require_room_after_prompt(*left, "query query query query ", {.max_length = 4}, "MODEL");
 }
 

@@ -19,7 +19,7 @@
 namespace encode {
 namespace {
 
-const std::vector<std::string> kAllFamilies = {
+const std::vector<std::string> kFamilies = {
     "wordpiece", "gpt2",    "roberta",       "qwen2",   "llama3",           "gemma",
     "llama2",    "unigram", "unigram_bytes", "mistral", "sentencepiece_bpe"};
 
@@ -40,7 +40,7 @@ TokenizedRows encode_all(const Tokenizer& tokenizer, const std::vector<std::stri
 }
 
 TEST(TokenizerTest, RowsAreAppendedAndDoNotDependOnTheirNeighbours) {
-  for (const std::string& family : kAllFamilies) {
+  for (const std::string& family : kFamilies) {
     const auto tokenizer = load_family(family);
     const std::vector<std::string> texts = sample_texts();
     const TokenizedRows rows = encode_all(*tokenizer, texts);
@@ -53,7 +53,7 @@ TEST(TokenizerTest, RowsAreAppendedAndDoNotDependOnTheirNeighbours) {
 }
 
 TEST(TokenizerTest, ThreadsShareATokenizer) {
-  for (const std::string& family : kAllFamilies) {
+  for (const std::string& family : kFamilies) {
     const auto tokenizer = load_family(family);
     const std::vector<std::string> texts = sample_texts();
     const TokenizedRows expected = encode_all(*tokenizer, texts);
@@ -68,7 +68,7 @@ TEST(TokenizerTest, ThreadsShareATokenizer) {
 }
 
 TEST(TokenizerTest, EveryIdIsInTheVocabulary) {
-  for (const std::string& family : kAllFamilies) {
+  for (const std::string& family : kFamilies) {
     const auto tokenizer = load_family(family);
     for (const int32_t id : encode_all(*tokenizer, sample_texts()).ids) {
       ASSERT_GE(id, 0);
@@ -109,7 +109,7 @@ std::string long_text() {
 
 TEST(TokenizerTest, WithoutTheLostCountIdsAreTheSame) {
   const std::string whole = long_text();
-  for (const std::string& family : kAllFamilies) {
+  for (const std::string& family : kFamilies) {
     const auto tokenizer = load_family(family);
     for (size_t size = 0; size < whole.size(); size += 97) {
       const std::string text = whole.substr(size % 50, size);
@@ -129,7 +129,7 @@ TEST(TokenizerTest, WithoutTheLostCountIdsAreTheSame) {
 TEST(TokenizerTest, WithoutTheLostCountTheEndOfALongTextIsNotTokenized) {
   std::string text;
   for (int i = 0; i < 20'000; ++i) text += "some words ";
-  for (const std::string& family : kAllFamilies) {
+  for (const std::string& family : kFamilies) {
     if (family.starts_with("sentencepiece")) continue;  // the library tokenizes the whole text
     TokenizedRows rows;
     load_family(family)->encode(text, {.max_length = 8, .count_lost_tokens = false}, rows);
@@ -139,7 +139,7 @@ TEST(TokenizerTest, WithoutTheLostCountTheEndOfALongTextIsNotTokenized) {
 }
 
 TEST(TokenizerTest, CostPerByteDoesNotGrowWithTheLengthOfAWord) {
-  for (const std::string& family : kAllFamilies) {
+  for (const std::string& family : kFamilies) {
     if (family.starts_with("sentencepiece")) continue;  // the library tokenizes, not this code
     const auto tokenizer = load_family(family);
     const auto seconds = [&](const std::string& text) {

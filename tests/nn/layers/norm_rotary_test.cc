@@ -14,7 +14,7 @@
 namespace encode {
 namespace {
 
-double difference_from_wide(const at::Tensor& a, const at::Tensor& b) {
+double max_difference(const at::Tensor& a, const at::Tensor& b) {
   return at::max(at::abs(a.to(at::kDouble).sub(b.to(at::kDouble)))).item<double>();
 }
 
@@ -25,7 +25,7 @@ TEST(RmsNorm, IsTheFormulaForEveryWidth) {
     const at::Tensor wide = x.to(at::kDouble);
     const at::Tensor expected =
         wide.mul(at::rsqrt(wide.mul(wide).mean(-1, true).add(1e-6))).mul(weight.to(at::kDouble));
-    EXPECT_LT(difference_from_wide(RmsNorm(weight, 1e-6)(x), expected),
+    EXPECT_LT(max_difference(RmsNorm(weight, 1e-6)(x), expected),
               2e-6 * std::max(1.0, at::max(at::abs(expected)).item<double>()))
         << "width " << width;
   }
@@ -51,7 +51,7 @@ TEST(Rotary, TurnsEachPairByItsAngle) {
                   b * std::cos(angle) + a * std::sin(angle), 1e-4);
     }
   }
-  EXPECT_EQ(difference_from_wide(after.select(1, 2), before.select(1, 2)), 0)
+  EXPECT_EQ(max_difference(after.select(1, 2), before.select(1, 2)), 0)
       << "the third head is a value and is not turned";
 }
 
@@ -64,10 +64,9 @@ TEST(Rotary, TurnsOnlyTheFirstElementsOfAHead) {
   batch.position_ids = at::arange(3, 8, at::kLong);
   rotate(after, 2, rotary.angles(batch));
   rotate(first, 2, rotary.angles(batch));
-  EXPECT_EQ(difference_from_wide(after.narrow(2, 0, 4), first), 0);
-  EXPECT_EQ(difference_from_wide(after.narrow(2, 4, 8), before.narrow(2, 4, 8)), 0);
-  EXPECT_GT(difference_from_wide(first.narrow(1, 0, 2), before.narrow(1, 0, 2).narrow(2, 0, 4)),
-            0.1);
+  EXPECT_EQ(max_difference(after.narrow(2, 0, 4), first), 0);
+  EXPECT_EQ(max_difference(after.narrow(2, 4, 8), before.narrow(2, 4, 8)), 0);
+  EXPECT_GT(max_difference(first.narrow(1, 0, 2), before.narrow(1, 0, 2).narrow(2, 0, 4)), 0.1);
 }
 
 }  // namespace

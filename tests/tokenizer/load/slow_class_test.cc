@@ -120,12 +120,12 @@ TEST(SlowClassTest, WhatNoRuleDecidesIsRefused) {
   const std::string gpt2 = R"({"tokenizer_class": "GPT2Tokenizer"})";
   const std::string vocab = "[PAD]\n[UNK]\n[CLS]\n[SEP]\nhello\n";
   const std::string ids = R"({"a": 0, "b": 1, "ab": 2, "<|endoftext|>": 3})";
-  struct RefusedFiles {
+  struct Refusal {
     std::vector<std::pair<std::string, std::string>> files;
     std::string code;
     std::string what;
   };
-  const std::vector<RefusedFiles> refusals = {
+  const std::vector<Refusal> refusals = {
       {{{"vocab.txt", vocab}}, "tokenizer.unsupported", "no file states the class"},
       {{{"vocab.txt", vocab}, {"tokenizer_config.json", R"({"tokenizer_class": "OwnTokenizer"})"}},
        "tokenizer.unsupported",
@@ -159,7 +159,7 @@ TEST(SlowClassTest, WhatNoRuleDecidesIsRefused) {
         {"tokenizer_config.json", R"({"tokenizer_class": "LlamaTokenizer"})"}},
        "tokenizer.format",
        "not a sentencepiece model"}};
-  for (const RefusedFiles& refusal : refusals) {
+  for (const Refusal& refusal : refusals) {
     const ErrorDetail error = refusal_of(refusal.files);
     EXPECT_EQ(error.code, refusal.code) << error.what;
     EXPECT_EQ(error.exit_code, ExitCode::kConfig);
