@@ -38,10 +38,11 @@ main() {
   local rows=1000
   case ${1:-} in
     -h | --help) show_help && return ;;
-    --rows) rows=${2:?--rows needs a number} ;;
+    --rows) rows=${2:-} ;;
     '') ;;
     *) die "unknown option '$1'; see --help" ;;
   esac
+  [[ $rows =~ ^[1-9][0-9]*$ ]] || die "--rows needs a number of at least 1, found '$rows'"
   cd "$ROOT"
   phase set-up scripts/setup.sh --here
   phase build scripts/build.sh --here

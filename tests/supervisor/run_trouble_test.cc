@@ -203,6 +203,16 @@ TEST(RunTrouble, DamagedFinalIsMadeAgain) {
   EXPECT_EQ(experiment.read(experiment.tc()), undisturbed_tc());
 }
 
+TEST(RunTrouble, BytesThatAreNotUtf8AreAWarning) {
+  Experiment experiment;
+  EXPECT_THAT(experiment.run().log, Not(HasSubstr("not UTF-8")));
+  experiment.dir().write("tc.jsonl", "{\"text\":\"caf\xE9\"}\n{\"text\":\"tea\"}\n");
+  experiment.write_input("commit", 2, "commit");
+  experiment.config.store.cache_dir = experiment.dir().file("other");
+  EXPECT_THAT(experiment.run().log,
+              HasSubstr("warning: train_tc: 1 of 2 rows have bytes that are not UTF-8"));
+}
+
 TEST(RunTrouble, FullLogDiskDoesNotEndARun) {
   Terminal nowhere(-1);
   RunLog log({}, nowhere, nowhere);

@@ -55,8 +55,6 @@ void report(const StreamConfig& stream, const ScannedInput& input, double second
                   format_bytes(scan.file_bytes()), input_name(scan), format_duration(seconds));
   if (scan.empty > 0) text += fmt::format("; {} empty", format_count(scan.empty));
   if (scan.tokenized > 0) text += fmt::format("; {} of token ids", format_count(scan.tokenized));
-  if (scan.utf8_replaced > 0)
-    text += fmt::format("; {} with bytes that are not UTF-8", format_count(scan.utf8_replaced));
   if (scan.rejected > 0) text += fmt::format("; {} rejected", format_count(scan.rejected));
   if (!input.rejected_path.empty()) text += fmt::format(", see {}", input.rejected_path);
   log.info("input_scanned", text,
@@ -71,6 +69,14 @@ void report(const StreamConfig& stream, const ScannedInput& input, double second
             {"utf8_replaced", scan.utf8_replaced},
             {"file_bytes", scan.file_bytes()},
             {"sha256", scan.files.front().sha256}});
+  if (scan.utf8_replaced == 0) return;
+  log.warning(
+      "utf8_replaced",
+      fmt::format("{}: {} of {} rows have bytes that are not UTF-8, and U+FFFD replaces them; "
+                  "convert the file, for example with iconv, or refuse such rows with utf8: "
+                  "error",
+                  stream.name(), format_count(scan.utf8_replaced), format_count(scan.rows)),
+      {{"stream", stream.name()}, {"rows", scan.utf8_replaced}});
 }
 
 }  // namespace
