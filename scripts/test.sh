@@ -9,11 +9,11 @@ set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
-# Prints what the output of CTest leaves out: the tests that were skipped, each with its reason, and the number of all.
+# Prints what the output of CTest leaves out: why tests were skipped, with the number for each reason, and how many cases ran.
 print_skipped() {
   local log="$ROOT/build/Testing/Temporary/LastTest.log"
-  say "skipped"
-  grep -A 2 -E '^\[  SKIPPED \]|: Skipped$' "$log" | grep -vE '^--|^\[ RUN|^\[-+\]|^$' || true
+  say "skipped cases"
+  awk '/: Skipped$/ { getline; print } /^\[  SKIPPED \] ENCODE_/' "$log" | sort | uniq -c | sort -rn
   say "$(grep -oE '^\[==========\] [0-9]+ tests? .* ran' "$log" | awk '{ n += $2 } END { print n + 0 }') cases of GoogleTest ran"
 }
 
