@@ -23,10 +23,10 @@ import time
 
 # Only the sources of these folders are checked. Tests are left out because the macros of GoogleTest break many checks.
 FOLDERS = ("src", "apps")
-# The flags are for GCC. clang does not know all warnings of GCC, and must accept the names that it does not know.
 INCLUDE = re.compile(rb'^#include "([^"]+)"', re.MULTILINE)
 # The folder of build_commit.h, whose text changes with each commit.
 GENERATED = "generated"
+# The flags are for GCC. clang does not know all warnings of GCC, and must accept the names that it does not know.
 EXTRA = ["--quiet", "--extra-arg=-Wno-unknown-warning-option"]
 
 
