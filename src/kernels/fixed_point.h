@@ -47,24 +47,18 @@ inline RowMeasure measure(const float* row, int64_t n) {
 inline float largest_magnitude(const float* row, int64_t n) {
   using Bits = Register<uint32_t>;
   constexpr int64_t kParts = 4;  // partial maxima, so that none waits for the one before it
+  const auto larger = [](auto a, auto b) { return a > b ? a : b; };
   Bits most[kParts] = {};
   int64_t i = 0;
   for (; i + kParts * kWide <= n; i += kParts * kWide) {
 #pragma GCC unroll 4
-    for (int64_t part = 0; part < kParts; ++part) {
-      const Bits x = load_raw<Bits>(row + i + part * kWide) & 0x7FFFFFFFU;
-      most[part] = x > most[part] ? x : most[part];
-    }
+    for (int64_t part = 0; part < kParts; ++part)
+      most[part] = larger(load_raw<Bits>(row + i + part * kWide) & 0x7FFFFFFFU, most[part]);
   }
-#pragma GCC unroll 4
-  for (int64_t part = 1; part < kParts; ++part)
-    most[0] = most[part] > most[0] ? most[part] : most[0];
-  uint32_t bits = 0;
-  for (int64_t lane = 0; lane < kWide; ++lane) bits = most[0][lane] > bits ? most[0][lane] : bits;
-  for (; i < n; ++i) {
-    const uint32_t x = load_raw<uint32_t>(row + i) & 0x7FFFFFFFU;
-    bits = x > bits ? x : bits;
-  }
+  const Bits all = larger(larger(most[0], most[1]), larger(most[2], most[3]));
+  uint32_t bits =
+      join_register<kWide / 2>(all, larger, std::make_integer_sequence<int, kWide>{})[0];
+  for (; i < n; ++i) bits = larger(load_raw<uint32_t>(row + i) & 0x7FFFFFFFU, bits);
   return magnitude_of(bits);
 }
 
