@@ -95,6 +95,16 @@ function(encode_register_tests name)
   endforeach()
 endfunction()
 
+# encode_built_files(TEST NAME target ...): defines NAME as the path of the file that the target makes, for built_file() of
+# tests/support/paths.h, and makes TEST depend on the target.
+function(encode_built_files test)
+  while(ARGN)
+    list(POP_FRONT ARGN name target)
+    target_compile_definitions(${test} PRIVATE ${name}="$<PATH:RELATIVE_PATH,$<TARGET_FILE:${target}>,${CMAKE_BINARY_DIR}>")
+    add_dependencies(${test} ${target})
+  endwhile()
+endfunction()
+
 # encode_test(NAME SOURCES a_test.cc DEPS store ...) makes a GoogleTest program and registers its tests. It also takes the options
 # of encode_register_tests().
 function(encode_test name)

@@ -19,8 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::string source_dir = ENCODE_SOURCE_DIR;
-
 std::set<std::string> table_codes() {
   std::set<std::string> codes;
   for (const ErrorCodes& row : error_code_table()) {
@@ -34,7 +32,7 @@ std::set<std::string> table_codes() {
 std::string sources(const std::vector<std::string>& folders) {
   std::string text;
   for (const std::string& folder : folders) {
-    for (const auto& entry : fs::recursive_directory_iterator(source_dir + "/" + folder)) {
+    for (const auto& entry : fs::recursive_directory_iterator(testing::source_file(folder))) {
       const fs::path& path = entry.path();
       const bool source =
           path.extension() == ".cc" || path.extension() == ".h" || path.extension() == ".py";
@@ -104,7 +102,7 @@ std::string markdown() {
 
 // With ENCODE_REFRESH=1 it writes the table into the document first.
 TEST(ErrorCodes, DocumentHasTheTable) {
-  const std::string path = source_dir + "/docs/errors.md";
+  const std::string path = testing::source_file("docs/errors.md");
   std::string text = read_bytes(path);
   const size_t begin = text.find("| code | exit | meaning |");
   ASSERT_NE(begin, std::string::npos);

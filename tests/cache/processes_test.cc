@@ -23,15 +23,15 @@ constexpr int64_t kDim = 384;
 pid_t start_writer(const TempDir& dir, int64_t begin, int64_t end) {
   const std::string cache = dir.file("cache");
   const std::vector<std::string> words = {
-      CACHE_LOAD_PROGRAM,   "fill",     cache, std::to_string(begin), std::to_string(end),
-      std::to_string(kDim), "200000000"};
+      built_file(CACHE_LOAD_PROGRAM), "fill",     cache, std::to_string(begin), std::to_string(end),
+      std::to_string(kDim),           "200000000"};
   std::vector<char*> arguments;
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
   const pid_t child = ::fork();
   if (child == 0) {
     ::close(STDOUT_FILENO);
-    ::execv(CACHE_LOAD_PROGRAM, arguments.data());
+    ::execv(words.front().c_str(), arguments.data());
     ::_exit(127);
   }
   return child;

@@ -17,7 +17,7 @@ namespace {
 
 using testing::TempDir;
 
-const std::string configs_dir = std::string(ENCODE_SOURCE_DIR) + "/configs/";
+const std::string configs_dir = testing::source_file("configs/");
 
 std::vector<std::string> names(const RunConfig& run) {
   std::vector<std::string> all;

@@ -18,7 +18,6 @@ namespace {
 using testing::read_bytes;
 using testing::write_bytes;
 
-const std::string source_dir = ENCODE_SOURCE_DIR;
 constexpr const char* kBegin = "<!-- keys: begin -->\n";
 constexpr const char* kEnd = "<!-- keys: end -->";
 constexpr const char* kRefresh = "run config_test with ENCODE_REFRESH=1 to refresh the file";
@@ -26,7 +25,7 @@ constexpr const char* kRefresh = "run config_test with ENCODE_REFRESH=1 to refre
 bool refresh() { return std::getenv("ENCODE_REFRESH") != nullptr; }
 
 TEST(Reference, DocsListEveryKeyWithItsDefault) {
-  const std::string path = source_dir + "/docs/config.md";
+  const std::string path = testing::source_file("docs/config.md");
   const std::string docs = read_bytes(path);
   const size_t begin = docs.find(kBegin);
   const size_t end = docs.find(kEnd);
@@ -41,7 +40,7 @@ TEST(Reference, DocsListEveryKeyWithItsDefault) {
 }
 
 TEST(Reference, CommittedSchemaIsThatOfTheLoader) {
-  const std::string path = source_dir + "/configs/schema.json";
+  const std::string path = testing::source_file("configs/schema.json");
   if (refresh()) write_bytes(path, config_json_schema());
   EXPECT_TRUE(read_bytes(path) == config_json_schema()) << path << ": " << kRefresh;
 }

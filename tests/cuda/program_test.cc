@@ -191,8 +191,8 @@ TEST(CudaDevice, AutoWarnsIfOnlyThePluginIsMissing) {
     std::filesystem::copy_file(program, copy);
     return copy;
   };
-  copy_of(FAKE_WORKER_PROGRAM);
-  const std::string encode = copy_of(ENCODE_PROGRAM);
+  copy_of(built_file(FAKE_WORKER_PROGRAM));
+  const std::string encode = copy_of(built_file(ENCODE_PROGRAM));
   std::string command = encode;
   for (const std::string& word : runs.arguments("cpu", {"--device", "auto"})) command += " " + word;
   const std::string log = runs.dir().file("log.txt");
@@ -204,14 +204,14 @@ TEST(CudaDevice, AutoWarnsIfOnlyThePluginIsMissing) {
 // The record of the run has what the driver said, and `encode status` shows it.
 TEST(CudaMonitor, RecordsTheGpuAndWarnsOfACardThatIsFull) {
   const RealRun runs("bert", kRows);
-  const ProgramEnd end =
-      run_with(runs, "watched", on_cuda({"--keep-chunks"}),
-               {{"LD_LIBRARY_PATH", std::string(STAND_IN_LIBRARIES) + ":" + NVML_FOLDER},
-                {"NVML_GPUS", "2"},
-                {"NVML_MEMORY_TOTAL", "80000000000|2000000000"},
-                {"NVML_MEMORY_USED", "0|1940000000"},
-                {"NVML_UTILIZATION", "0|83"},
-                {"NVML_TEMPERATURE", "0|71"}});
+  const ProgramEnd end = run_with(runs, "watched", on_cuda({"--keep-chunks"}),
+                                  {{"LD_LIBRARY_PATH", built_file("cuda_stand_in/torch/lib") + ":" +
+                                                           built_file("nvml_stand_in")},
+                                   {"NVML_GPUS", "2"},
+                                   {"NVML_MEMORY_TOTAL", "80000000000|2000000000"},
+                                   {"NVML_MEMORY_USED", "0|1940000000"},
+                                   {"NVML_UTILIZATION", "0|83"},
+                                   {"NVML_TEMPERATURE", "0|71"}});
   ASSERT_EQ(end.exit_code, 0) << end.err;
   EXPECT_THAT(end.err, HasSubstr("97.0% of the GPU's memory is used"));
   const ProgramEnd status =
@@ -222,10 +222,10 @@ TEST(CudaMonitor, RecordsTheGpuAndWarnsOfACardThatIsFull) {
 
 TEST(CudaMonitor, ADriverThatDoesNotAnswerIsSaidOnceAndTheRunGoesOn) {
   const RealRun runs("bert", kRows);
-  const ProgramEnd end =
-      run_with(runs, "unwatched", on_cuda(),
-               {{"LD_LIBRARY_PATH", std::string(STAND_IN_LIBRARIES) + ":" + NVML_FOLDER},
-                {"NVML_INIT", "!18"}});
+  const ProgramEnd end = run_with(runs, "unwatched", on_cuda(),
+                                  {{"LD_LIBRARY_PATH", built_file("cuda_stand_in/torch/lib") + ":" +
+                                                           built_file("nvml_stand_in")},
+                                   {"NVML_INIT", "!18"}});
   ASSERT_EQ(end.exit_code, 0) << end.err;
   EXPECT_THAT(end.err, HasSubstr("the GPU is not watched"));
   EXPECT_THAT(end.err, HasSubstr("Driver/library version mismatch"));

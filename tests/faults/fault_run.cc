@@ -27,7 +27,7 @@ FaultRun::FaultRun(std::vector<int64_t> poison) {
   config.store.cache_dir = dir_.file("cache");
   config.store.chunk_size = 20;
   config.hardware.device = "cpu";
-  environment.worker.program = FAKE_WORKER_PROGRAM;
+  environment.worker.program = built_file(FAKE_WORKER_PROGRAM);
   environment.worker.kill_grace = std::chrono::minutes(2);  // a busy machine ends processes slowly
   environment.first_restart_delay_seconds = 0.01;
   environment.version = "test";

@@ -19,6 +19,7 @@
 #include "encode/tokenizer.h"
 
 #include "base/json.h"
+#include "support/paths.h"
 
 namespace {
 
@@ -63,7 +64,7 @@ Ids encode_one(const Subject& subject, const std::string& text,
 }
 
 Subject load(const Family& family) {
-  const std::string folder = std::string(ENCODE_TEST_DATA "/tokenizer/") + family.name;
+  const std::string folder = encode::testing::test_data(std::string("tokenizer/") + family.name);
   Subject subject;
   subject.tokenizer = encode::load_tokenizer_from_directory(folder);
   subject.separator = family.separator;

@@ -229,9 +229,10 @@ TEST_F(BadCache, WithADestroyedTreeEndsNoRun) {
 // A process that stands still in the middle of a change of the cache, as after Ctrl-Z.
 class StoppedNeighbour {
  public:
-  explicit StoppedNeighbour(const std::string& cache) : child_(::fork()) {
+  explicit StoppedNeighbour(const std::string& cache)
+      : program_(built_file(CACHE_LOAD_PROGRAM)), child_(::fork()) {
     if (child_ == 0) {
-      ::execl(CACHE_LOAD_PROGRAM, CACHE_LOAD_PROGRAM, "hold", cache.c_str(), nullptr);
+      ::execl(program_.c_str(), program_.c_str(), "hold", cache.c_str(), nullptr);
       ::_exit(127);
     }
     int status = 0;
@@ -246,6 +247,7 @@ class StoppedNeighbour {
   }
 
  private:
+  const std::string program_;
   const pid_t child_;
 };
 

@@ -32,7 +32,7 @@ class MiniLm : public ::testing::Test {
   }
 
  private:
-  const std::string kModel = std::string(MODELS_DIR) + "/all-MiniLM-L6-v2";
+  const std::string kModel = source_file(".deps/models/all-MiniLM-L6-v2");
   TempDir dir_;
 };
 

@@ -56,7 +56,7 @@ class PathFault : public ::testing::Test {
     fs::remove(runs_.matrix("out"));
     fs::remove(runs_.matrix("out") + ".manifest.json");
     return Program(runs_.dir().path(), runs_.arguments("out", {}),
-                   {{"LD_PRELOAD", PATH_FAULT_LIBRARY},
+                   {{"LD_PRELOAD", built_file(PATH_FAULT_LIBRARY)},
                     {"PATH_FAULT_NAME", name},
                     {"PATH_FAULT_CALL", call},
                     {"PATH_FAULT_ERRNO", fmt::to_string(error)},

@@ -98,8 +98,9 @@ TEST_F(ReportOfARun, AWindowBeginsWithTheStagesOfTheWindowsBeforeIt) {
   }
   write_bytes(chunks + "/chunks.log", "");
   const std::string events = runs_.dir().file("events");
-  const std::string command = fmt::format("'{}' --job '{}' --events 3 3>'{}'", FAKE_WORKER_PROGRAM,
-                                          runs_.dir().file("cache/job.json"), events);
+  const std::string command =
+      fmt::format("'{}' --job '{}' --events 3 3>'{}'", built_file(FAKE_WORKER_PROGRAM),
+                  runs_.dir().file("cache/job.json"), events);
   ASSERT_EQ(std::system(command.c_str()), 0);
   std::istringstream lines(read_bytes(events));
   std::vector<Json> windows;

@@ -126,8 +126,7 @@ std::string cell(std::string_view prompt) {
 
 // The page has exactly the table of the code.
 TEST(PromptFamilies, ThePageOfThePromptsShowsTheTableOfTheCode) {
-  const std::string page =
-      testing::read_bytes(std::string(ENCODE_SOURCE_DIR) + "/docs/howto/prompts.md");
+  const std::string page = testing::read_bytes(testing::source_file("docs/howto/prompts.md"));
   std::string table;
   for (const PromptFamily& family : prompt_families()) {
     table += fmt::format("| {} | {} | {} | {} | {} | {} |\n", family.name,

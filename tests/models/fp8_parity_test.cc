@@ -53,7 +53,7 @@ Parity parity_of(const LoadedModel& model, const std::vector<PackedBatch>& batch
 
 // Uses 40 of 100 real texts and their embeddings by sentence-transformers (tests/data/README.md).
 TEST(Fp8Parity, MiniLmKeepsTheDirectionOfItsVectors) {
-  const std::string folder = std::string(MODELS_DIR) + "/all-MiniLM-L6-v2";
+  const std::string folder = testing::source_file(".deps/models/all-MiniLM-L6-v2");
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no demo model: run scripts/models.sh";
   const auto tokenizer = load_tokenizer_from_directory(folder);
   TokenizedRows rows;

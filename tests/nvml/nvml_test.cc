@@ -13,6 +13,7 @@
 namespace encode {
 namespace {
 
+using testing::built_file;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -36,7 +37,7 @@ class Answers {
 
 std::vector<GpuStatus> gpus(std::map<std::string, std::string> variables = {}) {
   const Answers answers(std::move(variables));
-  return Nvml::open(NVML_STAND_IN)->gpus();
+  return Nvml::open(built_file(NVML_STAND_IN))->gpus();
 }
 
 ErrorDetail refused(std::map<std::string, std::string> variables, const std::string& library) {
@@ -71,7 +72,7 @@ TEST(Nvml, TellsWhatTheDriverKnows) {
 }
 
 TEST(Nvml, TellsTheVersionsOfTheDriver) {
-  const NvidiaDriver driver = Nvml::open(NVML_STAND_IN)->driver();
+  const NvidiaDriver driver = Nvml::open(built_file(NVML_STAND_IN))->driver();
   EXPECT_EQ(driver.version, "580.65.06");
   EXPECT_EQ(driver.cuda_version, 13000);
 }
@@ -111,16 +112,17 @@ TEST(Nvml, ALostGpuDoesNotHideTheOthers) {
 TEST(Nvml, NoDriverIsNoError) {
   EXPECT_EQ(Nvml::open("libnvidia-ml-that-is-not-there.so"), nullptr);
   const Answers answers(std::map<std::string, std::string>{{"NVML_INIT", "!9"}});
-  EXPECT_EQ(Nvml::open(NVML_STAND_IN), nullptr);
+  EXPECT_EQ(Nvml::open(built_file(NVML_STAND_IN)), nullptr);
 }
 
 TEST(Nvml, AnyOtherFailureIsShown) {
-  const ErrorDetail mismatch = refused({{"NVML_INIT", "!18"}}, NVML_STAND_IN);
+  const ErrorDetail mismatch = refused({{"NVML_INIT", "!18"}}, built_file(NVML_STAND_IN));
   EXPECT_EQ(mismatch.code, "nvml.failed");
   EXPECT_EQ(mismatch.exit_code, ExitCode::kUnavailable);
   EXPECT_THAT(mismatch.found, HasSubstr("Driver/library version mismatch"));
-  EXPECT_EQ(refused({{"NVML_GPUS", "!4"}}, NVML_STAND_IN).found, "Insufficient Permissions");
-  EXPECT_THAT(refused({}, NVML_WITHOUT_FUNCTIONS).found, HasSubstr("nvml"));
+  EXPECT_EQ(refused({{"NVML_GPUS", "!4"}}, built_file(NVML_STAND_IN)).found,
+            "Insufficient Permissions");
+  EXPECT_THAT(refused({}, built_file(NVML_WITHOUT_FUNCTIONS)).found, HasSubstr("nvml"));
   const testing::TempDir dir;
   EXPECT_EQ(refused({}, dir.write("broken.so.1", "no library")).code, "nvml.failed");
 }

@@ -12,7 +12,7 @@ namespace encode::testing {
 namespace {
 
 TEST(GpuPresets, ThePageIsWhatTheToolMakes) {
-  const std::string path = std::string(ENCODE_DOCS) + "/gpu-presets.md";
+  const std::string path = testing::source_file("docs/gpu-presets.md");
   if (std::getenv("ENCODE_REFRESH") != nullptr) write_bytes(path, gpu_presets_page());
   EXPECT_TRUE(read_bytes(path) == gpu_presets_page())
       << "run plan_test with ENCODE_REFRESH=1 and commit " << path;

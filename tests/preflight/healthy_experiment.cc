@@ -53,16 +53,16 @@ void HealthyExperiment::write_config(const std::string& semantic,
 void HealthyExperiment::add_gpu(const Program::Environment& answers) {
   dir().write("lib/libencode_cuda.so", std::string("\x7f") + "ELF libcudart.so.13 libc.so.6");
   std::filesystem::create_directories(file("bin"));
-  std::filesystem::create_symlink(FAKE_WORKER_PROGRAM, file("bin/encode-worker"));
+  std::filesystem::create_symlink(built_file(FAKE_WORKER_PROGRAM), file("bin/encode-worker"));
   environment["ENCODE_WORKER"] = file("bin/encode-worker");
-  environment["LD_LIBRARY_PATH"] = NVML_FOLDER;
+  environment["LD_LIBRARY_PATH"] = built_file("nvml_stand_in");
   environment.insert(answers.begin(), answers.end());
   device = "auto";
   write_config("", "");
 }
 
 void HealthyExperiment::add_fault(const Program::Environment& fault) {
-  environment["LD_PRELOAD"] = FAULT_LIBRARY;
+  environment["LD_PRELOAD"] = built_file(FAULT_LIBRARY);
   environment["FAULT_ROOT"] = file("cache");
   environment.insert(fault.begin(), fault.end());
 }

@@ -184,7 +184,7 @@ TEST_F(SearchPrompts, TheQueryPromptOfTheModelIsUsedUnlessAnotherIsChosen) {
 }
 
 TEST(SearchMiniLm, TheVectorsMeanSomething) {
-  const std::string model = std::string(MODELS_DIR) + "/all-MiniLM-L6-v2";
+  const std::string model = source_file(".deps/models/all-MiniLM-L6-v2");
   if (!std::filesystem::exists(model)) GTEST_SKIP() << "no demo model: run scripts/models.sh";
   const TempDir dir;
   dir.write("texts.txt",

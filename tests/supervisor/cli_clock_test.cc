@@ -51,7 +51,8 @@ TEST_P(MovedClock, ChangesNothing) {
   ASSERT_EQ(still.end.exit_code, 0) << still.end.err;
   const char* const soak = std::getenv("CLOCK_SOAK");
   for (int rounds = soak != nullptr ? std::atoi(soak) : 1; rounds > 0; --rounds) {
-    const ClockRun moved = run({{"LD_PRELOAD", CLOCK_LIBRARY}, {"CLOCK_JUMP", GetParam()}});
+    const ClockRun moved =
+        run({{"LD_PRELOAD", built_file(CLOCK_LIBRARY)}, {"CLOCK_JUMP", GetParam()}});
     ASSERT_EQ(moved.end.exit_code, 0) << moved.end.err;
     EXPECT_EQ(moved.matrix, still.matrix);
     EXPECT_THAT(moved.end.err, HasSubstr("restart 1 of"));

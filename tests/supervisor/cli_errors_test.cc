@@ -180,7 +180,7 @@ TEST_P(BrokenThings, EndsAsDocumented) {
   }
   // docs/errors.md must have a row with the code and the exit code.
   const std::string code = end.err.substr(error + 6, end.err.find(']', error) - error - 6);
-  const std::string docs = read_bytes(ENCODE_DOCS "/errors.md");
+  const std::string docs = read_bytes(source_file("docs/errors.md"));
   const size_t row = docs.find("`" + code + "`", docs.find("## Error codes"));
   ASSERT_NE(row, std::string::npos) << code << " is not in docs/errors.md";
   EXPECT_THAT(docs.substr(row, docs.find('\n', row) - row),

@@ -140,7 +140,7 @@ TEST_F(CliInputs, FilesOfPyarrowAndDatasetsAreRead) {
 TEST_F(CliInputs, WithoutThePluginOnlyParquetAndArrowFail) {
   std::filesystem::create_directory(dir_.file("bin"));
   const std::string program = dir_.file("bin/encode");
-  std::filesystem::copy_file(ENCODE_PROGRAM, program);
+  std::filesystem::copy_file(built_file(ENCODE_PROGRAM), program);
   const auto tokenize = [&](const std::string& input) {
     std::vector<std::string> arguments = {
         program,       "tokenize",

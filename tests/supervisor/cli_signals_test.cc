@@ -130,7 +130,7 @@ class AnyMoment : public Signals {
   std::optional<double> interrupt(int number) {
     Program::Environment environment = {{"FAKE_WORKER_SLOW", "1"}};
     if (random_() % 2 == 0) {
-      environment["LD_PRELOAD"] = FAULT_LIBRARY;
+      environment["LD_PRELOAD"] = built_file(FAULT_LIBRARY);
       environment["FAULT_ROOT"] = experiment_.dir().file("cache");
       environment["FAULT_MODE"] = "delay";
     }

@@ -184,7 +184,7 @@ TEST_F(CliTables, RefusalsComeBeforeTheEncoding) {
 // The program in a folder without the plugin.
 TEST_F(CliTables, WithoutThePluginNothingIsEncoded) {
   fs::create_directory(dir_.file("bin"));
-  fs::copy_file(ENCODE_PROGRAM, dir_.file("bin/encode"));
+  fs::copy_file(built_file(ENCODE_PROGRAM), dir_.file("bin/encode"));
   Arguments arguments = flags("run", {"--output-format", "arrow"});
   arguments.insert(arguments.begin(), dir_.file("bin/encode"));
   const ProgramEnd end = Program(dir_.path(), {}, {}, [&] {

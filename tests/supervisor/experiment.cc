@@ -23,7 +23,7 @@ Experiment::Experiment() {
   config.store.cache_dir = dir_.file("cache");
   config.store.chunk_size = 5;
   config.hardware.device = "cpu";
-  environment.worker.program = FAKE_WORKER_PROGRAM;
+  environment.worker.program = built_file(FAKE_WORKER_PROGRAM);
   environment.worker.hang_floor = std::chrono::seconds(1);
   environment.worker.loading_patience = std::chrono::seconds(4);
   environment.first_restart_delay_seconds = 0.01;

@@ -26,7 +26,7 @@ double seconds(const timeval& time) {
 Program::Program(std::string directory, std::vector<std::string> arguments,
                  const Environment& environment, const std::function<void()>& before_exec)
     : directory_(std::move(directory)) {
-  arguments.insert(arguments.begin(), ENCODE_PROGRAM);
+  arguments.insert(arguments.begin(), built_file(ENCODE_PROGRAM));
   std::vector<char*> argv;
   for (std::string& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
@@ -35,7 +35,7 @@ Program::Program(std::string directory, std::vector<std::string> arguments,
   ::dup2(::open("/dev/null", O_RDONLY | O_CLOEXEC), STDIN_FILENO);
   redirect(directory_ + "/stdout", STDOUT_FILENO);
   redirect(directory_ + "/stderr", STDERR_FILENO);
-  ::setenv("ENCODE_WORKER", FAKE_WORKER_PROGRAM, 1);
+  ::setenv("ENCODE_WORKER", built_file(FAKE_WORKER_PROGRAM).c_str(), 1);
   for (const auto& [name, value] : environment) ::setenv(name.c_str(), value.c_str(), 1);
   if (before_exec) before_exec();
   ::execv(argv[0], argv.data());

@@ -41,10 +41,4 @@ void write_bytes(const std::string& path, std::string_view content) {
   if (!out.flush()) throw std::runtime_error("cannot write " + path);
 }
 
-std::string test_data(std::string_view name) {
-  // ENCODE_TEST_DATA is set if a test runs on another machine than the one on which it was built.
-  const char* moved = std::getenv("ENCODE_TEST_DATA");
-  return fmt::format("{}/{}", moved != nullptr ? moved : ENCODE_TEST_DATA, name);
-}
-
 }  // namespace encode::testing

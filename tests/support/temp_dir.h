@@ -4,6 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "support/paths.h"
+
 namespace encode::testing {
 
 // Makes a directory, and removes it with its content when it is destroyed.
@@ -25,6 +27,5 @@ class TempDir {
 
 std::string read_bytes(const std::string& path);
 void write_bytes(const std::string& path, std::string_view content);
-std::string test_data(std::string_view name);  // returns the path of tests/data/<name>
 
 }  // namespace encode::testing
