@@ -16,6 +16,7 @@
 #include "base/names.h"
 #include "base/path_kind.h"
 #include "base/system_call.h"
+#include "base/units.h"
 #include "fingerprint/fingerprint.h"
 #include "store/audit.h"
 #include "store/final.h"
@@ -76,7 +77,7 @@ StreamFile rebuild_stream_file(const std::string& directory, const ChunkLog& log
       damage(
           "stream.json is missing or damaged, and the chunks beside it may belong to another run",
           join_path(directory, kStreamFile), "chunks of this run, or no chunks",
-          fmt::format("{} records of another stream", log.records.size()))
+          format_count(std::ssize(log.records), "record", "records") + " of another stream")
           .detail();
   detail.hint = kKeepChunksHint;
   throw Error(std::move(detail));
@@ -90,19 +91,6 @@ struct SettledOwner {
   ChunkLog log;
 };
 
-// Changes nothing. Throws Error if the chunks belong to another stream, or may do so.
-SettledOwner settle_owner(const std::string& directory, const StreamFile& wanted) {
-  SettledOwner owner;
-  const std::optional<StreamFile> found =
-      try_read_stream_file(join_path(directory, kStreamFile), owner.problem);
-  if (found && !same_stream(found->identity, wanted.identity))
-    refuse_foreign(directory, *found, wanted);
-  owner.log = read_chunk_log(join_path(directory, kLogFile));
-  owner.found = found.has_value();
-  owner.stream = found ? *found : rebuild_stream_file(directory, owner.log, wanted);
-  return owner;
-}
-
 // Returns true if `name` is the name of a chunk's file and no committed record mentions this file.
 bool is_stray(const std::string& name, const std::map<int64_t, ChunkRecord>& committed) {
   if (const auto index = parse_chunk_file_name(name)) return !committed.contains(*index);
@@ -113,6 +101,33 @@ bool is_stray(const std::string& name, const std::map<int64_t, ChunkRecord>& com
   if (const auto index = parse_chunk_set_aside_name(name))
     return !committed.contains(*index) || !committed.at(*index).set_aside;
   return false;
+}
+
+// Returns true if the folder has no chunk that a run could still use: no record in the log, and no
+// file with the name of a chunk. A run that was stopped before its first chunk leaves such a
+// folder. The files are looked at too, because a log that has lost its records reads like an empty
+// one.
+bool has_no_chunks(const std::string& directory, const ChunkLog& log) {
+  if (!log.records.empty() || !log.problems.empty()) return false;
+  const std::vector<std::string> names = list_directory(directory);
+  return std::none_of(names.begin(), names.end(),
+                      [](const std::string& name) { return is_stray(name, {}); });
+}
+
+// Changes nothing. Throws Error if the chunks belong to another stream, or may do so. A folder
+// without chunks is taken over from another stream.
+SettledOwner settle_owner(const std::string& directory, const StreamFile& wanted) {
+  SettledOwner owner;
+  std::optional<StreamFile> found =
+      try_read_stream_file(join_path(directory, kStreamFile), owner.problem);
+  owner.log = read_chunk_log(join_path(directory, kLogFile));
+  if (found && !same_stream(found->identity, wanted.identity)) {
+    if (!has_no_chunks(directory, owner.log)) refuse_foreign(directory, *found, wanted);
+    found.reset();
+  }
+  owner.found = found.has_value();
+  owner.stream = found ? *found : rebuild_stream_file(directory, owner.log, wanted);
+  return owner;
 }
 
 // Deletes temporary files and the files of chunks that no committed record mentions. Leaves all

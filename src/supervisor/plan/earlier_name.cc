@@ -1,7 +1,5 @@
 #include "supervisor/plan/earlier_name.h"
 
-#include <algorithm>
-
 #include "encode/error.h"
 #include "encode/store.h"
 
@@ -13,10 +11,8 @@ namespace {
 
 // Whether the folder has chunks of exactly this stream.
 bool has_own_chunks(const std::string& cache_dir, const StreamPlan& stream) {
-  if (!entry_exists(chunks_dir(cache_dir, stream.identity.name), "store.stream")) return false;
   try {
-    check_chunk_owner(cache_dir, stream.identity, std::max<int64_t>(1, stream.chunk_rows));
-    return true;
+    return committed_rows(cache_dir, stream.identity).value_or(0) > 0;
   } catch (const Error& error) {
     if (error.exit_code() == ExitCode::kConfig || error.exit_code() == ExitCode::kData)
       return false;
