@@ -105,14 +105,16 @@ bool is_read_whole(const InputOptions& input, int64_t file_bytes) {
 }
 
 std::string describe(const CheckedStream& stream, const Sample& sample) {
-  std::string text = fmt::format("{}{} rows in {}", stream.whole ? "" : "about ",
-                                 format_count(stream.rows), stream.plan.config.input.path);
+  std::string text =
+      fmt::format("{}{} in {}", stream.whole ? "" : "about ",
+                  format_count(stream.rows, "row", "rows"), stream.plan.config.input.path);
   if (stream.whole && stream.plan.scan.empty > 0)
     text += fmt::format(", {} of them empty", format_count(stream.plan.scan.empty));
   if (sample.rows == 0) return text;
   if (sample.tokens > 0) {
-    text += fmt::format("; of the first {}: {} tokens on average, none longer than {}",
-                        format_count(sample.rows), format_count(sample.tokens / sample.rows),
+    text += fmt::format("; of the first {}: {} on average, none longer than {}",
+                        format_count(sample.rows),
+                        format_count(sample.tokens / sample.rows, "token", "tokens"),
                         format_count(stream.plan.effective.max_length));
   }
   return text;
@@ -137,16 +139,16 @@ bool warn(const CheckedStream& stream, const Sample& sample, const std::string& 
                          .hint = "download the whole model directory again"});
   }
   if (stream.whole && scan.rejected > 0) {
-    findings.yellow(check,
-                    fmt::format("{} of {} rows of {} are bad and would be dropped",
-                                format_count(scan.rejected), format_count(scan.rows_in), path),
-                    "the run lists them in <cache>/<stream>.rejected.jsonl");
+    findings.yellow(
+        check,
+        fmt::format("{} of {} in {} cannot be read and would be left out",
+                    format_count(scan.rejected), format_count(scan.rows_in, "row", "rows"), path),
+        "the summary of the run names the file that lists them");
   }
   if (stream.whole && scan.utf8_replaced > 0) {
     findings.yellow(check,
-                    fmt::format("{} rows of {} have bytes that are not UTF-8; U+FFFD would replace "
-                                "them",
-                                format_count(scan.utf8_replaced), path),
+                    fmt::format("{} bytes that are not UTF-8 in {}; U+FFFD would replace them",
+                                format_count(scan.utf8_replaced, "row has", "rows have"), path),
                     "give --utf8 error to refuse such rows (utf8: error in the config)");
   }
   if (sample.truncated > 0) {
@@ -156,10 +158,10 @@ bool warn(const CheckedStream& stream, const Sample& sample, const std::string& 
                             .lost_tokens = sample.lost_tokens,
                             .max_length = stream.plan.effective.max_length,
                             .position_limit = stream.plan.position_limit};
-    findings.yellow(
-        check,
-        describe(cut, fmt::format("the first {} rows of {}", format_count(sample.rows), path)),
-        truncation_advice(cut));
+    findings.yellow(check,
+                    describe(cut, fmt::format("the first {} of {}",
+                                              format_count(sample.rows, "row", "rows"), path)),
+                    truncation_advice(cut));
   }
   return findings.all().size() > before;
 }
@@ -207,6 +209,26 @@ void check_inputs(CheckedExperiment& experiment, PreflightFindings& findings) {
     usable.push_back(std::move(stream));
   }
   experiment.streams = std::move(usable);
+}
+
+void check_other_inputs(const RunConfig& config, const CheckedExperiment& experiment,
+                        PreflightFindings& findings) {
+  findings.at(RunStep::kInputs);
+  for (const StreamConfig& stream : config.streams) {
+    const bool known = std::any_of(
+        experiment.streams.begin(), experiment.streams.end(),
+        [&](const CheckedStream& other) { return other.plan.config.name() == stream.name(); });
+    if (known) continue;
+    const std::string check = "input " + stream.name();
+    CheckedStream alone;
+    alone.plan.config = stream;
+    findings.guard(check, [&] {
+      check_input(alone, check, findings);
+      if (!alone.readable) return;
+      findings.green(check, alone.whole ? describe(alone, {})
+                                        : fmt::format("{} can be read", stream.input.path));
+    });
+  }
 }
 
 }  // namespace encode

@@ -10,4 +10,9 @@ namespace encode {
 // be used, after a red finding.
 void check_inputs(CheckedExperiment& experiment, PreflightFindings& findings);
 
+// Checks the inputs of the streams that `experiment` lacks because their model or options cannot be
+// used, so that one call names everything that is missing. Tokenizes nothing.
+void check_other_inputs(const RunConfig& config, const CheckedExperiment& experiment,
+                        PreflightFindings& findings);
+
 }  // namespace encode

@@ -8,9 +8,11 @@
 
 #include "base/path_kind.h"
 #include "base/scratch_folder.h"
+#include "base/units.h"
 #include "preflight/defence_checks.h"
 #include "preflight/device_checks.h"
 #include "preflight/host_checks.h"
+#include "preflight/input_checks.h"
 #include "preflight/model_checks.h"
 #include "preflight/store_checks.h"
 #include "preflight/worker_check.h"
@@ -64,11 +66,12 @@ class Preflight {
 
   void look_at_experiment() {
     findings_.green("config",
-                    std::to_string(config_.streams.size()) + " streams" +
+                    format_count(std::ssize(config_.streams), "stream", "streams") +
                         (config_.config_path.empty() ? "" : " in " + config_.config_path));
     take_hashes();
     check_cache_directory(config_, findings_);
     check_streams(config_, model_needs(), experiment_, findings_);
+    check_other_inputs(config_, experiment_, findings_);
     keep_streams_for_worker();
     check_outputs_and_plan(config_, experiment_, findings_);
     outlooks_ = check_results(config_, experiment_, findings_);

@@ -135,9 +135,19 @@ TEST(Preflight, DoctorIsAnotherName) {
   EXPECT_THAT(end.out, HasSubstr(" 0 yellow, 0 red in "));
 }
 
+TEST(Preflight, NamesAMissingInputBesideAMissingModel) {
+  const HealthyExperiment setup;
+  fs::rename(setup.file("model"), setup.file("elsewhere"));
+  EXPECT_TRUE(setup.preflight().has("green", "input train_tc")) << "the control";
+  fs::remove(setup.input);
+  const Report report = setup.preflight();
+  EXPECT_TRUE(report.has("red", "model")) << report.all();
+  EXPECT_TRUE(report.has("red", "input train_tc")) << report.all();
+}
+
 // The example of README.md, with its own config.
 TEST(Preflight, IsGreenOnTheQuickStart) {
-  const std::string model = std::string(MODELS_DIR) + "/all-MiniLM-L6-v2";
+  const std::string model = source_file(".deps/models/all-MiniLM-L6-v2");
   if (!fs::exists(model)) GTEST_SKIP() << "scripts/models.sh has not fetched " << model;
   const HealthyExperiment setup;
   std::string lines;
@@ -146,8 +156,8 @@ TEST(Preflight, IsGreenOnTheQuickStart) {
              "\n";
   setup.dir().write(".deps/quickstart/tests.jsonl", lines);
   setup.dir().write(".deps/quickstart/changes.jsonl", lines);
-  fs::create_directory_symlink(MODELS_DIR, setup.file(".deps/models"));
-  const std::string config = std::string(ENCODE_SOURCE_DIR) + "/configs/quickstart.yaml";
+  fs::create_directory_symlink(source_file(".deps/models"), setup.file(".deps/models"));
+  const std::string config = source_file("configs/quickstart.yaml");
   const ProgramEnd end = Program(setup.dir().path(), {"preflight", "--config", config}, {}, [&] {
                            [[maybe_unused]] const int changed = ::chdir(setup.dir().path().c_str());
                          }).wait();
