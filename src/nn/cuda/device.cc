@@ -64,6 +64,11 @@ std::optional<std::string> open_library(const std::string& path) {
   return std::string(::dlerror());
 }
 
+// The file is missing in WSL and in some containers, where the library of the driver is there.
+bool has_driver() {
+  return std::filesystem::exists("/proc/driver/nvidia/version") || !open_library("libcuda.so.1");
+}
+
 // Returns nullopt, or why the plugin cannot be opened: the reason for each place where it may be.
 std::optional<std::string> open_plugin() {
   std::string reasons;
@@ -155,8 +160,13 @@ OpenedDevice open_device(const HardwareOptions& options) {
   // The address of any function of libtorch_cpu.so tells in which folder LibTorch is.
   const std::string torch = directory_of(reinterpret_cast<const void*>(&at::globalContext));
   if (const auto reason = open_library(torch + "/libtorch_cuda.so")) {
+    if (!has_driver()) {
+      return absent("no NVIDIA driver on this machine",
+                    "use a machine with an NVIDIA GPU and its driver, or --device cpu",
+                    /*has_gpu=*/false);
+    }
     return absent(*reason, "install LibTorch's CUDA libraries: scripts/setup.sh --cuda",
-                  std::filesystem::exists("/proc/driver/nvidia/version"));
+                  /*has_gpu=*/true);
   }
   const c10::DeviceIndex count = at::detail::getCUDAHooks().deviceCount();
   const int64_t ordinal = cuda_ordinal(options.device);

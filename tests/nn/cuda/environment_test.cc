@@ -1,5 +1,6 @@
 // Tests what open_device() puts into the environment before it opens CUDA. The tests need no GPU.
 #include <cstdlib>
+#include <filesystem>
 #include <optional>
 #include <string>
 
@@ -17,6 +18,7 @@ namespace encode {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr const char* kNames[] = {"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF",
                                   "CUDA_LAUNCH_BLOCKING"};
@@ -42,6 +44,20 @@ class DeviceEnvironment : public ::testing::Test {
 void open_absent(HardwareOptions options) {
   options.device = "cuda:63";
   EXPECT_THROW(open_device(options), Error);
+}
+
+// Two gigabytes of libraries do not help a machine without a GPU.
+TEST_F(DeviceEnvironment, WithoutADriverTheHintAsksForNoLibraries) {
+  if (std::filesystem::exists("/proc/driver/nvidia/version")) GTEST_SKIP() << "there is a driver";
+  HardwareOptions options;
+  options.device = "cuda";
+  try {
+    open_device(options);
+    FAIL() << "a GPU without a driver";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.detail().code, "device.absent");
+    EXPECT_THAT(error.detail().hint, Not(HasSubstr("scripts/setup.sh")));
+  }
 }
 
 TEST_F(DeviceEnvironment, HasTheMergedSettingsBeforeCudaIsOpened) {
