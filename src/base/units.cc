@@ -12,15 +12,20 @@
 namespace encode {
 namespace {
 
+// The number of characters to insert, to delete, to replace, or to swap with the next one.
 size_t edit_distance(const std::string& a, const std::string& b) {
+  std::vector<size_t> before_last;
+  std::vector<size_t> last;
   std::vector<size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), size_t{0});
   for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = std::exchange(row[0], i);
+    before_last = std::exchange(last, row);
+    row[0] = i;
     for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t substitute = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({substitute, row[j] + 1, row[j - 1] + 1});
+      const size_t substitute = last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      row[j] = std::min({substitute, last[j] + 1, row[j - 1] + 1});
+      const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      if (swapped) row[j] = std::min(row[j], before_last[j - 2] + 1);
     }
   }
   return row.back();
@@ -74,6 +79,10 @@ std::string format_count(int64_t count) {
     digits.insert(static_cast<size_t>(at), ",");
   }
   return count < 0 ? "-" + digits : digits;
+}
+
+std::string format_count(int64_t count, std::string_view one, std::string_view several) {
+  return fmt::format("{} {}", format_count(count), count == 1 ? one : several);
 }
 
 std::string format_duration(double seconds) {

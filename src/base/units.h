@@ -8,8 +8,11 @@
 
 namespace encode {
 
-std::string format_bytes(int64_t bytes);      // "293.0 MB", "1.4 GB", "512 B" (decimal units)
-std::string format_count(int64_t count);      // "50,621"
+std::string format_bytes(int64_t bytes);  // "293.0 MB", "1.4 GB", "512 B" (decimal units)
+std::string format_count(int64_t count);  // "50,621"
+// The count with the word for one or for several of them: "1 row", "50,621 rows" for ("row",
+// "rows").
+std::string format_count(int64_t count, std::string_view one, std::string_view several);
 std::string format_duration(double seconds);  // "0.42 s", "12.3 s", "3 m 05 s", "2 h 07 m"
 std::string format_rate(double per_second);   // "812", "20.7k", "1.23M"
 

@@ -38,6 +38,12 @@ TEST(FormatCount, GroupsDigits) {
   EXPECT_EQ(format_count(-1'234'567), "-1,234,567");
 }
 
+TEST(FormatCount, PutsOneThingInTheSingular) {
+  EXPECT_EQ(format_count(1, "row", "rows"), "1 row");
+  EXPECT_EQ(format_count(0, "row", "rows"), "0 rows");
+  EXPECT_EQ(format_count(50'621, "row was", "rows were"), "50,621 rows were");
+}
+
 TEST(FormatDuration, KeepsTheTwoLargestUnits) {
   EXPECT_EQ(format_duration(0.416), "0.42 s");
   EXPECT_EQ(format_duration(12.34), "12.3 s");
@@ -56,6 +62,9 @@ TEST(Nearest, FindsATypoAndNothingElse) {
   EXPECT_EQ(nearest("chunksize", keys.data(), keys.size()), "chunk_size");
   EXPECT_EQ(nearest("bacth_size", keys.data(), keys.size()), "batch_size");
   EXPECT_EQ(nearest("pooling", keys.data(), keys.size()), "");
+  const std::array<std::string, 2> words = {"run", "plan"};
+  EXPECT_EQ(nearest("rnu", words.data(), words.size()), "run") << "two characters are swapped";
+  EXPECT_EQ(nearest("nur", words.data(), words.size()), "");
   EXPECT_EQ(nearest("x", nullptr, 0), "");
 }
 
