@@ -8,6 +8,7 @@
 #include "encode/error.h"
 
 #include "base/file.h"
+#include "base/own_cache.h"
 #include "base/path_kind.h"
 #include "store/layout.h"
 #include "store/records.h"
@@ -33,6 +34,17 @@ std::vector<std::string> stray_files(const std::string& directory,
 }
 
 }  // namespace
+
+bool has_run(const std::string& directory) {
+  return path_exists(join_path(directory, kLockFile), "store.lock");
+}
+
+std::string own_run_dir(const std::string& output) {
+  for (std::string directory : {own_cache_dir(output), earlier_own_cache_dir(output)}) {
+    if (has_run(directory)) return directory;
+  }
+  return "";
+}
 
 ChunkProgress read_chunk_progress(const std::string& directory) {
   const StreamFile stream = read_stream_file(join_path(directory, kStreamFile));

@@ -58,6 +58,12 @@ struct ChunkFolder {
 // format that this version cannot read.
 ChunkFolder read_chunk_folder(const std::string& directory);
 
+// Whether a run has used this directory as its cache directory.
+bool has_run(const std::string& directory);
+// Returns the cache directory of its own in which a run makes the output, and which a finished run
+// removes; "" if there is none. The output need not exist.
+std::string own_run_dir(const std::string& output);
+
 // How far a chunk folder is, from stream.json and chunks.log alone.
 struct ChunkProgress {
   StreamIdentity identity;

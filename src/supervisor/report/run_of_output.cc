@@ -9,9 +9,8 @@
 #include "encode/store.h"
 
 #include "base/file.h"
-#include "base/own_cache.h"
 #include "base/path_kind.h"
-#include "store/layout.h"
+#include "store/audit.h"
 #include "supervisor/plan/cache_files.h"
 #include "supervisor/report/finished_run.h"
 
@@ -19,11 +18,6 @@ namespace encode {
 namespace {
 
 constexpr int64_t kMaxJobBytes = 64 << 20;
-
-// Whether a run has used this directory as its cache directory.
-bool has_run(const std::string& directory) {
-  return path_exists(fmt::format("{}/{}", directory, kLockFile), "status.output");
-}
 
 // What the worker was asked to do. A job that cannot be read, or that is from another version,
 // counts as none, because everything else is known without it.
@@ -69,14 +63,12 @@ RunOfOutput run_of_output(const std::string& path) {
   run.output = path;
   const std::optional<Manifest> manifest = read_manifest(path);
   if (manifest) run.stream = manifest->identity.name;
-  if (has_run(own_cache_dir(path))) {
-    run.cache_dir = own_cache_dir(path);
-  } else if (has_run(earlier_own_cache_dir(path))) {
-    run.cache_dir = earlier_own_cache_dir(path);
-  } else if (manifest && !path_exists(finished_run_path(path), "status.output") &&
-             has_run(parent_directory(path))) {
+  run.cache_dir = own_run_dir(path);
+  const bool may_be_elsewhere = run.cache_dir.empty() && manifest;
+  if (may_be_elsewhere && !path_exists(finished_run_path(path), "status.output") &&
+      has_run(parent_directory(path))) {
     run.cache_dir = parent_directory(path);
-  } else if (!manifest) {
+  } else if (run.cache_dir.empty() && !manifest) {
     throw Error(
         {.exit_code = ExitCode::kNoInput,
          .code = "status.output",
