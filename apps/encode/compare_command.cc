@@ -33,13 +33,21 @@ Command add_compare_command(CLI::App& main) {
   CLI::App* app =
       main.add_subcommand("compare", "Compare two matrices row by row: cosines and differences");
   const auto flags = std::make_shared<CompareFlags>();
-  app->add_option("A", flags->a, "A matrix (.npy, float32)")->required()->type_name("FILE");
-  app->add_option("B", flags->b, "Another matrix of the same shape")->required()->type_name("FILE");
+  app->add_option("A", flags->a,
+                  "A matrix: a .npy, Parquet or Arrow file of any output type. int8, uint8, binary "
+                  "and ubinary need their manifest beside them")
+      ->required()
+      ->type_name("FILE");
+  app->add_option("B", flags->b,
+                  "Another matrix with the same rows and dimensions; it may have another type")
+      ->required()
+      ->type_name("FILE");
   app->add_option("--max-difference", flags->max_difference,
                   "Fail with exit code 65 if any |a - b| is larger");
   app->add_option("--min-cosine", flags->min_cosine,
                   "Fail with exit code 65 if the cosine of any row is smaller");
-  app->add_option("--rows", flags->worst_rows, "How many of the worst rows to list (default 5)")
+  app->add_option("--rows", flags->worst_rows,
+                  "How many of the rows that differ to list (default 5)")
       ->check(CLI::Range(0, 1000));
   app->add_flag("--json", flags->json, "Write JSON to standard output instead of a table");
   return {app, [app, flags] { return compare(*app, *flags); }};

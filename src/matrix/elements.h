@@ -4,32 +4,30 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "encode/types.h"
 
 namespace encode {
 
-// Returns the elements as float32 numbers, which hold every value of the types exactly. `descr` is
-// the type as NpyHeader::descr has it: "<f4", "<f2", "|i1" or "|u1". Float32 elements, which must
-// be aligned, are returned as they are; for any other type the result is in `buffer`, which is
-// resized. Throws what kernels::kernels() throws.
-std::span<const float> as_floats(std::span<const std::byte> elements, std::string_view descr,
-                                 std::vector<float>& buffer);
-
-// Whole rows of kBinary or kUbinary, each of output_columns(type, dim) bytes.
-struct PackedRows {
+// Whole rows as a file has them, each of output_columns(type, dim) elements. Float32 elements must
+// be aligned.
+struct StoredRows {
   std::span<const std::byte> bytes;
-  OutputType type = OutputType::kUbinary;
+  OutputType type = OutputType::kFloat32;
   int64_t dim = 0;
 };
-// Replaces `bits` by the bits of the rows, row-major [rows, dim]: 1.0 for a set bit and 0.0 for
-// another. Does not throw Error.
-void unpack_bits(const PackedRows& rows, std::vector<float>& bits);
 
-// Returns the eight bits that a byte of such a row stands for, with the first column in the highest
-// bit. Does not throw Error.
+// Returns rows as float32 numbers, row-major [rows, dim], which hold every element exactly:
+// - float32, float16: the values;
+// - int8, uint8: the integers, without the ranges of the columns;
+// - binary, ubinary: 1.0 for a set bit, 0.0 for another.
+// Float32 elements are returned as they are; for any other type the result is in `buffer`, which is
+// resized. Throws what kernels::kernels() throws.
+std::span<const float> as_floats(const StoredRows& rows, std::vector<float>& buffer);
+
+// Returns the eight bits that a byte of kBinary or kUbinary stands for, with the first column in
+// the highest bit. Does not throw Error.
 inline uint8_t packed_bits(std::byte stored, OutputType type) {
   constexpr unsigned kHighestBit = 0x80;
   const unsigned flip = type == OutputType::kBinary ? kHighestBit : 0;

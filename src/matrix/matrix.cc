@@ -136,12 +136,7 @@ Matrix::Matrix(std::string path, Manifest manifest)
 }
 
 std::span<const float> Matrix::floats(RowRange rows, MatrixBuffer& buffer) const {
-  const std::span<const std::byte> elements = stored(rows, buffer);
-  if (type() == OutputType::kBinary || type() == OutputType::kUbinary) {
-    unpack_bits({.bytes = elements, .type = type(), .dim = dim()}, buffer.floats);
-    return buffer.floats;
-  }
-  return as_floats(elements, npy_type(type()), buffer.floats);
+  return as_floats({.bytes = stored(rows, buffer), .type = type(), .dim = dim()}, buffer.floats);
 }
 
 std::unique_ptr<Matrix> open_matrix(const std::string& path, RowAccess access) {

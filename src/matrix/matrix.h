@@ -39,10 +39,8 @@ class Matrix {
   // `rows` must lie in [0, rows()). Throws Error kIoError if reading fails.
   virtual std::span<const std::byte> stored(RowRange rows, MatrixBuffer& buffer) const = 0;
 
-  // Returns rows as float32 numbers, row-major [rows.size(), dim()]:
-  // - float32, float16: the values;
-  // - int8, uint8: the integers, without the ranges of the columns (store/quantize.h has them);
-  // - binary, ubinary: 1.0 for a set bit, 0.0 for another.
+  // Returns rows as float32 numbers, as as_floats() of matrix/elements.h does; StoredValues has the
+  // numbers that quantized rows stand for.
   // The view is valid until `buffer` or the matrix changes. Throws what stored() throws.
   std::span<const float> floats(RowRange rows, MatrixBuffer& buffer) const;
 

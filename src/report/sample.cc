@@ -15,8 +15,8 @@
 #include "base/hash.h"
 #include "base/utf8.h"
 #include "fingerprint/fingerprint.h"
+#include "matrix/stored_values.h"
 #include "report/repeatable_random.h"
-#include "store/quantize.h"
 #include "tokenizer/document_tokens.h"
 
 namespace encode {
@@ -119,16 +119,13 @@ std::vector<int64_t> rows_of(const Matrix& matrix, const std::vector<int64_t>& v
 }
 
 SampleMatrix read_vectors(const Matrix& matrix, const std::vector<int64_t>& rows) {
-  const OutputType type = matrix.type();
-  const Dequantizer dequantizer(
-      type, has_ranges(type) ? Ranges::of_final(matrix.path(), matrix.manifest()) : Ranges(0));
+  const StoredValues values(matrix.path(), matrix.manifest());
   SampleMatrix sample(std::ssize(rows), matrix.dim());
   MatrixBuffer buffer;
   for (size_t i = 0; i < rows.size(); ++i) {
-    const std::span<const float> stored = matrix.floats({rows[i], rows[i] + 1}, buffer);
-    const std::span<float> row(sample.row(static_cast<Eigen::Index>(i)).data(), stored.size());
-    std::copy(stored.begin(), stored.end(), row.begin());
-    dequantizer.convert(row);
+    const std::span<const float> row =
+        values.convert(matrix.stored({rows[i], rows[i] + 1}, buffer), buffer.floats);
+    std::copy(row.begin(), row.end(), sample.row(static_cast<Eigen::Index>(i)).data());
   }
   return sample;
 }

@@ -24,8 +24,8 @@ std::vector<int64_t> sample_rows(int64_t rows, int64_t count);
 // read_vector_rows() throws.
 std::vector<int64_t> rows_of(const Matrix& matrix, const std::vector<int64_t>& vectors);
 
-// Reads vectors of a final as the numbers that they stand for, see Dequantizer. Throws what
-// Matrix::floats() and Ranges::of_final() throw.
+// Reads vectors of a final as the numbers that they stand for. Throws what StoredValues() and
+// Matrix::stored() throw.
 SampleMatrix read_vectors(const Matrix& matrix, const std::vector<int64_t>& rows);
 
 // Does read_committed_rows() for a sample.

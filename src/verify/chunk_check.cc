@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/path_kind.h"
+#include "base/units.h"
 #include "store/audit.h"
 
 namespace encode {
@@ -48,21 +49,34 @@ void check_chunk_folder(const ExpectedMatrix& matrix, const std::string& cache_d
     findings.check("chunk_files", false,
                    {.expected = "a chunk that agrees with its record", .found = damage.wrong},
                    damage.path);
-  const std::string records = fmt::format("{} records of chunks", folder->records);
+  const std::string records =
+      format_count(folder->records, "record of a chunk", "records of chunks");
   if (folder->damaged.empty())
     findings.check("chunk_files", true, {.expected = records, .found = records});
-  const std::string expected = fmt::format("{} records, one for each chunk", folder->chunk_count);
+  const std::string expected =
+      format_count(folder->chunk_count, "record", "records") + ", one for each chunk";
   if (!folder->has_each_once && final_is_complete) {
     findings.warn("chunk_tiling", expected, records,
                   "the matrix is complete; an interrupted clean-up left these chunks");
   } else {
     findings.check("chunk_tiling", folder->has_each_once, {.expected = expected, .found = records},
-                   "the stream is not finished: run encode again");
+                   fmt::format("the stream is not finished: `encode status {}` says how far it is, "
+                               "and the same `encode run` goes on",
+                               cache_dir));
   }
   for (const std::string& name : folder->strays) {
     findings.warn("chunk_strays", "only files that a record mentions", name,
                   fmt::format("{}/{}", directory, name));
   }
+}
+
+std::string advice_on_unfinished(const std::string& path, const std::string& cache_dir) {
+  const bool own = !own_run_dir(path).empty();
+  if (!own && (cache_dir.empty() || !has_run(cache_dir))) return "";
+  return fmt::format(
+      "the run has not finished this matrix: `encode status {}` says how far it is, and the same "
+      "`encode run` goes on",
+      own ? path : cache_dir);
 }
 
 void check_cache_dir(const std::string& cache_dir, Findings& findings) {

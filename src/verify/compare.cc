@@ -14,17 +14,20 @@
 
 #include "base/non_finite.h"
 #include "columnar/matrix_reader.h"
+#include "matrix/stored_values.h"
 
 namespace encode {
 namespace {
 
-// Counts non-negative numbers in buckets of about equal relative width. The bucket of a number is
-// the upper 16 bits of its float: the exponent and 7 bits of the fraction. The memory is 256 KB for
-// any number of rows.
+// Collects non-negative numbers in buckets of about equal relative width. The bucket of a number is
+// the upper 20 bits of its float without the sign: the exponent and 12 bits of the fraction. The
+// memory is 16 MB for any number of rows.
 class Histogram {
  public:
   void add(double value) {
-    ++counts_[std::bit_cast<uint32_t>(static_cast<float>(value)) >> kShift];
+    Bucket& bucket = buckets_[std::bit_cast<uint32_t>(static_cast<float>(value)) >> kShift];
+    ++bucket.count;
+    bucket.sum += value;
     ++total_;
     sum_ += value;
     min_ = std::min(min_, value);
@@ -34,31 +37,38 @@ class Histogram {
   Distribution distribution() const {
     if (total_ == 0) return {};
     return {.min = min_,
+            .p0_1 = quantile(0.001),
             .p1 = quantile(0.01),
             .p50 = quantile(0.5),
             .mean = sum_ / static_cast<double>(total_),
             .p99 = quantile(0.99),
+            .p99_9 = quantile(0.999),
             .max = max_};
   }
 
  private:
-  static constexpr int kShift = 16;
+  static constexpr int kShift = 11;
   static constexpr size_t kBuckets = size_t{1} << (31 - kShift);
 
-  // Returns the upper end of the bucket that holds the quantile, clamped to [min_, max_].
+  struct Bucket {
+    int64_t count = 0;
+    double sum = 0;
+  };
+
+  // Returns the mean of the bucket that holds the quantile. It is the quantile itself if the bucket
+  // has one number.
   double quantile(double fraction) const {
     const auto rank = static_cast<int64_t>(std::ceil(fraction * static_cast<double>(total_)));
     int64_t seen = 0;
-    for (size_t bucket = 0; bucket < kBuckets; ++bucket) {
-      seen += counts_[bucket];
+    for (const Bucket& bucket : buckets_) {
+      seen += bucket.count;
       if (seen < rank) continue;
-      const auto last = static_cast<uint32_t>(((bucket + 1) << kShift) - 1);
-      return std::clamp(static_cast<double>(std::bit_cast<float>(last)), min_, max_);
+      return std::clamp(bucket.sum / static_cast<double>(bucket.count), min_, max_);
     }
     return max_;
   }
 
-  std::vector<int64_t> counts_ = std::vector<int64_t>(kBuckets);
+  std::vector<Bucket> buckets_ = std::vector<Bucket>(kBuckets);
   int64_t total_ = 0;
   double sum_ = 0;
   double min_ = std::numeric_limits<double>::infinity();
@@ -109,13 +119,16 @@ class Comparison {
     const bool any_rows = row_ > non_finite_rows_;
     if (any_rows) {
       report.cosine = {.min = 1 - distance.max,
+                       .p0_1 = 1 - distance.p99_9,
                        .p1 = 1 - distance.p99,
                        .p50 = 1 - distance.p50,
                        .mean = 1 - distance.mean,
                        .p99 = 1 - distance.p1,
+                       .p99_9 = 1 - distance.p0_1,
                        .max = 1 - distance.min};
     }
     report.max_difference = max_difference_.distribution();
+    report.different_rows = different_rows_;
     report.worst = worst_;
     if (non_finite_rows_ > 0) {
       report.failures.push_back(
@@ -143,6 +156,8 @@ class Comparison {
     difference.row = row_;
     cosine_distance_.add(1 - difference.cosine);
     max_difference_.add(difference.max_difference);
+    if (difference.max_difference == 0) return;
+    ++different_rows_;
     const auto further = [](const RowDifference& x, const RowDifference& y) {
       return x.max_difference > y.max_difference;
     };
@@ -155,6 +170,7 @@ class Comparison {
   int64_t row_ = 0;
   int64_t non_finite_rows_ = 0;
   int64_t first_non_finite_ = 0;
+  int64_t different_rows_ = 0;
   Histogram cosine_distance_;
   Histogram max_difference_;
   std::vector<RowDifference> worst_;
@@ -181,35 +197,56 @@ void require_same_rows(const std::string& a_path, const std::string& b_path) {
                .hint = "compare two matrices of the same rows and the same model"});
 }
 
+// Reads the numbers of a matrix from the first row to the last.
+class NumberReader {
+ public:
+  explicit NumberReader(const std::string& path)
+      : reader_(open_matrix_reader(path, Elements::kAny)),
+        values_(StoredValues::of_file(*reader_)) {}
+
+  OutputType type() const { return values_.type(); }
+  int64_t rows() const { return reader_->rows(); }
+  int64_t dim() const { return values_.dim(); }
+  std::string shape() const { return fmt::format("{} x {}", rows(), dim()); }
+
+  // Returns the next rows; empty at the end. Valid until the next call.
+  std::span<const float> next(int64_t max_rows) {
+    return values_.convert(reader_->next_bytes(max_rows), buffer_);
+  }
+
+ private:
+  std::unique_ptr<MatrixReader> reader_;
+  StoredValues values_;
+  std::vector<float> buffer_;
+};
+
 }  // namespace
 
 CompareReport compare_matrices(const std::string& a_path, const std::string& b_path,
                                const CompareOptions& options) {
-  const std::unique_ptr<MatrixReader> a_matrix = open_matrix_reader(a_path, Elements::kFloat32);
-  const std::unique_ptr<MatrixReader> b_matrix = open_matrix_reader(b_path, Elements::kFloat32);
-  MatrixReader& a = *a_matrix;
-  MatrixReader& b = *b_matrix;
-  const auto shape = [](const MatrixReader& matrix) {
-    return fmt::format("{} x {}", matrix.rows(), matrix.dim());
-  };
-  if (shape(a) != shape(b)) {
+  NumberReader a(a_path);
+  NumberReader b(b_path);
+  if (a.shape() != b.shape()) {
     throw Error({.exit_code = ExitCode::kData,
                  .code = "compare.shape",
                  .what = "matrices of different shapes cannot be compared",
                  .where = b_path,
-                 .expected = fmt::format("{}, as in {}", shape(a), a_path),
-                 .found = shape(b),
+                 .expected = fmt::format("{}, as in {}", a.shape(), a_path),
+                 .found = b.shape(),
                  .hint = "compare two matrices of the same rows and the same model"});
   }
   require_same_rows(a_path, b_path);
   Comparison comparison(options);
-  const int64_t block_rows = a.block_rows();
+  constexpr int64_t kBlockNumbers = 1 << 18;
+  const int64_t block_rows = std::max<int64_t>(1, kBlockNumbers / a.dim());
   for (auto values = a.next(block_rows); !values.empty(); values = a.next(block_rows)) {
     comparison.add_block(values, b.next(block_rows), static_cast<size_t>(a.dim()));
   }
   CompareReport report;
   report.a_path = a_path;
   report.b_path = b_path;
+  report.a_type = a.type();
+  report.b_type = b.type();
   report.rows = a.rows();
   report.dim = a.dim();
   comparison.finish(report);

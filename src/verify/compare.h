@@ -1,4 +1,5 @@
-// Compares two matrices of the same shape row by row.
+// Compares two matrices row by row, whatever their types and file formats: the numbers that their
+// rows stand for (StoredValues).
 #pragma once
 
 #include <cstdint>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "encode/error.h"
+#include "encode/types.h"
 
 namespace encode {
 
@@ -16,15 +18,17 @@ struct CompareOptions {
   int64_t worst_rows = 5;                // the number of worst rows in the report
 };
 
-// The distribution of one number per row. `min`, `max` and `mean` are exact. The error of a
-// percentile is at most 0.8 % of its value. For cosines, it is at most 0.8 % of the distance from
-// 1.
+// The distribution of one number per row. `min`, `max` and `mean` are exact. A percentile is the
+// value of a row (the nearest rank), exact unless other rows have nearly the same value; then its
+// error is at most 0.025 % of the value. For cosines, the value is the distance from 1.
 struct Distribution {
   double min = 0;
+  double p0_1 = 0;
   double p1 = 0;
   double p50 = 0;
   double mean = 0;
   double p99 = 0;
+  double p99_9 = 0;
   double max = 0;
 };
 
@@ -38,20 +42,25 @@ struct RowDifference {
 struct CompareReport {
   std::string a_path;
   std::string b_path;
+  OutputType a_type = OutputType::kFloat32;
+  OutputType b_type = OutputType::kFloat32;
   int64_t rows = 0;
   int64_t dim = 0;
-  bool identical = false;       // every value has the same bits
+  bool identical = false;       // every value has the same bits, as float32
+  int64_t different_rows = 0;   // rows with a difference; rows with NaN or infinity do not count
   int64_t non_finite_rows = 0;  // rows with NaN or infinity; the distributions leave them out
   Distribution cosine;
   Distribution max_difference;
-  std::vector<RowDifference> worst;   // the row with the largest max_difference is first
+  // Rows with a difference, at most worst_rows. The row with the largest max_difference is first.
+  std::vector<RowDifference> worst;
   std::vector<std::string> failures;  // a phrase for each missed limit and for non-finite rows
 
   ExitCode exit_code() const { return failures.empty() ? ExitCode::kOk : ExitCode::kData; }
 };
 
-// Reads both files block by block in a few MB of memory. Throws Error: kNoInput, kData for
-// different shapes or for a file that is not a float32 matrix. Throws kIoError if reading fails.
+// Reads both files block by block in less than 100 MB of memory. Throws Error: kNoInput, kData
+// "compare.shape" for different shapes, kData for a file that is no matrix, what
+// StoredValues::of_file() throws, and kIoError if reading fails.
 CompareReport compare_matrices(const std::string& a_path, const std::string& b_path,
                                const CompareOptions& options);
 

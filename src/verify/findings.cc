@@ -6,6 +6,11 @@
 
 namespace encode {
 
+bool tells_about_the_file(const Error& error) {
+  return error.exit_code() == ExitCode::kData || error.exit_code() == ExitCode::kIoError ||
+         error.exit_code() == ExitCode::kConfig || error.exit_code() == ExitCode::kNoInput;
+}
+
 void Findings::check(const std::string& name, bool good, const Compared& compared,
                      const std::string& detail) {
   all_.push_back({.matrix = matrix_,

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "encode/error.h"
 #include "encode/store.h"
 
 #include "verify/verify.h"
@@ -16,6 +17,10 @@ struct Compared {
   std::string expected;
   std::string found;
 };
+
+// Returns true if an error describes the content of a file. The error then becomes a finding. Any
+// other error, for example about permissions, ends the audit.
+bool tells_about_the_file(const Error& error);
 
 // Adds findings about one matrix to a list, which must outlive this object. Not thread-safe.
 class Findings {

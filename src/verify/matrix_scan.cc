@@ -3,14 +3,17 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
-#include <limits>
 #include <memory>
+#include <optional>
 #include <span>
+#include <utility>
+
+#include "encode/error.h"
 
 #include "base/hash.h"
 #include "base/non_finite.h"
 #include "columnar/matrix_reader.h"
-#include "matrix/elements.h"
+#include "matrix/stored_values.h"
 
 namespace encode {
 namespace {
@@ -27,13 +30,55 @@ double norm_of(std::span<const float> row) {
   return std::sqrt(sum);
 }
 
-// Returns rows of float32 or float16 as floats, and nothing for rows of integers, because verify
-// reports no norms for integers.
-std::span<const float> floats_of(std::span<const std::byte> bytes, const std::string& descr,
-                                 std::vector<float>& buffer) {
-  if (descr.find('f') == std::string::npos) return {};
-  return as_floats(bytes, descr, buffer);
+// Returns nothing for bits, whose norms mean nothing, and for integers that stand for no known
+// numbers: the checks of the manifest and of the ranges say what is missing.
+std::optional<StoredValues> values_of(const MatrixReader& matrix) {
+  try {
+    StoredValues values = StoredValues::of_file(matrix);
+    const bool bits = values.type() == OutputType::kBinary || values.type() == OutputType::kUbinary;
+    return bits ? std::nullopt : std::optional<StoredValues>(std::move(values));
+  } catch (const Error&) {
+    return std::nullopt;
+  }
 }
+
+// Measures the rows of a matrix one after the other.
+class RowScan {
+ public:
+  // Rows of quantized integers are only nearly zero, or nearly of norm 1, so they are not counted.
+  RowScan(MatrixScan& scan, OutputType type) : scan_(scan), floats_(!has_ranges(type)) {}
+
+  void add(std::span<const float> values) {
+    const int64_t row = row_++;
+    if (find_non_finite(values)) {
+      ++scan_.summary.non_finite_rows;
+      return add_example(scan_.non_finite_examples, row);
+    }
+    const double norm = norm_of(values);
+    norm_sum_ += norm;
+    NormSummary& norms =
+        scan_.summary.norms
+            ? *scan_.summary.norms
+            : scan_.summary.norms.emplace(NormSummary{.min = norm, .mean = 0, .max = norm});
+    norms.min = std::min(norms.min, norm);
+    norms.max = std::max(norms.max, norm);
+    norms.mean = norm_sum_ / static_cast<double>(row_ - scan_.summary.non_finite_rows);
+    if (!floats_) return;
+    if (norm == 0) {
+      ++scan_.summary.zero_rows;
+      add_example(scan_.zero_examples, row);
+    } else if (std::abs(norm - 1) > kUnitTolerance) {
+      ++scan_.off_unit_rows;
+      add_example(scan_.off_unit_examples, row);
+    }
+  }
+
+ private:
+  MatrixScan& scan_;
+  bool floats_;
+  int64_t row_ = 0;
+  double norm_sum_ = 0;
+};
 
 }  // namespace
 
@@ -42,38 +87,15 @@ MatrixScan scan_matrix(const std::string& path, const VerifyOptions& options) {
   Sha256 sha256;
   if (options.sha256) reader->also_hash(sha256);
   MatrixScan scan;
-  double norm_sum = 0;
-  double norm_min = std::numeric_limits<double>::infinity();
+  const std::optional<StoredValues> values = values_of(*reader);
+  RowScan rows(scan, values ? values->type() : OutputType::kFloat32);
   const auto dim = static_cast<size_t>(reader->dim());
-  int64_t row = 0;
   std::vector<float> buffer;
   for (auto bytes = reader->next_bytes(reader->block_rows()); !bytes.empty();
        bytes = reader->next_bytes(reader->block_rows())) {
-    const std::span<const float> block = floats_of(bytes, reader->descr(), buffer);
-    for (size_t at = 0; at < block.size(); at += dim, ++row) {
-      const std::span<const float> values = block.subspan(at, dim);
-      if (find_non_finite(values)) {
-        ++scan.summary.non_finite_rows;
-        add_example(scan.non_finite_examples, row);
-        continue;
-      }
-      const double norm = norm_of(values);
-      norm_sum += norm;
-      norm_min = std::min(norm_min, norm);
-      scan.summary.norms.max = std::max(scan.summary.norms.max, norm);
-      if (norm == 0) {
-        ++scan.summary.zero_rows;
-        add_example(scan.zero_examples, row);
-      } else if (std::abs(norm - 1) > kUnitTolerance) {
-        ++scan.off_unit_rows;
-        add_example(scan.off_unit_examples, row);
-      }
-    }
-  }
-  const int64_t finite_rows = row - scan.summary.non_finite_rows;
-  if (finite_rows > 0) {
-    scan.summary.norms.min = norm_min;
-    scan.summary.norms.mean = norm_sum / static_cast<double>(finite_rows);
+    if (!values) continue;
+    const std::span<const float> block = values->convert(bytes, buffer);
+    for (size_t at = 0; at < block.size(); at += dim) rows.add(block.subspan(at, dim));
   }
   scan.summary.path = path;
   scan.summary.rows = reader->rows();

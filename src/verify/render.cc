@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <array>
 #include <fmt/format.h>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/json.h"
@@ -32,7 +34,12 @@ std::string align(const std::vector<Row>& rows) {
   return text;
 }
 
-std::string norm_text(double value) { return fmt::format("{:.4f}", value); }
+std::string norm_text(const MatrixSummary& matrix, double NormSummary::*number) {
+  return matrix.norms ? fmt::format("{:.4f}", (*matrix.norms).*number) : "-";
+}
+Json norm_json(const MatrixSummary& matrix, double NormSummary::*number) {
+  return matrix.norms ? Json((*matrix.norms).*number) : Json();
+}
 std::string cosine_text(double value) { return fmt::format("{:.9f}", value); }
 std::string difference_text(double value) { return fmt::format("{:.3e}", value); }
 
@@ -75,11 +82,37 @@ Row matrix_row(const MatrixSummary& matrix, const VerifyReport& report) {
           fmt::to_string(matrix.dim),
           matrix.dtype,
           format_bytes(matrix.file_bytes),
-          norm_text(matrix.norms.min),
-          norm_text(matrix.norms.mean),
-          norm_text(matrix.norms.max),
+          norm_text(matrix, &NormSummary::min),
+          norm_text(matrix, &NormSummary::mean),
+          norm_text(matrix, &NormSummary::max),
           passed,
           verdict};
+}
+
+// The lines of the table of a comparison.
+constexpr std::array<std::pair<const char*, double Distribution::*>, 8> kNumbers = {
+    {{"min", &Distribution::min},
+     {"0.1 %", &Distribution::p0_1},
+     {"1 %", &Distribution::p1},
+     {"50 %", &Distribution::p50},
+     {"mean", &Distribution::mean},
+     {"99 %", &Distribution::p99},
+     {"99.9 %", &Distribution::p99_9},
+     {"max", &Distribution::max}}};
+
+const char* values_phrase(const CompareReport& report) {
+  if (report.identical) return "identical values";
+  const bool equal = report.different_rows == 0 && report.non_finite_rows == 0;
+  return equal ? "equal values, but zeros of different signs" : "different values";
+}
+
+std::string rows_phrase(const CompareReport& report) {
+  if (report.different_rows > 0) {
+    return fmt::format("{} of {}\n", format_count(report.different_rows),
+                       format_count(report.rows, "row differs", "rows differ"));
+  }
+  return report.non_finite_rows == 0 ? "all rows are equal\n"
+                                     : "all rows without NaN and infinity are equal\n";
 }
 
 }  // namespace
@@ -94,8 +127,9 @@ std::string render_table(const VerifyReport& report) {
   }
   for (const MatrixSummary& matrix : report.matrices) {
     if (matrix.ledger_path.empty()) continue;
-    text += fmt::format("truncated  {}  {} rows, {} tokens lost", matrix.name,
-                        format_count(matrix.truncated_rows), format_count(matrix.lost_tokens));
+    text += fmt::format("truncated  {}  {}, {} lost", matrix.name,
+                        format_count(matrix.truncated_rows, "row", "rows"),
+                        format_count(matrix.lost_tokens, "token", "tokens"));
     text += matrix.truncated_rows > 0 ? fmt::format(": {}\n", matrix.ledger_path) : "\n";
   }
   for (const CheckStatus status : {CheckStatus::kWarning, CheckStatus::kFailed}) {
@@ -117,9 +151,9 @@ std::string render_json(const VerifyReport& report) {
                         {"file_bytes", matrix.file_bytes},
                         {"non_finite_rows", matrix.non_finite_rows},
                         {"zero_rows", matrix.zero_rows},
-                        {"norm_min", matrix.norms.min},
-                        {"norm_mean", matrix.norms.mean},
-                        {"norm_max", matrix.norms.max},
+                        {"norm_min", norm_json(matrix, &NormSummary::min)},
+                        {"norm_mean", norm_json(matrix, &NormSummary::mean)},
+                        {"norm_max", norm_json(matrix, &NormSummary::max)},
                         {"xxh3_128", matrix.xxh3_128},
                         {"truncated_rows", matrix.truncated_rows},
                         {"lost_tokens", matrix.lost_tokens},
@@ -142,23 +176,23 @@ std::string render_json(const VerifyReport& report) {
 }
 
 std::string render_table(const CompareReport& report) {
-  std::string text = align({{"a", report.a_path}, {"b", report.b_path}});
-  text += fmt::format("{} rows, {} columns, {}\n\n", format_count(report.rows), report.dim,
-                      report.identical ? "identical values" : "different values");
-  const auto cells = [](const std::string& name, const Distribution& d, const auto& text_of) {
-    return Row{name,           text_of(d.min), text_of(d.p1), text_of(d.p50), text_of(d.mean),
-               text_of(d.p99), text_of(d.max)};
-  };
-  text += align({{"by row", "min", "1 %", "50 %", "mean", "99 %", "max"},
-                 cells("cosine", report.cosine, cosine_text),
-                 cells("max |a - b|", report.max_difference, difference_text)});
-  if (!report.worst.empty() && !report.identical) {
+  std::string text = align({{"a", report.a_path, std::string(to_string(report.a_type))},
+                            {"b", report.b_path, std::string(to_string(report.b_type))}});
+  text += fmt::format("{}, {}, {}\n\n", format_count(report.rows, "row", "rows"),
+                      format_count(report.dim, "column", "columns"), values_phrase(report));
+  const Distribution& cosine = report.cosine;
+  const Distribution& difference = report.max_difference;
+  std::vector<Row> by_row = {{"by row", "cosine", "max |a - b|"}};
+  for (const auto& [name, number] : kNumbers)
+    by_row.push_back({name, cosine_text(cosine.*number), difference_text(difference.*number)});
+  text += fmt::format("{}\n{}", align(by_row), rows_phrase(report));
+  if (!report.worst.empty()) {
     std::vector<Row> rows = {{"worst rows", "cosine", "max |a - b|", "column"}};
     for (const RowDifference& row : report.worst) {
       rows.push_back({fmt::to_string(row.row), cosine_text(row.cosine),
                       difference_text(row.max_difference), fmt::to_string(row.column)});
     }
-    text += fmt::format("\n{}", align(rows));
+    text += align(rows);
   }
   for (const std::string& failure : report.failures) text += fmt::format("FAILED  {}\n", failure);
   return printable(text);
@@ -166,8 +200,8 @@ std::string render_table(const CompareReport& report) {
 
 std::string render_json(const CompareReport& report) {
   const auto distribution = [](const Distribution& d) {
-    return Json{{"min", d.min},   {"p1", d.p1},   {"p50", d.p50},
-                {"mean", d.mean}, {"p99", d.p99}, {"max", d.max}};
+    return Json{{"min", d.min},   {"p0.1", d.p0_1}, {"p1", d.p1},       {"p50", d.p50},
+                {"mean", d.mean}, {"p99", d.p99},   {"p99.9", d.p99_9}, {"max", d.max}};
   };
   Json worst = Json::array();
   for (const RowDifference& row : report.worst) {
@@ -179,9 +213,12 @@ std::string render_json(const CompareReport& report) {
   return dump({{"exit_code", static_cast<int>(report.exit_code())},
                {"a", report.a_path},
                {"b", report.b_path},
+               {"a_output_dtype", to_string(report.a_type)},
+               {"b_output_dtype", to_string(report.b_type)},
                {"rows", report.rows},
                {"dim", report.dim},
                {"identical", report.identical},
+               {"different_rows", report.different_rows},
                {"non_finite_rows", report.non_finite_rows},
                {"cosine", distribution(report.cosine)},
                {"max_difference", distribution(report.max_difference)},

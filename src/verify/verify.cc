@@ -1,7 +1,6 @@
 #include "verify/verify.h"
 
 #include <algorithm>
-#include <cstring>
 #include <filesystem>
 #include <fmt/format.h>
 #include <map>
@@ -13,10 +12,10 @@
 #include "base/json.h"
 #include "base/path_kind.h"
 #include "base/units.h"
-#include "columnar/matrix_reader.h"
 #include "fingerprint/fingerprint.h"
 #include "store/audit.h"
 #include "verify/chunk_check.h"
+#include "verify/combined_check.h"
 #include "verify/matrix_scan.h"
 
 namespace encode {
@@ -24,23 +23,24 @@ namespace {
 
 std::string shape_text(int64_t rows, int64_t dim) { return fmt::format("{} x {}", rows, dim); }
 
-// Returns true if an error describes the content of a file. The error then becomes a finding. Any
-// other error, for example about permissions, ends the audit.
-bool tells_about_the_file(const Error& error) {
-  return error.exit_code() == ExitCode::kData || error.exit_code() == ExitCode::kIoError ||
-         error.exit_code() == ExitCode::kConfig || error.exit_code() == ExitCode::kNoInput;
-}
-
 bool exists(const std::string& path) { return path_exists(path, "npy.open"); }
 
-std::optional<MatrixScan> check_file(const ExpectedMatrix& matrix, const VerifyOptions& options,
+// How an audit is made.
+struct Audit {
+  const VerifyOptions& options;
+  std::string cache_dir;  // of the run; "": not known
+};
+
+std::optional<MatrixScan> check_file(const ExpectedMatrix& matrix, const Audit& audit,
                                      Findings& findings) {
   if (!exists(matrix.path)) {
-    findings.check("exists", false, {.expected = "a file", .found = "none"}, matrix.path);
+    const std::string advice = advice_on_unfinished(matrix.path, audit.cache_dir);
+    findings.check("exists", false, {.expected = "a file", .found = "none"},
+                   advice.empty() ? matrix.path : fmt::format("{}: {}", matrix.path, advice));
     return std::nullopt;
   }
   try {
-    MatrixScan scan = scan_matrix(matrix.path, options);
+    MatrixScan scan = scan_matrix(matrix.path, audit.options);
     scan.summary.name = matrix.name;
     findings.check("exists", true, {.expected = "a file", .found = "a file"});
     findings.check("header", true,
@@ -82,7 +82,7 @@ void check_values(const MatrixScan& scan, const std::optional<Manifest>& manifes
   if (!normalized) return;
   findings.check("norms", scan.off_unit_rows == 0,
                  {.expected = "norm 1 within 0.001 in every row that is not zero",
-                  .found = fmt::format("{} rows with another norm", scan.off_unit_rows)},
+                  .found = format_count(scan.off_unit_rows, "row", "rows") + " with another norm"},
                  list_rows(scan.off_unit_examples, scan.off_unit_rows));
 }
 
@@ -119,13 +119,17 @@ void check_against_manifest(const MatrixSummary& summary, const Manifest& manife
 }
 
 // Reads the manifest. Adds a finding about it. Returns nullopt if it is missing or damaged.
-std::optional<Manifest> check_manifest(const ExpectedMatrix& matrix, Findings& findings) {
+std::optional<Manifest> check_manifest(const ExpectedMatrix& matrix, const Audit& audit,
+                                       Findings& findings) {
   try {
     std::optional<Manifest> manifest = read_manifest(matrix.path);
+    const std::string advice = advice_on_unfinished(matrix.path, audit.cache_dir);
     findings.check("manifest", manifest.has_value(),
                    {.expected = "a manifest", .found = manifest ? "a manifest" : "none"},
-                   "encode did not finish this matrix, or its manifest was removed: the content "
-                   "cannot be checked");
+                   advice.empty()
+                       ? "encode did not finish this matrix, or its manifest was removed: the "
+                         "content cannot be checked"
+                       : advice);
     return manifest;
   } catch (const Error& error) {
     if (!tells_about_the_file(error)) throw;
@@ -166,10 +170,11 @@ void check_dropped_rows(const std::string& path, const Manifest& manifest, Findi
 // Checks the ledger of the rows that were set aside, and says how many there are.
 void check_set_aside(const std::string& path, const Manifest& manifest, Findings& findings) {
   if (manifest.quarantine == QuarantinePolicy::kError) return;
-  findings.warn("set_aside", "a vector for every row",
-                fmt::format("{} rows set aside ({})", manifest.stats.set_aside_rows,
-                            to_string(manifest.quarantine)),
-                set_aside_path(path));
+  findings.warn(
+      "set_aside", "a vector for every row",
+      fmt::format("{} set aside ({})", format_count(manifest.stats.set_aside_rows, "row", "rows"),
+                  to_string(manifest.quarantine)),
+      set_aside_path(path));
   if (manifest.dropped_rows > 0) check_dropped_rows(path, manifest, findings);
   if (!manifest.set_aside) return;
   const std::string wrong = check_sealed_file(set_aside_path(path), *manifest.set_aside);
@@ -227,76 +232,11 @@ void check_expectations(const ExpectedMatrix& matrix, const MatrixSummary& summa
   findings.check_fingerprint("fingerprint", manifest->identity, *matrix.fingerprint, matrix.path);
 }
 
-// Checks that the columns of a combined matrix are bit for bit equal to the columns of its parts.
-void check_parts(const std::string& path, const std::vector<std::string>& part_names,
-                 Findings& findings) {
-  const std::unique_ptr<MatrixReader> combined_matrix = open_matrix_reader(path, Elements::kAny);
-  MatrixReader& combined = *combined_matrix;
-  std::vector<std::unique_ptr<MatrixReader>> parts;
-  int64_t row_bytes = 0;
-  for (const std::string& name : part_names) {
-    const std::string part_path = fmt::format("{}/{}", parent_directory(path),
-                                              std::filesystem::path(name).filename().string());
-    if (!exists(part_path)) {
-      return findings.warn("parts", "the parts of the combined matrix beside it",
-                           "a part is missing", part_path);
-    }
-    const MatrixReader& part = *parts.emplace_back(open_matrix_reader(part_path, Elements::kAny));
-    row_bytes += part.row_bytes();
-    const auto text = [](const MatrixReader& matrix) {
-      return fmt::format("{} rows of {}", matrix.rows(), matrix.descr());
-    };
-    if (text(part) != text(combined))
-      return findings.check("parts", false, {.expected = text(combined), .found = text(part)},
-                            part_path);
-  }
-  if (row_bytes == 0 || row_bytes != combined.row_bytes()) {
-    return findings.check("parts", false,
-                          {.expected = fmt::format("{} bytes in a row", row_bytes),
-                           .found = fmt::format("{} bytes", combined.row_bytes())},
-                          path);
-  }
-  const int64_t block_rows = combined.block_rows();
-  for (int64_t first = 0; first < combined.rows(); first += block_rows) {
-    const std::span<const std::byte> values = combined.next_bytes(block_rows);
-    int64_t column = 0;
-    for (const std::unique_ptr<MatrixReader>& part : parts) {
-      const std::span<const std::byte> columns = part->next_bytes(block_rows);
-      const auto rows = static_cast<int64_t>(values.size()) / row_bytes;
-      for (int64_t row = 0; row < rows; ++row) {
-        const bool same = std::memcmp(values.data() + row * row_bytes + column,
-                                      columns.data() + row * part->row_bytes(),
-                                      static_cast<size_t>(part->row_bytes())) == 0;
-        if (same) continue;
-        return findings.check("parts", false,
-                              {.expected = "the columns of its parts",
-                               .found = fmt::format("row {} differs", first + row)},
-                              fmt::format("{} compared with {}", path, part->path()));
-      }
-      column += part->row_bytes();
-    }
-  }
-  findings.check("parts", true, {.expected = "the columns of its parts", .found = "the same"});
-}
-
-void check_combined(const std::string& path, const Manifest& manifest, Findings& findings) {
-  if (manifest.parts.empty()) return;
-  try {
-    check_parts(path, manifest.parts, findings);
-  } catch (const Error& error) {
-    if (!tells_about_the_file(error)) throw;
-    findings.check("parts", false,
-                   {.expected = "parts that can be read", .found = error.detail().what},
-                   error.detail().where);
-  }
-}
-
 // Checks one matrix. Returns true if it has a manifest and no check failed.
-bool check_matrix(const ExpectedMatrix& matrix, const VerifyOptions& options,
-                  VerifyReport& report) {
+bool check_matrix(const ExpectedMatrix& matrix, const Audit& audit, VerifyReport& report) {
   Findings findings(matrix.name, report.findings);
   const size_t first_finding = report.findings.size();
-  const std::optional<MatrixScan> scan = check_file(matrix, options, findings);
+  const std::optional<MatrixScan> scan = check_file(matrix, audit, findings);
   if (!scan) {
     report.matrices.push_back({.name = matrix.name,
                                .path = matrix.path,
@@ -308,7 +248,7 @@ bool check_matrix(const ExpectedMatrix& matrix, const VerifyOptions& options,
   }
   report.matrices.push_back(scan->summary);
   MatrixSummary& summary = report.matrices.back();
-  const std::optional<Manifest> manifest = check_manifest(matrix, findings);
+  const std::optional<Manifest> manifest = check_manifest(matrix, audit, findings);
   summary.input_rows = manifest && manifest->offsets
                            ? manifest->identity.rows
                            : summary.rows + (manifest ? manifest->dropped_rows : 0);
@@ -338,8 +278,9 @@ void check_groups(const std::vector<ExpectedMatrix>& matrices, VerifyReport& rep
     if (first == &summary) continue;
     Findings(matrices[i].name, report.findings)
         .check("group_rows", first->input_rows == summary.input_rows,
-               {.expected = fmt::format("{} rows, as in {}", first->input_rows, first->name),
-                .found = fmt::format("{} rows", summary.input_rows)},
+               {.expected = fmt::format(
+                    "{}, as in {}", format_count(first->input_rows, "row", "rows"), first->name),
+                .found = format_count(summary.input_rows, "row", "rows")},
                "all inputs of one split must have the same number of rows");
   }
 }
@@ -360,7 +301,8 @@ VerifyReport verify_run(const std::vector<ExpectedMatrix>& matrices, const std::
                         const VerifyOptions& options) {
   VerifyReport report;
   for (const ExpectedMatrix& matrix : matrices) {
-    const bool complete = check_matrix(matrix, options, report);
+    const bool complete =
+        check_matrix(matrix, {.options = options, .cache_dir = cache_dir}, report);
     if (cache_dir.empty()) continue;
     Findings findings(matrix.name, report.findings);
     check_chunk_folder(matrix, cache_dir, complete, findings);
@@ -382,7 +324,7 @@ VerifyReport verify_files(const std::vector<std::string>& paths, const VerifyOpt
                                    .rows = {},
                                    .dim = {},
                                    .fingerprint = {}};
-    check_matrix(matrix, options, report);
+    check_matrix(matrix, {.options = options, .cache_dir = ""}, report);
   }
   return report;
 }

@@ -41,7 +41,8 @@ struct Finding {
   std::string detail;
 };
 
-// The Euclidean norms of the rows that have only finite values.
+// The Euclidean norms of the rows that have only finite values, as the numbers that the rows stand
+// for (StoredValues).
 struct NormSummary {
   double min = 0;
   double mean = 0;
@@ -49,7 +50,7 @@ struct NormSummary {
 };
 
 // What was measured in a matrix file. All numbers are 0 if the file could not be read. For a matrix
-// of integers, the norms and the counts of non-finite rows and of zero rows are 0.
+// of integers, the counts of non-finite rows and of zero rows are 0.
 struct MatrixSummary {
   std::string name;
   std::string path;
@@ -62,7 +63,9 @@ struct MatrixSummary {
   int64_t file_bytes = 0;
   int64_t non_finite_rows = 0;
   int64_t zero_rows = 0;
-  NormSummary norms;
+  // None without a row that has one, for integers whose ranges cannot be read, and for bits: their
+  // rows all have the same norm.
+  std::optional<NormSummary> norms;
   std::string xxh3_128;
   std::string sha256;          // "" unless VerifyOptions::sha256 is true
   int64_t truncated_rows = 0;  // from the manifest

@@ -123,7 +123,8 @@ TEST_F(MatrixOfAJob, NoFileIsNoInput) {
 TEST(Elements, HalvesThatAreNotFiniteStaySo) {
   const std::vector<uint16_t> halves = {0x7c00, 0xfc00, 0x7e00, 0x0001, 0x8000};
   std::vector<float> buffer;
-  const std::span<const float> values = as_floats(std::as_bytes(std::span(halves)), "<f2", buffer);
+  const std::span<const float> values = as_floats(
+      {.bytes = std::as_bytes(std::span(halves)), .type = OutputType::kFloat16, .dim = 5}, buffer);
   EXPECT_EQ(values[0], std::numeric_limits<float>::infinity());
   EXPECT_EQ(values[1], -std::numeric_limits<float>::infinity());
   EXPECT_TRUE(std::isnan(values[2]));
@@ -135,18 +136,20 @@ TEST(Elements, EveryByteIsExact) {
   std::vector<std::byte> bytes;
   for (int i = 0; i < 256; ++i) bytes.push_back(static_cast<std::byte>(i));
   std::vector<float> buffer;
-  const std::span<const float> low = as_floats(bytes, "|u1", buffer);
+  const std::span<const float> low =
+      as_floats({.bytes = bytes, .type = OutputType::kUint8, .dim = 256}, buffer);
   for (int i = 0; i < 256; ++i) EXPECT_EQ(low[static_cast<size_t>(i)], i);
   std::vector<float> others;
-  const std::span<const float> with_sign = as_floats(bytes, "|i1", others);
+  const std::span<const float> with_sign =
+      as_floats({.bytes = bytes, .type = OutputType::kInt8, .dim = 256}, others);
   for (int i = 0; i < 256; ++i) EXPECT_EQ(with_sign[static_cast<size_t>(i)], i < 128 ? i : i - 256);
 }
 
 TEST(Elements, TheFirstColumnIsTheHighestBit) {
   std::vector<float> bits;
   const std::vector<std::byte> bytes = {std::byte{0b1010'0000}, std::byte{0b0100'0000}};
-  unpack_bits({.bytes = bytes, .type = OutputType::kUbinary, .dim = 10}, bits);
-  EXPECT_THAT(bits, ElementsAre(1, 0, 1, 0, 0, 0, 0, 0, 0, 1));
+  EXPECT_THAT(as_floats({.bytes = bytes, .type = OutputType::kUbinary, .dim = 10}, bits),
+              ElementsAre(1, 0, 1, 0, 0, 0, 0, 0, 0, 1));
 }
 
 }  // namespace

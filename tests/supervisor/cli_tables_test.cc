@@ -96,6 +96,20 @@ TEST_F(CliTables, HaveTheVectorsOfTheNpyFileAndTheColumns) {
   }
 }
 
+TEST_F(CliTables, OfIntegersAreComparedWithTheNpyFile) {
+  const Arguments int8 = {"--output-dtype", "int8", "--output"};
+  for (const char* name : {"a.npy", "b.parquet", "c.arrow"}) {
+    Arguments more = int8;
+    more.insert(more.end(), {dir_.file(name), "--cache-dir", dir_.file(name) + ".cache"});
+    ASSERT_EQ(run(more).exit_code, 0);
+  }
+  for (const char* name : {"b.parquet", "c.arrow"}) {
+    const ProgramEnd compared = encode({"compare", dir_.file("a.npy"), dir_.file(name)});
+    EXPECT_THAT(compared.out, HasSubstr("identical values")) << compared.err;
+    EXPECT_THAT(compared.out, HasSubstr("int8"));
+  }
+}
+
 TEST_F(CliTables, HaveRenamedColumns) {
   const Arguments flag = {"--output-format", "parquet", "--columns", "n=row,key=/id,text"};
   const ProgramEnd end = run(flag);

@@ -14,6 +14,7 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/npy.h"
+#include "base/own_cache.h"
 #include "base/refused.h"
 #include "store/fake_job.h"
 #include "support/temp_dir.h"
@@ -26,6 +27,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 std::vector<std::string> checks_with(const VerifyReport& report, CheckStatus status) {
   std::vector<std::string> checks;
@@ -125,8 +127,32 @@ TEST_F(Verify, FinishedRunIsGreen) {
   EXPECT_THAT(failed(report), IsEmpty()) << render_table(report);
   EXPECT_THAT(warned(report), IsEmpty()) << render_table(report);
   EXPECT_EQ(report.exit_code(), ExitCode::kOk);
-  EXPECT_NEAR(report.matrices[0].norms.mean, 1, 1e-6);
-  EXPECT_NEAR(report.matrices[2].norms.mean, std::sqrt(2), 1e-6);
+  EXPECT_NEAR(report.matrices[0].norms->mean, 1, 1e-6);
+  EXPECT_NEAR(report.matrices[2].norms->mean, std::sqrt(2), 1e-6);
+}
+
+TEST_F(Verify, NormsOfIntegersAreThoseOfTheNumbersThatTheyStandFor) {
+  const std::string path = dir_.file("int8.npy");
+  reformat_final(path_of(tc_), path, {.type = OutputType::kInt8, .ranges_file = ""}, {});
+  const VerifyReport report = verify_files({path}, {});
+  EXPECT_THAT(failed(report), IsEmpty()) << render_table(report);
+  const NormSummary norms = report.matrices[0].norms.value();
+  EXPECT_NEAR(norms.min, 1, 0.02);
+  EXPECT_NEAR(norms.mean, 1, 0.02);
+  EXPECT_NEAR(norms.max, 1, 0.02);
+  std::filesystem::remove(ranges_path(path));
+  const VerifyReport without = verify_files({path}, {});
+  EXPECT_THAT(failed(without), ElementsAre("ranges"));
+  EXPECT_FALSE(without.matrices[0].norms.has_value()) << "nothing says what the integers stand for";
+}
+
+TEST_F(Verify, BitsHaveNoNorms) {
+  const std::string path = dir_.file("ubinary.npy");
+  reformat_final(path_of(tc_), path, {.type = OutputType::kUbinary, .ranges_file = ""}, {});
+  const VerifyReport report = verify_files({path}, {});
+  EXPECT_THAT(failed(report), IsEmpty()) << render_table(report);
+  EXPECT_THAT(render_table(report), HasSubstr("|u1  158 B         -     -    -  "));
+  EXPECT_TRUE(Json::parse(render_json(report))["matrices"][0]["norm_mean"].is_null());
 }
 
 // Without the list, the vectors of a matrix lead to no rows.
@@ -313,6 +339,20 @@ TEST_F(Verify, UnfinishedStreamIsNotTiled) {
   commit_chunk(*store, 1, job.identity.dim);
   const VerifyReport report = verify_run({expected(job)}, dir_.path(), {});
   EXPECT_THAT(failed(report), ElementsAre("exists", "chunk_tiling"));
+}
+
+TEST_F(Verify, AnUnfinishedRunPointsToItsStatus) {
+  const std::string advice = "`encode status " + dir_.path() + "` says how far it is";
+  EXPECT_THAT(render_table(verify()), Not(HasSubstr("encode status")));
+  std::filesystem::remove(path_of(tc_));
+  EXPECT_THAT(render_table(verify()), HasSubstr(advice));
+  EXPECT_THAT(render_table(verify_run(all(), dir_.file("elsewhere"), {})),
+              Not(HasSubstr("encode status")));
+  const std::string output = dir_.file("books.npy");
+  EXPECT_THAT(render_table(verify_files({output}, {})), Not(HasSubstr("encode status")));
+  CacheLock::acquire(own_cache_dir(output));
+  EXPECT_THAT(render_table(verify_files({output}, {})),
+              HasSubstr("`encode status " + output + "` says how far it is"));
 }
 
 TEST_F(Verify, StrayFilesAreWarnings) {

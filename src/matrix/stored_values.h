@@ -1,0 +1,44 @@
+// The numbers that the rows of a matrix file stand for, whatever its type.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "encode/store.h"
+#include "encode/types.h"
+
+#include "columnar/matrix_reader.h"
+#include "store/quantize.h"
+
+namespace encode {
+
+// Immutable, so any thread may use it.
+class StoredValues {
+ public:
+  // Of a final. Throws what Ranges::of_final() throws.
+  StoredValues(const std::string& path, const Manifest& manifest);
+  // Of the file of a reader. A matrix of floats needs no manifest. Throws Error kData "npy.matrix"
+  // for integers whose manifest is missing or describes other columns, because only the manifest
+  // says what they stand for; and what read_manifest() and Ranges::of_final() throw.
+  static StoredValues of_file(const MatrixReader& matrix);
+
+  OutputType type() const { return type_; }
+  int64_t dim() const { return dim_; }  // the numbers of a row
+
+  // Returns whole rows as numbers, row-major [rows, dim()]: float32 and float16 are their values,
+  // and the others are converted by Dequantizer. The result is a view of `rows` or of `buffer`,
+  // which is resized. `rows` are as in StoredRows.
+  std::span<const float> convert(std::span<const std::byte> rows, std::vector<float>& buffer) const;
+
+ private:
+  StoredValues(OutputType type, int64_t dim, const Ranges& ranges);
+
+  OutputType type_;
+  int64_t dim_;
+  Dequantizer dequantizer_;
+};
+
+}  // namespace encode
