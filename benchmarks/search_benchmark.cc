@@ -88,7 +88,8 @@ void search_rows(benchmark::State& state) {
   const std::vector<float> queries = random_rows(state.range(1));
   const RowScorer scorer(*matrix, Similarity::kCosine, queries);
   for (auto _ : state)
-    benchmark::DoNotOptimize(nearest_rows(*matrix, scorer, kTop, pool).front().front().row);
+    benchmark::DoNotOptimize(
+        nearest_rows(*matrix, scorer, {.count = kTop}, pool).front().front().row);
   state.SetBytesProcessed(state.iterations() * matrix->rows() * matrix->row_bytes());
   state.SetLabel(std::string(to_string(type)));
 }

@@ -1,9 +1,14 @@
 #include <cstdio>
+#include <fmt/format.h>
 #include <memory>
 #include <string>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
+#include "base/output_format.h"
+#include "base/path_kind.h"
+#include "base/units.h"
 #include "command.h"
 #include "run_environment.h"
 #include "search/search.h"
@@ -13,7 +18,10 @@
 namespace encode {
 namespace {
 
+constexpr const char* kMatrixWord = "MATRIX";
+
 struct SearchFlags {
+  std::string first_word;  // the matrix, or a query if a flag names the matrix
   std::string config;
   std::string stream;
   std::string matrix;
@@ -29,15 +37,30 @@ struct SearchFlags {
   bool json = false;
 };
 
+// The first word is the matrix, unless a flag names the matrix. A text in its place is told from
+// the path of a matrix that does not exist by the suffix.
+void sort_words(const CLI::App& app, SearchFlags& flags) {
+  const std::string word = std::exchange(flags.first_word, "");
+  if (app.count("--config") > 0 || app.count("--matrix") > 0) {
+    if (app.count(kMatrixWord) > 0) flags.queries.insert(flags.queries.begin(), word);
+  } else if (matrix_format_of(word) || path_exists(word, "npy.open")) {
+    flags.matrix = word;
+  } else {
+    refuse_usage("encode search", "no matrix is named",
+                 "MATRIX before the texts, --matrix FILE, or --config FILE",
+                 word.empty() ? "none of them" : fmt::format("the text '{}'", preview(word)));
+  }
+  if (flags.queries.empty() || app.count("--queries") == 0) return;
+  refuse_usage("encode search", "there are two sources of queries", "texts, or --queries FILE",
+               "both");
+}
+
 SearchTarget target_of(const CLI::App& app, const SearchFlags& flags) {
   SearchTarget target;
   if (app.count("--config") > 0) {
     target = find_stream(load_config(flags.config, {}).run, flags.stream);
-  } else if (app.count("--matrix") > 0 && app.count("--model") > 0) {
-    target.matrix_path = flags.matrix;
   } else {
-    refuse_usage("encode search", "no matrix is named", "--config FILE, or --matrix with --model",
-                 "neither");
+    target.matrix_path = flags.matrix;
   }
   if (app.count("--model") > 0) {
     target.model = flags.model;
@@ -62,7 +85,8 @@ QuerySource queries_of(const CLI::App& app, const SearchFlags& flags) {
   return {};
 }
 
-int search(const CLI::App& app, const SearchFlags& flags) {
+int search(const CLI::App& app, SearchFlags& flags) {
+  sort_words(app, flags);
   SearchRequest request = {.target = target_of(app, flags),
                            .queries = queries_of(app, flags),
                            .prompt = {},
@@ -89,20 +113,27 @@ int search(const CLI::App& app, const SearchFlags& flags) {
 }
 
 void add_flags(CLI::App& app, SearchFlags& flags) {
+  app.add_option(
+         kMatrixWord, flags.first_word,
+         "Matrix to search: a finished .npy, Parquet or Arrow file of any output type. With "
+         "--config or --matrix this is the first text")
+      ->type_name("FILE");
   app.add_option("text", flags.queries, "Texts to search for, each a query of its own");
   app.add_option("--queries", flags.queries_file,
                  "File with a query on each line; \"-\" is standard input")
-      ->type_name("FILE")
-      ->excludes(app.get_option("text"));
+      ->type_name("FILE");
   app.add_option("--config,-c", flags.config, "Config file (YAML) of the run that made the matrix")
       ->type_name("FILE");
   app.add_option("--stream", flags.stream, "Stream of the config, such as tc or train_tc");
-  CLI::Option* matrix = app.add_option("--matrix", flags.matrix,
-                                       "Matrix (.npy) to search without a config; needs --model");
+  CLI::Option* matrix = app.add_option("--matrix", flags.matrix, "The same as MATRIX");
   matrix->type_name("FILE")
       ->excludes(app.get_option("--config"))
       ->excludes(app.get_option("--stream"));
-  app.add_option("--model", flags.model, "Model directory or hub id of the run")->type_name("DIR");
+  app.add_option(
+         "--model", flags.model,
+         "Model directory or hub id of the run (default: as the config or the record of the "
+         "run names it)")
+      ->type_name("DIR");
   app.add_option("--texts", flags.texts,
                  "File that was encoded (default: as the config or the manifest names it); may be "
                  "given several times")
@@ -131,7 +162,8 @@ Command add_search_command(CLI::App& main) {
   app->footer(
       "Examples:\n"
       "  encode search --config configs/quickstart.yaml --stream tc \"parse a date\"\n"
-      "  encode search --matrix out.npy --model DIR -k 3 --json --queries queries.txt\n"
+      "  encode search out.npy \"parse a date\"\n"
+      "  encode search out.npy --model DIR -k 3 --json --queries queries.txt\n"
       "The queries are encoded as the run has encoded its rows. docs/search.md explains the "
       "scores.");
   return {app, [app, flags] { return search(*app, *flags); }};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 
 #include "base/utf8.h"
 
@@ -11,6 +12,18 @@ HitTexts::HitTexts(const Matrix& matrix, const InputOptions& options, const Inpu
     : options_(options),
       scan_(scan),
       input_rows_(read_vector_rows(matrix.path(), matrix.manifest())) {}
+
+std::vector<int64_t> HitTexts::rows_without_text() const {
+  std::vector<int64_t> rows;
+  if (scan_.empty == 0) return rows;
+  const std::unique_ptr<ScannedTexts> reader = open_scanned_texts(options_, scan_);
+  for (Text text; reader->next(text);) {
+    if (!text.utf8.empty() || !text.input_ids.empty()) continue;
+    if (const std::optional<int64_t> vector = input_rows_.vector_of(text.row))
+      rows.push_back(*vector);
+  }
+  return rows;
+}
 
 std::map<int64_t, RowText> HitTexts::read(std::vector<int64_t> rows) const {
   std::sort(rows.begin(), rows.end());

@@ -32,6 +32,10 @@ class HitTexts {
   // read_vector_rows() throws.
   HitTexts(const Matrix& matrix, const InputOptions& options, const InputScan& scan);
 
+  // Returns the rows of the matrix whose text is empty, ascending. Reads the input only if the scan
+  // has found such a row. Throws what ScannedTexts throws.
+  std::vector<int64_t> rows_without_text() const;
+
   // Returns the texts of some rows of the matrix, by row. Reads the rows in ascending order: each
   // needs a block of the input, and a compressed file is read from its beginning. Every text is the
   // one that was encoded. Throws what ScannedTexts throws.

@@ -24,6 +24,12 @@ int64_t block_rows(const Matrix& matrix) {
 
 using BestOfQueries = std::vector<TopRows>;
 
+// What is searched, and for what.
+struct Search {
+  const Matrix& matrix;
+  const WantedRows& wanted;
+};
+
 [[noreturn]] void refuse_row(const Matrix& matrix, int64_t row) {
   throw Error({.exit_code = ExitCode::kData,
                .code = "matrix.damaged",
@@ -34,15 +40,17 @@ using BestOfQueries = std::vector<TopRows>;
                .hint = "encode verify checks a matrix; encode run makes it again"});
 }
 
-void offer_block(const Matrix& matrix, int64_t first_row, const std::vector<float>& scores,
+// Offers the scores of some rows to the best rows of each query.
+void offer_block(RowRange rows, const std::vector<float>& scores, const Search& search,
                  BestOfQueries& best) {
-  int64_t row = first_row;
-  for (size_t at = 0; at < scores.size(); ++row) {
+  auto score = scores.begin();
+  for (int64_t row = rows.begin; row < rows.end; ++row) {
     for (TopRows& top : best) {
-      const float score = scores[at++];
-      if (!top.may_take(score)) continue;
-      if (std::isnan(score)) refuse_row(matrix, row);
-      top.offer({.row = row, .score = score});
+      const ScoredRow scored = {.row = row, .score = *score++};
+      if (!top.may_take(scored.score)) continue;
+      if (std::isnan(scored.score)) refuse_row(search.matrix, row);
+      const std::span<const int64_t> others = search.wanted.but_not;
+      if (!std::binary_search(others.begin(), others.end(), row)) top.offer(scored);
     }
   }
 }
@@ -50,9 +58,10 @@ void offer_block(const Matrix& matrix, int64_t first_row, const std::vector<floa
 }  // namespace
 
 std::vector<std::vector<ScoredRow>> nearest_rows(const Matrix& matrix, const RowScorer& scorer,
-                                                 int64_t count, ThreadPool& pool) {
+                                                 const WantedRows& wanted, ThreadPool& pool) {
+  const Search search = {.matrix = matrix, .wanted = wanted};
   const int64_t block = block_rows(matrix);
-  const int64_t kept = std::min(count, std::max<int64_t>(1, matrix.rows()));
+  const int64_t kept = std::min(wanted.count, std::max<int64_t>(1, matrix.rows()));
   const BestOfQueries none(static_cast<size_t>(scorer.queries()), TopRows(kept));
   std::vector<BestOfQueries> of_threads(static_cast<size_t>(pool.threads()), none);
   std::atomic<int64_t> next = 0;
@@ -64,7 +73,7 @@ std::vector<std::vector<ScoredRow>> nearest_rows(const Matrix& matrix, const Row
          first = next.fetch_add(block)) {
       const RowRange rows = {.begin = first, .end = std::min(first + block, matrix.rows())};
       scorer.score(rows, buffer, scores);
-      offer_block(matrix, first, scores, best);
+      offer_block(rows, scores, search, best);
     }
   });
   std::vector<std::vector<ScoredRow>> result;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/thread_pool.h"
@@ -11,12 +12,16 @@
 
 namespace encode {
 
-// Returns the best `count` rows for each query of the scorer, the best row first; fewer if the
-// matrix has fewer rows. Of two rows with the same score the lower one comes first. The result does
-// not depend on the number of threads. Reads the matrix once, in small blocks. `count`
-// is at least 1. Throws Error kData "matrix.damaged" if a score is not a number, and what
-// Matrix::stored() throws.
+struct WantedRows {
+  int64_t count = 10;                     // at least 1
+  std::span<const int64_t> but_not = {};  // rows that are never returned, ascending
+};
+
+// Returns the best rows that are wanted for each query of the scorer, the best row first; fewer if
+// the matrix has fewer. Of two rows with the same score the lower one comes first. The result does
+// not depend on the number of threads. Reads the matrix once, in small blocks. Throws Error kData
+// "matrix.damaged" if a score is not a number, and what Matrix::stored() throws.
 std::vector<std::vector<ScoredRow>> nearest_rows(const Matrix& matrix, const RowScorer& scorer,
-                                                 int64_t count, ThreadPool& pool);
+                                                 const WantedRows& wanted, ThreadPool& pool);
 
 }  // namespace encode

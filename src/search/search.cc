@@ -1,6 +1,7 @@
 #include "search/search.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <utility>
@@ -14,6 +15,8 @@
 #include "search/hit_texts.h"
 #include "search/nearest_rows.h"
 #include "search/run_match.h"
+#include "search/run_sources.h"
+#include "search/zero_rows.h"
 
 namespace encode {
 namespace {
@@ -49,13 +52,23 @@ void report(const Batch& batch, const HitTexts& texts, const SearchCallbacks& ca
   }
 }
 
+std::vector<int64_t> left_out_rows(const Matrix& matrix, const HitTexts& texts) {
+  const std::vector<int64_t> zeros = zero_rows(matrix);
+  const std::vector<int64_t> empty = texts.rows_without_text();
+  std::vector<int64_t> rows;
+  std::set_union(zeros.begin(), zeros.end(), empty.begin(), empty.end(), std::back_inserter(rows));
+  return rows;
+}
+
 }  // namespace
 
 int run_search(const SearchRequest& request, const RunEnvironment& environment,
                const SearchCallbacks& callbacks) {
-  const SearchTarget& target = request.target;
+  SearchTarget target = request.target;
+  require_finished(target.matrix_path);
   const std::unique_ptr<Matrix> matrix = open_matrix(target.matrix_path);
   require_searchable(*matrix);
+  find_sources(*matrix, target);
   const std::vector<std::string> queries = read_queries(request.queries);
   const OpenedModel model =
       open_hashed_model(resolve_model(target.model, target.revision), target.hash_cache,
@@ -72,6 +85,7 @@ int run_search(const SearchRequest& request, const RunEnvironment& environment,
   if (vectors.stopped_by != 0) return vectors.stopped_by;
   const ScannedTextsOfRun input = texts_of_run(*matrix, model, of_run, target.texts);
   const HitTexts texts(*matrix, input.options, input.scan);
+  const std::vector<int64_t> left_out = left_out_rows(*matrix, texts);
 
   const Similarity similarity = similarity_of(model.directory.similarity);
   callbacks.on_start({.matrix_path = matrix->path(),
@@ -81,7 +95,8 @@ int run_search(const SearchRequest& request, const RunEnvironment& environment,
                       .similarity = similarity_in(matrix->type(), similarity),
                       .prompt = *job.result.prompt,
                       .queries = std::ssize(queries),
-                      .truncated_queries = vectors.truncated_rows});
+                      .truncated_queries = vectors.truncated_rows,
+                      .left_out_rows = std::ssize(left_out)});
   ThreadPool pool(threads_or_quota(target.threads), [] {});
   const auto step =
       static_cast<size_t>(std::clamp<int64_t>(kRowsAtOnce / request.count, 1, kQueriesAtOnce));
@@ -91,7 +106,8 @@ int run_search(const SearchRequest& request, const RunEnvironment& environment,
     const RowScorer scorer(*matrix, similarity,
                            std::span(vectors.values).subspan(first * dim, count * dim));
     report({.queries = std::span(queries).subspan(first, count),
-            .rows = nearest_rows(*matrix, scorer, request.count, pool)},
+            .rows =
+                nearest_rows(*matrix, scorer, {.count = request.count, .but_not = left_out}, pool)},
            texts, callbacks);
   }
   return 0;

@@ -34,6 +34,7 @@ struct SearchSetting {
   std::string prompt;             // the text before every query
   int64_t queries = 0;            // the number of queries
   int64_t truncated_queries = 0;  // the queries that were cut to the model's limit
+  int64_t left_out_rows = 0;      // rows that are never found: see run_search()
 };
 
 // A row that was found.
@@ -59,10 +60,12 @@ struct SearchCallbacks {
 };
 
 // Encodes the queries with the model, the options and the kind of normalization of the run that
-// made the matrix, and scores every row of the matrix (similarity_in() says how). Returns the
-// signal that stopped the search, or 0. Throws what these functions throw: open_matrix(),
-// require_searchable(), options_of_run(), texts_of_run(), read_queries(), prompt_text(),
-// encode_queries(), nearest_rows(). Must be called from the main thread.
+// made the matrix, and scores every row of the matrix (similarity_in() says how). Rows with an
+// empty text and zero_rows() are left out: such a row answers no query, whatever its score is.
+// Returns the signal that stopped the search, or 0. Throws what these functions throw:
+// require_finished(), open_matrix(), require_searchable(), find_sources(), options_of_run(),
+// texts_of_run(), read_queries(), prompt_text(), encode_queries(), nearest_rows(). Must be called
+// from the main thread.
 int run_search(const SearchRequest& request, const RunEnvironment& environment,
                const SearchCallbacks& callbacks);
 

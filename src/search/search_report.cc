@@ -41,7 +41,10 @@ std::string on_one_line(const std::string& text, size_t most) {
 }
 
 std::string text_of(const SearchHit& hit, size_t most) {
-  if (hit.input_ids.empty()) return on_one_line(hit.text, most);
+  if (hit.input_ids.empty()) {
+    const std::string line = on_one_line(hit.text, most);
+    return line.empty() ? "(only white space)" : line;
+  }
   return on_one_line(fmt::format("token ids {}", fmt::join(hit.input_ids, " ")), most);
 }
 
@@ -53,14 +56,19 @@ std::string name_of_file(const std::string& path) {
 
 std::string render_setting(const SearchSetting& setting) {
   std::string text =
-      fmt::format("{}: {} rows of {} {} numbers, score: {}", name_of_file(setting.matrix_path),
-                  format_count(setting.rows), setting.dim, to_string(setting.type),
+      fmt::format("{}: {} of {} {} numbers, score: {}", name_of_file(setting.matrix_path),
+                  format_count(setting.rows, "row", "rows"), setting.dim, to_string(setting.type),
                   to_string(setting.similarity));
   if (!setting.prompt.empty()) text += fmt::format(", prompt: '{}'", preview(setting.prompt));
   text += '\n';
   if (setting.truncated_queries > 0) {
-    text += fmt::format("note: {} of {} queries are longer than the model's limit and were cut\n",
-                        setting.truncated_queries, setting.queries);
+    text +=
+        fmt::format("note: text beyond the model's limit was cut from {} of {}\n",
+                    setting.truncated_queries, format_count(setting.queries, "query", "queries"));
+  }
+  if (setting.left_out_rows > 0) {
+    text += fmt::format("note: {} left out, with an empty text or a vector of zeros\n",
+                        format_count(setting.left_out_rows, "row is", "rows are"));
   }
   return text;
 }
@@ -100,6 +108,7 @@ std::string to_json_line(const SearchSetting& setting, const SearchResult& resul
                      {"matrix", setting.matrix_path},
                      {"output_dtype", to_string(setting.type)},
                      {"similarity", to_string(setting.similarity)},
+                     {"left_out_rows", setting.left_out_rows},
                      {"hits", std::move(hits)}};
   return line.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
 }

@@ -11,7 +11,9 @@ namespace encode {
 
 struct SearchTarget {
   std::string matrix_path;
-  std::string model;  // as ResultOptions::model and ResultOptions::revision
+  // As ResultOptions::model and ResultOptions::revision. "": the model that the record of the run
+  // names.
+  std::string model;
   std::optional<std::string> revision = {};
   // The files with the texts, as InputOptions has them. Empty: the files that the manifest names.
   std::vector<std::string> texts = {};

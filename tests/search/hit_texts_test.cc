@@ -64,6 +64,29 @@ TEST_F(HitTextsOfAJob, DroppedRowsAreSkipped) {
   EXPECT_EQ(texts.at(25).utf8, "text 28");
 }
 
+TEST_F(HitTextsOfAJob, RowsWithoutTextAreThoseOfTheMatrix) {
+  job_.keep_chunks = true;
+  run_fake_job(dir_.path(), job_);
+  const auto without_text = [&] {
+    return HitTexts(*open_matrix(path_), options_, scan_).rows_without_text();
+  };
+  EXPECT_EQ(without_text(), std::vector<int64_t>());
+  std::string lines;
+  for (int64_t row = 0; row < job_.identity.rows; ++row)
+    lines += row == 2 || row == 5 || row == 9 ? "\n" : " \n";
+  options_.path = dir_.write("empty.txt", lines);
+  scan_ = scan_texts(options_, {});
+  EXPECT_EQ(without_text(), std::vector<int64_t>({2, 5, 9}));
+  ChunkStore::open(dir_.path(), job_.identity, job_.chunk_rows, ChunkStore::Open::kResume)
+      ->assemble(path_,
+                 {.format = {},
+                  .quarantine = QuarantinePolicy::kDrop,
+                  .set_aside = {{.row = 0, .code = "device.cuda", .message = "m"},
+                                {.row = 5, .code = "device.cuda", .message = "m"}}},
+                 {});
+  EXPECT_EQ(without_text(), std::vector<int64_t>({1, 7})) << "rows 0 and 5 have no vector";
+}
+
 // The texts would be those of other rows.
 TEST_F(HitTextsOfAJob, AMatrixWithoutItsListOfDroppedRowsIsRefused) {
   job_.keep_chunks = true;

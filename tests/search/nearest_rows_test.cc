@@ -84,7 +84,7 @@ std::vector<std::vector<ScoredRow>> search(const Matrix& matrix, Similarity simi
                                            const std::vector<float>& queries, int64_t count,
                                            int64_t threads = 2) {
   ThreadPool pool(threads, [] {});
-  return nearest_rows(matrix, RowScorer(matrix, similarity, queries), count, pool);
+  return nearest_rows(matrix, RowScorer(matrix, similarity, queries), {.count = count}, pool);
 }
 
 void expect_exact(const Matrix& matrix, Similarity similarity, Similarity scored_with) {
@@ -136,6 +136,18 @@ TEST(NearestRows, OfEqualRowsTheLowerComesFirst) {
   const ValuesMatrix matrix = ValuesMatrix::of_floats(1, std::vector<float>(200'000, 2));
   const auto found = search(matrix, Similarity::kDot, {1}, 3);
   EXPECT_THAT(found[0], ElementsAre(ScoredRow{0, 2}, ScoredRow{1, 2}, ScoredRow{2, 2}));
+}
+
+TEST(NearestRows, RowsThatAreNotWantedAreNeverReturned) {
+  const ValuesMatrix matrix = ValuesMatrix::of_floats(1, {5, 4, 3, 2, 1});
+  const std::vector<float> query = {1};
+  const RowScorer scorer(matrix, Similarity::kDot, query);
+  ThreadPool pool(2, [] {});
+  const std::vector<int64_t> others = {0, 2};
+  const auto found = nearest_rows(matrix, scorer, {.count = 2, .but_not = others}, pool);
+  EXPECT_THAT(found[0], ElementsAre(ScoredRow{1, 4}, ScoredRow{3, 2}));
+  const std::vector<int64_t> all = {0, 1, 2, 3, 4};
+  EXPECT_TRUE(nearest_rows(matrix, scorer, {.count = 2, .but_not = all}, pool)[0].empty());
 }
 
 TEST(NearestRows, ARowOfZerosHasTheCosine0) {

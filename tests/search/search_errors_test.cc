@@ -47,7 +47,9 @@ class SearchErrors : public ::testing::Test {
 
 TEST_F(SearchErrors, CommandLinesThatAreNotComplete) {
   expect({"zebra"}, "usage", 64, "no matrix is named");
-  expect({"--matrix", "a.npy", "zebra"}, "usage", 64);
+  expect({"zebra", "horse"}, "usage", 64, "the text 'zebra'");
+  expect({"nowhere.npy", "zebra"}, "npy.open", 66);
+  expect({"--matrix", "nowhere.npy", "zebra"}, "npy.open", 66);
   expect(by_matrix({"-k", "0"}), "usage", 64);
   expect(by_matrix({"-k", "10001"}), "usage", 64);
   expect(by_matrix({"--queries", "x"}), "usage", 64);
@@ -93,6 +95,33 @@ TEST_F(SearchErrors, MatricesThatCannotBeSearched) {
   expect(by_matrix(), "matrix.damaged", 65, "row 0");
   write_bytes(run_.matrix(), bytes.substr(0, 200));
   expect(by_matrix(), "npy.header", 65);
+}
+
+// What is missing is said at once, and the flags that name it.
+TEST_F(SearchErrors, TheModelAndTheTextsThatCannotBeFound) {
+  run_.run();
+  const std::vector<std::string> words = {run_.matrix(), "--device", "cpu", "zebra"};
+  EXPECT_EQ(run_.search(words).exit_code, 0);
+  const std::string moved = run_.dir().file("moved.txt");
+  std::filesystem::rename(run_.texts(), moved);
+  expect(words, "search.sources", 66, "the texts of the matrix cannot be found");
+  expect(words, "search.sources", 66, "name the texts with --texts FILE");
+  std::filesystem::rename(run_.model(), run_.dir().file("moved_model"));
+  expect(words, "search.sources", 66, "the model and the texts of the matrix cannot be found");
+  std::filesystem::remove(run_.dir().file(".out.npy.run.json"));
+  expect(words, "search.sources", 66, "no record of the run that names the model");
+  std::vector<std::string> with_flags = words;
+  with_flags.insert(with_flags.end(),
+                    {"--texts", moved, "--model", run_.dir().file("moved_model")});
+  EXPECT_EQ(run_.search(with_flags).exit_code, 0);
+}
+
+TEST_F(SearchErrors, AMatrixThatItsRunHasNotFinished) {
+  const std::vector<std::string> words = {run_.matrix(), "zebra"};
+  expect(words, "npy.open", 66);
+  std::filesystem::create_directory(run_.dir().file(".out.npy.cache"));
+  run_.dir().write(".out.npy.cache/LOCK", "");
+  expect(words, "search.unfinished", 66, "`encode status " + run_.matrix() + "`");
 }
 
 TEST_F(SearchErrors, AnotherModelThanThatOfTheRun) {

@@ -1,4 +1,5 @@
 // Searches matrices of tiny models with `encode search` and the real worker.
+#include <algorithm>
 #include <filesystem>
 #include <sstream>
 
@@ -106,6 +107,37 @@ TEST_F(Search, TheTableHasTheTexts) {
   EXPECT_THAT(end.err, IsEmpty());
 }
 
+TEST_F(Search, TheMatrixAloneIsEnough) {
+  run_.run();
+  const std::vector<std::string> options = {"-k", "1", "--device", "cpu", "open the file"};
+  std::vector<std::string> word = {run_.matrix()};
+  word.insert(word.end(), options.begin(), options.end());
+  std::vector<std::string> flag = word;
+  flag.insert(flag.begin(), "--matrix");
+  for (const std::vector<std::string>& words : {word, flag}) {
+    const ProgramEnd end = run_.search(words);
+    EXPECT_EQ(end.exit_code, 0) << end.err;
+    EXPECT_THAT(end.out, HasSubstr("    1.0000    1  open the file\n"));
+  }
+  const ProgramEnd piped = run_.search({run_.matrix(), "--device", "cpu"}, "zebra\nthe end\n");
+  EXPECT_EQ(piped.exit_code, 0) << piped.err;
+  EXPECT_THAT(piped.out, HasSubstr("the end"));
+}
+
+// Such a row has the vector of the special tokens, which can be the nearest one of all.
+TEST_F(Search, ARowWithoutTextIsNeverFound) {
+  run_.run({"--input", run_.dir().write("some.txt", "zebra\n\nthe end\n\n")});
+  const ProgramEnd end = run_.search({run_.matrix(), "--device", "cpu", "zebra"});
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(end.out, HasSubstr("note: 2 rows are left out, with an empty text"));
+  EXPECT_THAT(end.out, HasSubstr("    0  zebra\n"));
+  EXPECT_THAT(end.out, HasSubstr("    2  the end\n"));
+  EXPECT_EQ(std::count(end.out.begin(), end.out.end(), '\n'), 5);
+  const Json json = run_.hits({"zebra"}).at(0);
+  EXPECT_EQ(json["left_out_rows"], 2);
+  EXPECT_EQ(json["hits"].size(), 2U);
+}
+
 TEST_F(Search, AConfigNamesTheMatrixTheModelAndTheTexts) {
   const std::string config = run_.dir().write(
       "c.yaml",
@@ -140,7 +172,7 @@ TEST_F(Search, ALongQueryIsCutAndTheReportSaysSo) {
   const ProgramEnd end = run_.search(
       {"--matrix", run_.matrix(), "--model", run_.model(), "-k", "1", "number of files and more"});
   EXPECT_EQ(end.exit_code, 0) << end.err;
-  EXPECT_THAT(end.out, HasSubstr("1 of 1 queries are longer than the model's limit"));
+  EXPECT_THAT(end.out, HasSubstr("text beyond the model's limit was cut from 1 of 1 query\n"));
 }
 
 // The directory has the prompts "query" and "document", and the similarity dot.

@@ -19,7 +19,8 @@ SearchSetting setting() {
           .similarity = Similarity::kCosine,
           .prompt = "",
           .queries = 1,
-          .truncated_queries = 0};
+          .truncated_queries = 0,
+          .left_out_rows = 0};
 }
 
 SearchResult result_with(const std::string& text) {
@@ -40,7 +41,18 @@ TEST(SearchReport, SaysWhatIsScoredAndHow) {
   other.queries = 3;
   other.truncated_queries = 2;
   EXPECT_THAT(render_setting(other), HasSubstr("prompt: 'query: '"));
-  EXPECT_THAT(render_setting(other), HasSubstr("2 of 3 queries are longer"));
+  EXPECT_THAT(render_setting(other), HasSubstr("was cut from 2 of 3 queries"));
+}
+
+TEST(SearchReport, RowsThatAreLeftOutAreCounted) {
+  EXPECT_THAT(render_setting(setting()), Not(HasSubstr("left out")));
+  SearchSetting other = setting();
+  other.left_out_rows = 3;
+  EXPECT_THAT(render_setting(other), HasSubstr("note: 3 rows are left out"));
+}
+
+TEST(SearchReport, ATextThatShowsNothingIsNamed) {
+  EXPECT_THAT(render_result(setting(), result_with(" \n\t"), 80), HasSubstr("(only white space)"));
 }
 
 TEST(SearchReport, ATextIsEscapedAndOnOneLine) {
@@ -77,7 +89,7 @@ TEST(SearchReport, TokenIdsStandInPlaceOfAText) {
 TEST(SearchReport, JsonHasEveryField) {
   const Json line = Json::parse(to_json_line(setting(), result_with("a\nb")));
   EXPECT_EQ(line, Json::parse(R"({"query":"a","prompt":"","matrix":"cache/train_tc_embeddings.npy",
-    "output_dtype":"float32","similarity":"cosine","hits":[
+    "output_dtype":"float32","similarity":"cosine","left_out_rows":0,"hits":[
     {"row":7,"input_row":9,"score":0.5,"text":"a\nb","text_bytes":3}]})"));
 }
 
