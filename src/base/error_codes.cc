@@ -98,7 +98,7 @@ std::vector<ErrorCodes> make_table() {
       {{"csv.column"}, "78", "no column or several columns have the name"},
       {{"csv.field_limit"}, "65", "a field is larger than `encode` accepts"},
       {{"csv.fields"}, "65", "a row has more or fewer fields than the header"},
-      {{"csv.header"}, "65", "the header row is missing or too long"},
+      {{"csv.header"}, "65", "the file is empty, or the header row is too long"},
       {{"csv.quote"}, "65", "a quote is misplaced or not closed"},
       {{"cpu.capability"},
        "64",

@@ -10,6 +10,9 @@ namespace encode {
 // The suffixes that state a format, for messages.
 inline constexpr const char* kTextSuffixes = ".txt, .jsonl, .ndjson, .json, .csv or .tsv";
 inline constexpr const char* kColumnarSuffixes = ".parquet or .arrow";
+// What to do about a name without such a suffix.
+inline constexpr const char* kFormatHint =
+    "give its format: --format lines|jsonl|json|csv|tsv|parquet|arrow, or format: in the config";
 
 // The last suffix of a file name in lower case: ".npy" for "a/X.NPY"; "" if there is none.
 std::string lower_case_suffix(const std::string& path);

@@ -85,7 +85,7 @@ void check_format(const StreamConfig& stream, const StreamPlace& place) {
                                  "{}",
                                  kTextSuffixes, kColumnarSuffixes),
          .found = fmt::format("'{}'", preview(path)),
-         .hint = "give the format: lines, jsonl, json, csv, tsv, parquet or arrow"});
+         .hint = kFormatHint});
   }
 }
 

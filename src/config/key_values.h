@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/names.h"
 #include "config/value.h"
 
 namespace encode {
@@ -48,6 +49,17 @@ inline ValueSpec choice_of(std::vector<std::string> choices) {
 }
 inline ValueSpec or_null(ValueSpec spec) {
   spec.nullable = true;
+  return spec;
+}
+
+// The synonyms are the words of other libraries.
+inline ValueSpec pooling_value() {
+  ValueSpec spec = or_null(choice_of(names_of(kPoolingModes)));
+  spec.synonyms = {{"avg", "mean"},          {"average", "mean"},
+                   {"mean_pooling", "mean"}, {"first", "cls"},
+                   {"first_token", "cls"},   {"bos", "cls"},
+                   {"eos", "lasttoken"},     {"last_token", "lasttoken"},
+                   {"maximum", "max"},       {"weighted", "weightedmean"}};
   return spec;
 }
 

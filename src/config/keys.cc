@@ -86,7 +86,7 @@ std::vector<KeySpec> vector_keys() {
   return {
       {.sections = {"semantic"},
        .name = "pooling",
-       .value = or_null(choice_of(names_of(kPoolingModes))),
+       .value = pooling_value(),
        .default_text = "null",
        .help =
            "How the vectors of the tokens become one vector; null: as the model directory says; "

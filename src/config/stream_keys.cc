@@ -65,8 +65,8 @@ std::vector<KeySpec> row_keys() {
        .name = "empty_row",
        .value = choice_of(names_of(kEmptyRowPolicies)),
        .default_text = "keep",
-       .help =
-           "keep: a row without text is encoded; reject: it is left out; error: it ends the run.",
+       .help = "A row of no bytes; spaces are text. keep: it is encoded; reject: it is left out; "
+               "error: it ends the run.",
        .set_stream =
            [](StreamConfig& s, const Value& v) {
              s.input.empty_row = value_of(kEmptyRowPolicies, text(v));

@@ -67,10 +67,14 @@ struct ValueRefusal {
 }
 
 std::string did_you_mean(const std::string& text, const ValueSpec& spec) {
-  const auto synonym = spec.synonyms.find(text);
+  std::string word = text;
+  std::transform(word.begin(), word.end(), word.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  const auto synonym = spec.synonyms.find(word);
   const std::string best = synonym != spec.synonyms.end()
                                ? synonym->second
-                               : nearest(text, spec.choices.data(), spec.choices.size());
+                               : nearest(word, spec.choices.data(), spec.choices.size());
   return best.empty() ? "use one of the expected values" : fmt::format("did you mean '{}'?", best);
 }
 

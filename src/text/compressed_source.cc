@@ -65,7 +65,9 @@ Error CompressedSource::truncated(const std::string& code) const {
                 .what = "the compressed file ends in the middle of its data",
                 .where = file_.path(),
                 .expected = "the end of the compressed stream",
-                .found = fmt::format("the end of the file, at byte {}", file_.size()),
+                .found = file_.size() == 0
+                             ? "no bytes: the file is empty"
+                             : fmt::format("the end of the file, at byte {}", file_.size()),
                 .hint = "copy or compress the file again, in full"});
 }
 

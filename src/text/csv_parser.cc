@@ -1,5 +1,7 @@
 // The parser of CSV and TSV (RFC 4180). The first record is the header. The texts of the rows are
-// the fields of one column.
+// the fields of one column. Semicolons separate the fields of a CSV file whose header has a
+// semicolon and no comma, as in the files that spreadsheets write where the comma is a decimal
+// point.
 //
 // If a record breaks the RFC (a quote in an unquoted field, text after a closing quote, a wrong
 // number of fields), that record is a bad row. A quote that is never closed makes the rest of the
@@ -41,6 +43,7 @@ class CsvParser final : public RecordParser {
  private:
   enum class FieldEnd { kDelimiter, kRecord };
 
+  void find_delimiter();
   void read_header(const std::string& column);
   void begin_record();
   FieldEnd read_field(bool wanted);
@@ -77,18 +80,35 @@ CsvParser::CsvParser(ByteWindow& window, const InputOptions& options, char delim
       path_(options.path),
       hold_bytes_(static_cast<size_t>(kMaxHeaderBytes)),
       delimiter_(delimiter) {
-  for (const char c : {delimiter, '\n', '"'}) special_[static_cast<unsigned char>(c)] = true;
+  if (delimiter == ',') find_delimiter();
+  for (const char c : {delimiter_, '\n', '"'}) special_[static_cast<unsigned char>(c)] = true;
   read_header(options.field);
   hold_bytes_ = static_cast<size_t>(options.max_row_bytes);
+}
+
+// Looks at the header line outside of its quotes.
+void CsvParser::find_delimiter() {
+  bool quoted = false;
+  bool semicolon = false;
+  for (size_t i = 0; i < hold_bytes_; ++i) {
+    if (i == window_.view().size() && !window_.extend()) break;
+    const char c = window_.view()[i];
+    if (c == '"') quoted = !quoted;
+    if (quoted) continue;
+    if (c == ',') return;
+    if (c == '\n') break;
+    semicolon = semicolon || c == ';';
+  }
+  if (semicolon) delimiter_ = ';';
 }
 
 void CsvParser::read_header(const std::string& column) {
   if (peek() < 0) {
     fail({.code = "csv.header",
-          .what = "there is no header row",
+          .what = "the file is empty",
           .expected = "column names in the first row",
-          .found = "an empty file"},
-         1, "add a header row, or set the format to lines");
+          .found = "no bytes"},
+         1, "check that this is the file you meant; a table has at least a header row");
   }
   begin_record();
   std::vector<std::string> names;
@@ -147,8 +167,10 @@ bool CsvParser::next(Record& record) {
     const bool blank =
         fields == 1 && !record_has_quotes_ && record_text_bytes_ == (last_was_cr_ ? 1 : 0);
     if (blank && window_.at_end()) return false;
-    set_problem("csv.fields", "wrong number of fields", fmt::format("{} fields", fields));
-    problem_.expected = fmt::format("{} fields, as in the header", columns_);
+    set_problem("csv.fields", "wrong number of fields",
+                format_count(static_cast<int64_t>(fields), "field", "fields"));
+    problem_.expected = fmt::format(
+        "{}, as in the header", format_count(static_cast<int64_t>(columns_), "field", "fields"));
   }
   if (field_.size() > hold_bytes_ && !problem_) {
     problem_ = too_long_problem(static_cast<int64_t>(hold_bytes_));

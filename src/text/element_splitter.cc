@@ -75,7 +75,8 @@ bool ElementSplitter::next(Element& element) {
 bool ElementSplitter::begin_element() {
   if (place_ == Place::kEnd) return false;
   if (place_ == Place::kStart) {
-    if (!skip_space() || peek() != '[') throw broken("the file is not a JSON array", "'['");
+    if (!skip_space()) throw broken("the file is empty", "a JSON array");
+    if (peek() != '[') throw broken("the file is not a JSON array", "'['");
     window_.consume(1);
     place_ = Place::kFirstElement;
   }
@@ -151,6 +152,8 @@ Error ElementSplitter::broken(std::string what, std::string expected, size_t ahe
       rest.empty() ? "the end of the file"
                    : fmt::format("'{}'", preview(rest.substr(0, kShownBytes), kShownBytes));
   std::string hint = "correct the file; python3 -m json.tool tests it";
+  if (place_ == Place::kStart && rest.empty())
+    hint = "check that this is the file you meant; an array without rows is []";
   if (place_ == Place::kStart && rest.starts_with('{'))
     hint =
         "if each line is a JSON document, set the format to jsonl; if the array is in a field, "

@@ -157,10 +157,16 @@ std::string JsonDocument::field() const {
 
 void JsonDocument::find_row(dom::element root, Record& record) {
   dom::element value = root;
+  size_t depth = 0;
   for (const std::string& token : path_.tokens()) {
-    if (step(value, token, record)) continue;
+    if (step(value, token, record)) {
+      ++depth;
+      continue;
+    }
     if (advises_ && record.problem.code == "jsonl.missing")
-      advise_missing_field(root, value, token, record.problem);
+      advise_missing_field(
+          {.root = root, .parent = value, .path = path_.pointer(depth), .name = token},
+          record.problem);
     return;
   }
   std::string_view text;
@@ -175,6 +181,9 @@ void JsonDocument::find_row(dom::element root, Record& record) {
   }
   if (dom::array array; value.get_array().get(array) == simdjson::SUCCESS) {
     take_ids(array, record);
+    // A list whose first entry is a token id is meant to be one.
+    if (advises_ && record.problem && input_ids_.empty())
+      advise_text_fields(root, value, path_.pointer(depth), record.problem);
     return;
   }
   record.problem = {.code = "jsonl.type",
@@ -183,7 +192,7 @@ void JsonDocument::find_row(dom::element root, Record& record) {
                                     ? "a string, an array of token ids, or a field of the objects"
                                     : "a string, or an array of token ids",
                     .found = std::string(type_name(value))};
-  if (advises_) advise_object_field(value, path_.spelled(), record.problem);
+  if (advises_) advise_text_fields(root, value, path_.pointer(depth), record.problem);
 }
 
 // Returns the value that `tokens` lead to as the document spells it, without the spaces outside of

@@ -55,6 +55,26 @@ JsonFieldPath::JsonFieldPath(const std::string& field) : spelled_(field) {
   }
 }
 
+std::string JsonFieldPath::pointer(size_t count) const {
+  std::string text;
+  for (size_t i = 0; i < count; ++i) text.append("/").append(escaped(tokens_[i]));
+  return text;
+}
+
+std::string JsonFieldPath::escaped(std::string_view name) {
+  std::string token;
+  for (const char c : name) {
+    if (c == '~') {
+      token += "~0";
+    } else if (c == '/') {
+      token += "~1";
+    } else {
+      token += c;
+    }
+  }
+  return token;
+}
+
 int64_t JsonFieldPath::array_index(std::string_view token) {
   if (token.empty() || (token.size() > 1 && token.front() == '0')) return -1;
   if (token.find_first_not_of("0123456789") != std::string_view::npos) return -1;

@@ -2,6 +2,8 @@
 // pointer (RFC 6901).
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +21,11 @@ class JsonFieldPath {
 
   const std::vector<std::string>& tokens() const { return tokens_; }
   const std::string& spelled() const { return spelled_; }
+
+  // Returns the JSON pointer of the first `count` tokens; "" for the whole document.
+  std::string pointer(size_t count) const;
+  // Returns the token of a JSON pointer that stands for a name.
+  static std::string escaped(std::string_view name);
 
   // Returns the array index that a token of a pointer states (digits without leading zeros), or -1
   // if the token is not an index.

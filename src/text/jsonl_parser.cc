@@ -45,7 +45,8 @@ bool JsonlParser::next(Record& record) {
     record.problem = {.code = "jsonl.blank",
                       .what = "blank line",
                       .expected = "a JSON object, or nothing else up to the end of the file",
-                      .found = "no text"};
+                      .found = "no text",
+                      .hint = "delete the line"};
   } else {
     document_.read(line.bytes, record);
   }

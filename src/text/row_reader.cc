@@ -151,8 +151,11 @@ RowReader::Verdict RowReader::judge() {
   if (record_.problem) return refuse(options_.bad_row == BadRowPolicy::kError);
   if (record_.size_bytes() > 0 || options_.empty_row == EmptyRowPolicy::kKeep)
     return Verdict::kAccept;
-  record_.problem = {
-      .code = "text.empty", .what = "empty row", .expected = "a text", .found = "no bytes"};
+  record_.problem = {.code = "text.empty",
+                     .what = "empty row",
+                     .expected = "a text",
+                     .found = "no bytes",
+                     .hint = "give the row a text, or keep empty rows (--empty-row keep)"};
   return refuse(options_.empty_row == EmptyRowPolicy::kError);
 }
 
@@ -172,14 +175,33 @@ void RowReader::judge_utf8() {
   record_.replaced = true;
 }
 
+// Whether a row without a problem is near: one was read, or is among the next records. A look at
+// them costs nothing, because the run ends.
+bool RowReader::has_good_rows() {
+  constexpr int kMostRecords = 100;
+  if (rows_ > 0) return true;
+  try {
+    for (int i = 0; i < kMostRecords && file_->next(record_); ++i) {
+      if (!record_.problem && record_.size_bytes() > 0) return true;
+    }
+  } catch (const Error&) {  // NOLINT(bugprone-empty-catch): the row that is refused comes first
+  }
+  return false;
+}
+
 RowReader::Verdict RowReader::refuse(bool fatal) {
   if (!fatal) return Verdict::kReject;
-  const char* name = record_.problem.code == "text.empty" ? "empty" : "bad";
-  const std::string& advice = record_.problem.hint;
-  throw record_error(record_, options_.path,
+  const Record refused = record_;
+  std::string advice = refused.problem.hint;
+  if (!has_good_rows())
+    throw record_error(refused, options_.path, advice.empty() ? "correct the row" : advice);
+  // The other rows show that the field is the right one.
+  if (advice.empty() || refused.problem.code == "jsonl.type") advice = "correct the row";
+  const char* name = refused.problem.code == "text.empty" ? "empty" : "bad";
+  throw record_error(refused, options_.path,
                      fmt::format("{}; to leave such rows out, give --{}-row reject, or set "
                                  "{}_row: reject in the config",
-                                 advice.empty() ? "correct the row" : advice, name, name));
+                                 advice, name, name));
 }
 
 void RowReader::go_to(const InputScan::Checkpoint& checkpoint) {

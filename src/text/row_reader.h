@@ -46,6 +46,7 @@ class RowReader final : public TextReader {
   bool advance(const std::function<void(const RejectedRow&)>& on_rejected);
   Verdict judge();
   void judge_utf8();
+  bool has_good_rows();
   Verdict refuse(bool fatal);
   void finish_file();
   std::vector<InputScan::File> finish_files();

@@ -6,6 +6,7 @@
 
 #include "encode/error.h"
 
+#include "base/units.h"
 #include "text/row_hash.h"
 
 namespace encode {
@@ -73,7 +74,7 @@ void ScannedReader::read_block(size_t index) {
   for (Text& text : block_) {
     if (!reader_->next(text)) {
       throw changed(file_of(begin), "the input has fewer rows than when the run began",
-                    fmt::format("{} rows", scan_.rows), "fewer rows");
+                    format_count(scan_.rows, "row", "rows"), "fewer rows");
     }
     text.tokenized ? hash.add(text.input_ids) : hash.add(text.utf8);
   }

@@ -93,7 +93,8 @@ bool is_object(const Start& start) {
 
 // Whether the file has a header of at least two columns, one of which is the field.
 bool has_column(const InputOptions& options, TextFormat format, const Start& start) {
-  if (start.line().find(format == TextFormat::kTsv ? '\t' : ',') == std::string_view::npos)
+  if (start.line().find_first_of(format == TextFormat::kTsv ? "\t" : ",;") ==
+      std::string_view::npos)
     return false;
   InputOptions table = options;
   table.format = format;
@@ -106,14 +107,36 @@ bool has_column(const InputOptions& options, TextFormat format, const Start& sta
   }
 }
 
-// Whether the first two lines have the same number of commas or of tabs, as in a table.
+// Takes the first record of a table from `text`. Returns the number of its fields, or 0 if a quote
+// is not closed. Delimiters and line ends between quotes are text.
+int64_t take_record(std::string_view& text, char delimiter) {
+  int64_t fields = 1;
+  bool quoted = false;
+  bool field_begins = true;
+  size_t at = 0;
+  for (; at < text.size() && (quoted || text[at] != '\n'); ++at) {
+    const char c = text[at];
+    if (quoted && c == '"') {
+      quoted = text.substr(at + 1).starts_with('"');
+      at += quoted ? 1 : 0;
+    } else if (!quoted) {
+      quoted = field_begins && c == '"';
+      fields += c == delimiter ? 1 : 0;
+      field_begins = c == delimiter;
+    }
+  }
+  text.remove_prefix(std::min(text.size(), at + 1));
+  return quoted ? 0 : fields;
+}
+
+// Whether the first two records have the same number of fields, and more than one, as in a table.
 bool looks_like_table(const Start& start) {
-  const std::string_view second = start.rest().substr(0, start.rest().find('\n'));
   const auto same = [&](char delimiter) {
-    const auto columns = std::count(start.line().begin(), start.line().end(), delimiter);
-    return columns > 0 && columns == std::count(second.begin(), second.end(), delimiter);
+    std::string_view text = start.bytes;
+    const int64_t columns = take_record(text, delimiter);
+    return columns > 1 && columns == take_record(text, delimiter);
   };
-  return same(',') || same('\t');
+  return same(',') || same('\t') || same(';');
 }
 
 Error unknown_format(const Start& start, std::string expected, std::string hint) {
@@ -123,7 +146,9 @@ Error unknown_format(const Start& start, std::string expected, std::string hint)
                 .what = "the format of standard input is not clear",
                 .where = "-",
                 .expected = std::move(expected),
-                .found = fmt::format("'{}'", preview(start.line(), kShownBytes)),
+                .found = start.bytes.empty()
+                             ? "no text: standard input is empty"
+                             : fmt::format("'{}'", preview(start.line(), kShownBytes)),
                 .hint = std::move(hint)});
 }
 
@@ -133,16 +158,25 @@ struct Guess {
   bool ambiguous = false;
 };
 
+Error objects_without_field(const InputOptions& options, const Start& start, TextFormat format) {
+  InputOptions objects = options;
+  objects.format = format;
+  const std::string fields = list_fields(objects);
+  return unknown_format(
+      start, "a field that holds the text of each JSON object",
+      fmt::format("name it with --field{}; to encode the JSON itself, set --format lines",
+                  fields.empty() ? "" : fmt::format("; the first object has: {}", fields)));
+}
+
 // Without a field, each element or line is a text.
-Guess guess_texts(const Start& start) {
+Guess guess_texts(const InputOptions& options, const Start& start) {
   const bool array = start.bytes.starts_with('[') && may_be_json(start.bytes, start.whole);
   const size_t first = start.bytes.find_first_not_of(" \t\r\n", 1);
   const bool objects = array && first != std::string::npos && start.bytes[first] == '{';
   if (array && !objects)
     return {.format = TextFormat::kJson, .reason = "it is a JSON array of texts"};
   if (objects || (start.bytes.starts_with('{') && is_object(start)))
-    throw unknown_format(start, "a field that holds the text of each JSON object",
-                         "name it with --field; to encode the JSON itself, set --format lines");
+    throw objects_without_field(options, start, array ? TextFormat::kJson : TextFormat::kJsonl);
   if (looks_like_table(start))
     return {.reason = "it may also be CSV or TSV, for which --field names the column",
             .ambiguous = true};
@@ -176,7 +210,7 @@ Guess guess_format(const InputOptions& options) {
     return {.format = TextFormat::kArrow, .reason = "it begins with ARROW1"};
   if (start.bytes.starts_with("\xFF\xFF\xFF\xFF"))
     return {.format = TextFormat::kArrow, .reason = "it begins as an Arrow IPC stream does"};
-  return options.field.empty() ? guess_texts(start) : guess_fields(options, start);
+  return options.field.empty() ? guess_texts(options, start) : guess_fields(options, start);
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ FileFormat resolve_format(const InputOptions& options) {
     throw refusal(
         options, "the file name does not state the format",
         fmt::format("{}, optionally followed by .gz or .zst; {}", kTextSuffixes, kColumnarSuffixes),
-        "set the format to lines, jsonl, json, csv, tsv, parquet or arrow");
+        kFormatHint);
   }
   if (is_columnar(resolved.format) && resolved.compression != Compression::kNone) {
     throw refusal(options, "a Parquet or Arrow file is compressed as a whole",

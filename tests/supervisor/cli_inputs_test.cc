@@ -80,6 +80,33 @@ TEST_F(CliInputs, StandardInputNeedsNoFormatAndTheLogSaysWhatItIsTakenFor) {
   EXPECT_EQ(piped("one text\n", {"--field", "text"}).exit_code, 78);
 }
 
+TEST_F(CliInputs, WithoutRowsSucceedWithAWarningThatSaysWhy) {
+  struct Case {
+    const char* name;
+    const char* bytes;
+    const char* why;
+  };
+  for (const Case& one :
+       {Case{"header.csv", "id,text\n", "header.csv has no rows: check the path, and the format"},
+        {"empty.jsonl", "", "empty.jsonl is empty: check the path"},
+        {"bad.jsonl", "{\"text\":1}\n", "bad.jsonl has 1 row, and all were rejected"}}) {
+    const ProgramEnd end = run(dir_.write(one.name, one.bytes), {"--bad-row", "reject", "--fresh"});
+    ASSERT_EQ(end.exit_code, 0) << end.err;
+    EXPECT_EQ(rows(), 0);
+    EXPECT_THAT(end.err, HasSubstr("the matrix has no rows, because"));
+    EXPECT_THAT(end.err, HasSubstr(one.why));
+  }
+  EXPECT_THAT(run(dir_.file("part-a.jsonl"), {"--fresh"}).err, Not(HasSubstr("has no rows")));
+}
+
+TEST_F(CliInputs, OfAnUnknownSuffixNeedAFormat) {
+  const std::string path = dir_.write("mine.data", "id,text\n1,a\n");
+  const ProgramEnd end = run(path);
+  EXPECT_EQ(end.exit_code, 64);
+  EXPECT_THAT(end.err, HasSubstr("--format lines|jsonl|json|csv|tsv|parquet|arrow"));
+  EXPECT_EQ(run(path, {"--format", "csv"}).exit_code, 0);
+}
+
 // The final of another type is made from the float32 matrix and its manifest.
 TEST_F(CliInputs, AnotherTypeKeepsTheNamesOfTheFiles) {
   ASSERT_EQ(run(dir_.file("part-*.jsonl"), {"--standard", "--output-dtype", "float16"}).exit_code,

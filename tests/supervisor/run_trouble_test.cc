@@ -210,7 +210,7 @@ TEST(RunTrouble, BytesThatAreNotUtf8AreAWarning) {
   experiment.write_input("commit", 2, "commit");
   experiment.config.store.cache_dir = experiment.dir().file("other");
   EXPECT_THAT(experiment.run().log,
-              HasSubstr("warning: train_tc: 1 of 2 rows have bytes that are not UTF-8"));
+              HasSubstr("warning: train_tc: bytes that are not UTF-8 are in 1 of 2 rows"));
 }
 
 TEST(RunTrouble, FullLogDiskDoesNotEndARun) {

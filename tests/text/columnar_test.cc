@@ -126,7 +126,9 @@ TEST_P(Columnar, RefusesOtherColumns) {
   EXPECT_EQ(missing.exit_code, ExitCode::kConfig);
   EXPECT_EQ(missing.found, "id, text, other");
   options.field = "id";
-  EXPECT_EQ(error_of(options).code, "arrow.type");
+  const ErrorDetail number = error_of(options);
+  EXPECT_EQ(number.code, "arrow.type");
+  EXPECT_EQ(number.hint, "choose text, other, or cast it to string when you write the file");
   const auto nested = arrow::list(arrow::list(arrow::int32()));
   const auto refused_type = [&](const std::shared_ptr<arrow::DataType>& type) {
     const auto column = arrow::MakeEmptyArray(type).ValueOrDie();

@@ -46,6 +46,18 @@ TEST_F(Csv, TsvIsTheSameWithTabs) {
               ElementsAre("a,b", "c\td"));
 }
 
+TEST_F(Csv, SemicolonsSeparateIfTheHeaderHasNoComma) {
+  EXPECT_THAT(rows_of(file("id;text\n1;a,b\n2;\"c;d\"\n")),
+              ElementsAre("line 2: a,b", "line 3: c;d"));
+  EXPECT_THAT(texts_of(file("\xEF\xBB\xBF\"i,d\";\"text\"\r\n1;a\r\n")), ElementsAre("a"));
+  for (const size_t block : {size_t{1}, size_t{5}, RowReader::kBlockBytes})
+    EXPECT_THAT(rows_of(file("\"a\nb\";text\n1;x\n"), block), ElementsAre("line 3: x"));
+  EXPECT_THAT(texts_of(file("text,a;b\n1;2,3\n")), ElementsAre("1;2"));
+  EXPECT_THAT(texts_of(file("\"te;xt\"\n1;2\n", "te;xt")), ElementsAre("1;2"));
+  EXPECT_EQ(error_of(file("id;body\n", "text")).found, "id, body");
+  EXPECT_EQ(error_of(file("id;text\n", "text", "in.tsv")).found, "id;text");
+}
+
 TEST_F(Csv, CrIsPartOfALineEndOrText) {
   EXPECT_THAT(texts_of(file("id,text\r\n1,a\rb\r\n2,c\r\r\n3,\"d\r\"\r\n4,e\r")),
               ElementsAre("a\rb", "c\r", "d\r", "e\r"));
@@ -84,6 +96,7 @@ TEST_F(Csv, ABlankLineIsAnEmptyRowOfTheOnlyColumn) {
 
 TEST_F(Csv, WithSeveralColumnsABlankLastLineIsNoRow) {
   EXPECT_THAT(texts_of(file("id,text\n1,a\n\r\n")), ElementsAre("a"));
+  EXPECT_THAT(error_of(file("id,text\n1,a\n2\n")).found, "1 field");
   EXPECT_EQ(scan_texts(lenient(file("id,text\n1,a\n\n\n")), {}).rejected, 1);
   EXPECT_EQ(scan_texts(lenient(file("id,text\n1,a\n\"\"")), {}).rejected, 1);
 }
@@ -101,6 +114,7 @@ TEST_F(Csv, AMissingColumnIsAnErrorWithTheColumnsAndTheNearest) {
 
 TEST_F(Csv, TheHeaderIsRequiredAndBounded) {
   EXPECT_EQ(error_of(file("")).code, "csv.header");
+  EXPECT_EQ(error_of(file("")).what, "the file is empty");
   EXPECT_EQ(error_of(file("text,a\"b\n")).code, "csv.quote");
   const std::string columns(4095, ',');
   EXPECT_THAT(texts_of(file("text" + columns + "\n")), IsEmpty());

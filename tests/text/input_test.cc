@@ -22,6 +22,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class Input : public ::testing::Test {
  protected:
@@ -69,12 +70,23 @@ TEST_F(Input, EveryTruncationOfACompressedFileIsAnError) {
        {std::pair<std::string, std::string>{"a.txt.gz", gzip("hello\nhello world\n")},
         {"a.txt.zst", zstd("hello\nhello world\n")}}) {
     ASSERT_EQ(texts_of(file(name, bytes)).size(), 2U);
-    for (size_t size = 0; size < bytes.size(); ++size) {
+    for (size_t size = 1; size < bytes.size(); ++size) {
       const ErrorDetail error = error_of(lenient(file(name, bytes.substr(0, size))));
       EXPECT_EQ(error.exit_code, ExitCode::kData) << name << size;
       EXPECT_THAT(error.code, ::testing::EndsWith(".truncated")) << name << size;
       EXPECT_THAT(error.found, HasSubstr(fmt::format("byte {}", size))) << name << size;
     }
+  }
+}
+
+TEST_F(Input, AnEmptyFileThatCannotBeReadIsSaidToBeEmpty) {
+  for (const char* name : {"a.jsonl.gz", "a.jsonl.zst", "a.parquet", "a.arrow"}) {
+    InputOptions options;
+    options.path = dir_.write(name, "");
+    options.field = "text";
+    EXPECT_EQ(error_of(options).found, "no bytes: the file is empty") << name;
+    options.path = dir_.write(name, "x");
+    EXPECT_THAT(error_of(options).found, Not(HasSubstr("is empty"))) << name;
   }
 }
 

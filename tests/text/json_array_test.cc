@@ -82,6 +82,20 @@ TEST_F(JsonArray, OfObjectsWithoutAFieldSaysThatAFieldIsMissing) {
   EXPECT_EQ(error.what, "the element is not text");
   EXPECT_EQ(error.expected, "a string, an array of token ids, or a field of the objects");
   EXPECT_EQ(error.found, "an object with text");
+  EXPECT_EQ(error.hint,
+            "name the field that holds the text, as in --field text; fields with text: text");
+}
+
+TEST_F(JsonArray, OfObjectsWithoutAFieldNamesTheFieldsWithText) {
+  const InputOptions options =
+      file(R"([{"id":1,"text":"a","doc":{"body":"b"}},{"id":2,"text":"c"}])", "");
+  EXPECT_EQ(error_of(options).hint,
+            "name the field that holds the text, as in --field text; fields with text: text, "
+            "/doc/body");
+  // The hint names what is accepted.
+  InputOptions named = options;
+  named.field = "text";
+  EXPECT_THAT(texts_of(named), ElementsAre("a", "c"));
 }
 
 // A damaged structure hides where the next row begins, so no policy goes on after it: not one row
@@ -92,8 +106,8 @@ TEST_F(JsonArray, ABrokenStructureIsAnErrorUnderEveryPolicy) {
   };
   const std::string broken = "the JSON array is broken";
   for (const Case& one : {
-           Case{"", "1", "the file is not a JSON array", "the end of the file, at byte 0"},
-           {"  ", "1", "the file is not a JSON array", "the end of the file, at byte 2"},
+           Case{"", "1", "the file is empty", "the end of the file, at byte 0"},
+           {"  ", "1", "the file is empty", "the end of the file, at byte 2"},
            {"{\"text\":\"a\"}\n", "1", "the file is not a JSON array",
             "'{\"text\":\"a\"}', at byte 0"},
            {"\"a\"", "1", "the file is not a JSON array", "'\"a\"', at byte 0"},

@@ -13,6 +13,8 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::StartsWith;
 
 class Jsonl : public ::testing::Test {
  protected:
@@ -151,8 +153,9 @@ TEST_F(Jsonl, AMissingFieldIsAnErrorWithTheFieldsAndHowToNameOne) {
       {R"({"a":{"b/c":{"d":"x"}}})", "a.b/c.d", "a", "did you mean /a/b~1c/d?"},
       {R"({"docs":[{"body":"a"}]})", "docs.0.body", "docs", "did you mean /docs/0/body?"},
       {R"({"id":1,"doc":{"body":"a"}})", "body", "id, doc", "did you mean /doc/body?"},
-      {R"({"doc":{"body":"a","id":1}})", "/doc/bodi", "body, id", "did you mean 'body'?"},
-      {R"({"doc":{"body":"a"}})", "doc", "an object with body", "as in /doc/body"},
+      {R"({"doc":{"body":"a","id":1}})", "/doc/bodi", "body, id", "did you mean '/doc/body'?"},
+      {R"({"doc":{"body":"a"}})", "doc", "an object with body",
+       "a field that holds text: /doc/body"},
       {R"({"a":1,"b":2})", "x.y", "a, b", "correct the row"},
       {R"({"\u001b[31m":1})", "text", "\\x1b[31m", "correct the row"},
       {"[1]", "text", "no such entry in an array", "correct the row"},
@@ -163,11 +166,54 @@ TEST_F(Jsonl, AMissingFieldIsAnErrorWithTheFieldsAndHowToNameOne) {
     const ErrorDetail error = error_of(options);
     EXPECT_THAT(error.found, HasSubstr(test.found)) << test.line;
     EXPECT_THAT(error.hint, HasSubstr(test.hint)) << test.line;
-    EXPECT_THAT(error.hint, HasSubstr("--bad-row reject"));
+    EXPECT_THAT(error.hint, Not(HasSubstr("--bad-row"))) << "no row would be left";
   }
   std::string wide = "{\"a0\":0";
   for (int i = 1; i < 5000; ++i) wide += ",\"a" + std::to_string(i) + "\":0";
   EXPECT_LT(error_of(file(wide + "}\n")).found.size(), 400U);
+}
+
+TEST_F(Jsonl, AFieldThatIsNotTextIsAnErrorWithTheFieldsThatAre) {
+  struct Case {
+    const char* line;
+    const char* field;
+    const char* hint;
+  };
+  for (const Case& test : std::vector<Case>{
+           {R"({"id":1,"text":"a","/x":"b","doc":{"body":"c","n":1}})", "id",
+            "text, /~1x, /doc/body"},
+           {R"({"id":null,"n":2.5,"t":"a"})", "id", "t"},
+           {R"({"tags":["x"],"t":"a"})", "tags", "t"},
+           {R"({"a":{"b":{"c":"x"}},"t":"y"})", "/a/b", "/a/b/c, t"},
+           {R"({"id":1,"ids":[1,2]})", "id", "ids"},
+       }) {
+    InputOptions options = file(std::string(test.line) + "\n" + test.line + "\n");
+    options.field = test.field;
+    const ErrorDetail error = error_of(options);
+    EXPECT_THAT(error.what, HasSubstr("is not"));
+    EXPECT_EQ(error.hint, std::string("name a field that holds text: ") + test.hint);
+  }
+  InputOptions numbers = file(R"({"id":1})");
+  numbers.field = "id";
+  EXPECT_THAT(error_of(numbers).hint, HasSubstr("no field here holds text"));
+}
+
+// Where other rows are good, the field is the right one.
+TEST_F(Jsonl, ABadRowAmongGoodOnesIsToBeCorrectedOrLeftOut) {
+  const std::string bad = R"({"text":1,"title":"b"})"
+                          "\n";
+  const std::string good = R"({"text":"a"})"
+                           "\n";
+  for (const std::string& lines : {good + bad, bad + good}) {
+    EXPECT_THAT(error_of(file(lines)).hint,
+                StartsWith("correct the row; to leave such rows out, give --bad-row reject"));
+  }
+  EXPECT_EQ(error_of(file(bad + bad)).hint, "name a field that holds text: title");
+  std::string many;
+  for (int i = 0; i < 100; ++i) many += bad;
+  EXPECT_EQ(error_of(file(many + bad + good)).hint, "name a field that holds text: title");
+  // A row without a byte is no reason to leave out the others.
+  EXPECT_EQ(error_of(file(bad + "{\"text\":\"\"}\n")).hint, "name a field that holds text: title");
 }
 
 TEST_F(Jsonl, TheFieldTwiceIsABadRowAndAnotherKeyTwiceIsNot) {

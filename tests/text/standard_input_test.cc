@@ -66,7 +66,7 @@ TEST_F(StandardInput, IsSpooledAndReadTwice) {
 TEST_F(StandardInput, OfLinesIsAGuessThatIsSaid) {
   for (const char* lines :
        {"a\nb\n", "", "\n\n", "[INFO] started\n", "[\"a\" said]\nb\n", "{curly} text\n", "7\n",
-        "\"quoted\"\n", "PARIS\n", "a, b\nc\n", "[\n", "Hello, world\n"}) {
+        "\"quoted\"\n", "PARIS\n", "a, b\nc\n", "id,text\n1,\"a\n", "[\n", "Hello, world\n"}) {
     const SpooledInput spooled = spool(lines);
     EXPECT_EQ(spooled.options.format, TextFormat::kLines) << lines;
     EXPECT_FALSE(spooled.ambiguous) << lines;
@@ -77,7 +77,9 @@ TEST_F(StandardInput, OfLinesIsAGuessThatIsSaid) {
 }
 
 TEST_F(StandardInput, ThatMayBeATableIsReadAsLinesWithAWarning) {
-  for (const char* table : {"id,text\n1,a\n", "id\ttext\n1\ta\n", "well, yes\nno, never\n"}) {
+  for (const char* table :
+       {"id,text\n1,a\n", "id\ttext\n1\ta\n", "well, yes\nno, never\n", "id;text\n1;a\n",
+        "id,text\n1,\"a, b, c\"\n", "\"i,d\",text\n1,\"a \"\"b,\"\"\nc\"\n"}) {
     const SpooledInput spooled = spool(table);
     EXPECT_EQ(spooled.options.format, TextFormat::kLines) << table;
     EXPECT_TRUE(spooled.ambiguous) << table;
@@ -117,18 +119,27 @@ TEST_F(StandardInput, OfObjectsNeedsAField) {
     EXPECT_EQ(error.expected, "a field that holds the text of each JSON object");
     EXPECT_THAT(error.hint, HasSubstr("--field"));
   }
+  for (const char* json : {"{\"id\":1,\"text\":\"a\"}\n", "[{\"id\":1,\"text\":\"a\"}]"}) {
+    EXPECT_THAT(refusal(json).hint, HasSubstr("the first object has: id, text")) << json;
+  }
 }
 
 TEST_F(StandardInput, OfATableIsKnownByAHeaderWithTheField) {
   EXPECT_THAT(texts("id,text\n1,a\n2,\"b,c\"\n", "text"), ElementsAre("a", "b,c"));
   EXPECT_THAT(texts("\xEF\xBB\xBFid,\"te\"\"xt\"\r\n1,a\r\n", "te\"xt"), ElementsAre("a"));
   EXPECT_THAT(texts("id\ttext\n1\ta, b\n", "text"), ElementsAre("a, b"));
+  EXPECT_THAT(texts("id;text\n1;a, b\n", "text"), ElementsAre("a, b"));
   for (const char* unclear : {"id,body\n1,a\n", "text\nHello, world\n", "some text\n", "",
-                              "id;text\n1;a\n", "id,\"text\n1,a\n"}) {
+                              "id;body\n1;a\n", "id,\"text\n1,a\n"}) {
     const ErrorDetail error = refusal(unclear, "text");
     EXPECT_EQ(error.code, "text.format") << unclear;
     EXPECT_THAT(error.hint, HasSubstr("set --format"));
   }
+}
+
+TEST_F(StandardInput, ThatIsEmptyIsSaidToBe) {
+  EXPECT_EQ(refusal("", "text").found, "no text: standard input is empty");
+  EXPECT_EQ(refusal("some text\n", "text").found, "'some text'");
 }
 
 TEST_F(StandardInput, MayBeCompressed) {

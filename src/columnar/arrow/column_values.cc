@@ -7,6 +7,7 @@
 #include <arrow/util/checked_cast.h>
 #include <fmt/format.h>
 #include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -57,15 +58,17 @@ bool is_readable(const arrow::DataType& type, ColumnRequest::Values values) {
   return is_row(type);
 }
 
-std::string names_of(const arrow::Schema& schema) {
+// Returns the names of the columns that a request may read; nullopt: of all. "" if there are none.
+std::string names_of(const arrow::Schema& schema, std::optional<ColumnRequest::Values> values) {
   constexpr size_t kMostShown = 300;
   std::string names;
   for (const auto& field : schema.fields()) {
+    if (values && !is_readable(*field->type(), *values)) continue;
     if (!names.empty()) names += ", ";
     names += preview(field->name());
     if (names.size() > kMostShown) return names + ", ...";
   }
-  return names.empty() ? "no columns" : names;
+  return names;
 }
 
 // Arrays of binary values have the layout of arrays of strings, and no UTF-8 to check.
@@ -147,11 +150,12 @@ int column_index(const arrow::Schema& schema, const ColumnRequest& request) {
                                      preview(request.column)),
                  .where = request.path,
                  .expected = fmt::format("one column '{}'", preview(request.column)),
-                 .found = names_of(schema),
+                 .found = schema.num_fields() == 0 ? "no columns" : names_of(schema, {}),
                  .hint = "set the field to the name of a column of the top level"});
   }
   if (readable()) return found.front();
   const arrow::DataType& type = *schema.field(found.front())->type();
+  const std::string others = names_of(schema, request.values);
   throw Error({.exit_code = ExitCode::kConfig,
                .code = "arrow.type",
                .what = fmt::format("the column '{}' is not text", preview(request.column)),
@@ -160,7 +164,8 @@ int column_index(const arrow::Schema& schema, const ColumnRequest& request) {
                                ? "strings, numbers, booleans, dates or times"
                                : "strings, or lists of integers as token ids",
                .found = preview(type.ToString(), 200),
-               .hint = "choose another column, or cast it to string when you write the file"});
+               .hint = fmt::format("{}cast it to string when you write the file",
+                                   others.empty() ? "" : fmt::format("choose {}, or ", others))});
 }
 
 void ColumnValues::check(const arrow::Array& array) const {

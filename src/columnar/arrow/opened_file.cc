@@ -34,7 +34,7 @@ void OpenedFile::refuse_damage(const std::string& found) const {
                .what = fmt::format("the {} file cannot be read", format),
                .where = request_.path,
                .expected = fmt::format("a whole {} file", format),
-               .found = found,
+               .found = file_->GetSize().ValueOr(1) == 0 ? "no bytes: the file is empty" : found,
                .hint = "write or copy the file again"});
 }
 

@@ -48,10 +48,26 @@ std::string input_name(const InputScan& scan) {
                      scan.files.back().path);
 }
 
+// A run without rows succeeds, and is seldom what was meant.
+void warn_of_no_rows(const StreamConfig& stream, const InputScan& scan, RunLog& log) {
+  std::string reason = "has no rows: check the path, and the format (--format)";
+  if (scan.file_bytes() == 0) reason = "is empty: check the path";
+  if (scan.rejected > 0)
+    reason = fmt::format("has {}, and all were rejected: look at the list of them",
+                         format_count(scan.rejected, "row", "rows"));
+  log.warning("no_rows",
+              fmt::format("{}: the matrix has no rows, because {} {}", stream.name(),
+                          input_name(scan), reason),
+              {{"stream", stream.name()},
+               {"path", stream.input.path},
+               {"file_bytes", scan.file_bytes()},
+               {"rejected", scan.rejected}});
+}
+
 void report(const StreamConfig& stream, const ScannedInput& input, double seconds, RunLog& log) {
   const InputScan& scan = input.scan;
   std::string text =
-      fmt::format("{}: {} rows, {} in {} ({})", stream.name(), format_count(scan.rows),
+      fmt::format("{}: {}, {} in {} ({})", stream.name(), format_count(scan.rows, "row", "rows"),
                   format_bytes(scan.file_bytes()), input_name(scan), format_duration(seconds));
   if (scan.empty > 0) text += fmt::format("; {} empty", format_count(scan.empty));
   if (scan.tokenized > 0) text += fmt::format("; {} of token ids", format_count(scan.tokenized));
@@ -69,13 +85,15 @@ void report(const StreamConfig& stream, const ScannedInput& input, double second
             {"utf8_replaced", scan.utf8_replaced},
             {"file_bytes", scan.file_bytes()},
             {"sha256", scan.files.front().sha256}});
+  if (scan.rows == 0) warn_of_no_rows(stream, scan, log);
   if (scan.utf8_replaced == 0) return;
   log.warning(
       "utf8_replaced",
-      fmt::format("{}: {} of {} rows have bytes that are not UTF-8, and U+FFFD replaces them; "
+      fmt::format("{}: bytes that are not UTF-8 are in {} of {}, and U+FFFD replaces them; "
                   "convert the file, for example with iconv, or refuse such rows with utf8: "
                   "error",
-                  stream.name(), format_count(scan.utf8_replaced), format_count(scan.rows)),
+                  stream.name(), format_count(scan.utf8_replaced),
+                  format_count(scan.rows, "row", "rows")),
       {{"stream", stream.name()}, {"rows", scan.utf8_replaced}});
 }
 
