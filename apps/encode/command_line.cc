@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <system_error>
 #include <utility>
 
 #include "encode/error.h"
 
+#include "base/input_format.h"
 #include "base/units.h"
 #include "command.h"
 #include "shell/shell_texts.h"
@@ -51,11 +54,31 @@ std::string help_command(const CommandEntry& entry) {
                      entry.path.empty() ? "" : " ");
 }
 
+constexpr const char* kSeveralFiles =
+    "several files are one input: give a pattern in quotes, as in --input 'part-*.jsonl', or a "
+    "list in a config (file: [a.jsonl, b.jsonl])";
+
+// Refuses a flag that takes one value and has several.
+[[noreturn]] void refuse_repeated(const CLI::Option& flag) {
+  const std::string name = flag.get_name();
+  std::vector<std::string> values;
+  for (const std::string& value : flag.results())
+    values.push_back(fmt::format("'{}'", preview(value)));
+  refuse({.what = fmt::format("{} is given more than once", name),
+          .expected = fmt::format("one {}", name),
+          .found = fmt::format("{}", fmt::join(values, ", ")),
+          .hint = name == "--input" ? kSeveralFiles : "leave out all but one of them"});
+}
+
 // Refuses what CLI11 does not accept. Its own words name its classes and types, so only its
 // sentence about the flag is shown.
 [[noreturn]] void refuse(const CLI::App& main, const CLI::ParseError& error,
                          const std::string& typed) {
-  const CommandEntry entry = entry_of(main, named_command(main));
+  const CLI::App& command = named_command(main);
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->count() > 1 && option->get_items_expected_max() == 1) refuse_repeated(*option);
+  }
+  const CommandEntry entry = entry_of(main, command);
   std::vector<std::string> names;
   for (const CommandEntry& sub : entry.commands) names.push_back(sub.path.back());
   const bool no_command =
@@ -75,6 +98,39 @@ std::vector<std::string> flag_names(const CLI::App& app) {
   return names;
 }
 
+// Returns the flag that a flag of one letter may stand for: the first one with this letter. Returns
+// "" if there is none.
+std::string flag_of_letter(const std::string& word, const std::vector<std::string>& names) {
+  if (word.size() != 2) return "";
+  const auto found = std::find_if(names.begin(), names.end(), [&](const std::string& name) {
+    return name.size() > 2 && name[2] == word[1];
+  });
+  return found == names.end() ? "" : *found;
+}
+
+// Returns the flag that takes a file of this name: "--input", "--config", or "" if no flag does.
+const char* flag_of_file(const std::string& name) {
+  const std::string suffix = lower_case_suffix(name);
+  if (suffix == ".yaml" || suffix == ".yml") return "--config";
+  InputOptions input;
+  input.path = name;
+  if (input_format(input).format != TextFormat::kAuto) return "--input";
+  std::error_code error;  // a file that cannot be seen gets no advice
+  return suffix.empty() && std::filesystem::is_regular_file(name, error) ? "--input" : "";
+}
+
+// Returns the advice about a file that no flag takes, or "" if the command has no flag for it.
+std::string advice_about_file(const CLI::App& main, const CLI::App& app, const std::string& name) {
+  const bool no_command = &app == &main;
+  const CLI::App& command = no_command ? *main.get_subcommand(kImpliedCommand) : app;
+  const std::string flag = flag_of_file(name);
+  const CLI::Option* option = flag.empty() ? nullptr : command.get_option_no_throw(flag);
+  if (option == nullptr || option->get_group() == kHiddenGroup) return "";
+  if (flag == "--input" && option->count() > 0) return kSeveralFiles;
+  return fmt::format("give the file as {}{} {}", no_command ? "encode run " : "", flag,
+                     preview(name));
+}
+
 [[noreturn]] void refuse_extra(const CLI::App& main, const CLI::App& app, const std::string& extra,
                                bool implied) {
   const bool flag = extra.starts_with('-');
@@ -85,17 +141,21 @@ std::vector<std::string> flag_names(const CLI::App& app) {
     for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
   }
   const std::string word = extra.substr(0, extra.find('='));
-  const std::string near = nearest(word, names.data(), names.size());
+  std::string near = nearest(word, names.data(), names.size());
+  if (flag && near.empty()) near = flag_of_letter(word, names);
   const CommandEntry entry = entry_of(main, app);
   const std::string help = implied ? "encode --help" : help_command(entry);
   const char* kind = flag ? "flag" : names.empty() ? "argument" : "command";
   std::string expected = flag ? "a flag that the help lists" : "no argument";
   if (!flag && !names.empty()) expected = fmt::format("one of: {}", fmt::join(names, ", "));
-  refuse(
-      {.what = fmt::format("unknown {} '{}'", kind, preview(extra)),
-       .expected = std::move(expected),
-       .found = fmt::format("'{}'", preview(extra)),
-       .hint = near.empty() ? "see " + help : fmt::format("did you mean {}? See {}", near, help)});
+  std::string hint =
+      near.empty() ? "see " + help : fmt::format("did you mean {}? See {}", near, help);
+  const std::string advice = flag ? "" : advice_about_file(main, app, extra);
+  if (!advice.empty()) hint = fmt::format("{}; see {}", advice, help);
+  refuse({.what = fmt::format("unknown {} '{}'", kind, preview(extra)),
+          .expected = std::move(expected),
+          .found = fmt::format("'{}'", preview(extra)),
+          .hint = std::move(hint)});
 }
 
 bool implies_command(const std::string& first) {

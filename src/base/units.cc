@@ -105,7 +105,9 @@ std::string nearest(const std::string& word, const std::string* candidates, size
   size_t best_distance = limit + 1;
   for (size_t i = 0; i < count; ++i) {
     const size_t distance = edit_distance(word, candidates[i]);
-    if (distance < best_distance) {
+    // Of two equally near, the one that the word is the beginning of is more likely.
+    const bool longer = distance == best_distance && candidates[i].starts_with(word);
+    if (distance < best_distance || (longer && !best.empty())) {
       best_distance = distance;
       best = candidates[i];
     }

@@ -48,6 +48,13 @@ Error not_found(const std::string& model, std::string expected, std::string foun
                   .exit_code = ExitCode::kNoInput});
 }
 
+Error file_given(const std::string& model) {
+  const std::string folder = fs::path(model).parent_path().string();
+  return not_found(model, "a directory, or a hub id", "a file",
+                   fmt::format("give the directory that holds the model's files: --model {}",
+                               preview(folder.empty() ? "." : folder, 200)));
+}
+
 }  // namespace
 
 std::string resolve_model(const std::string& model, const std::optional<std::string>& revision) {
@@ -63,11 +70,13 @@ std::string resolve_model(const std::string& model, const std::optional<std::str
   }
   const size_t parts = split_path(model).size();
   const std::string ref = revision.value_or(kDefaultRevision);
+  const bool is_file = kind != PathKind::kAbsent;
   if (parts > 2 || !is_safe_path(model) || !is_safe_path(ref)) {
+    if (is_file) throw file_given(model);
     throw not_found(
         model,
         "a directory, or a hub id 'org/name' with a revision of letters, digits, '.', '_', '-'",
-        kind != PathKind::kAbsent ? "a file" : "no such directory, and not a hub id",
+        "no such directory, and not a hub id",
         "check the path; relative paths start at the current directory");
   }
   const std::string full_id = parts == 1 ? "sentence-transformers/" + model : model;
@@ -86,6 +95,7 @@ std::string resolve_model(const std::string& model, const std::optional<std::str
       searched.append("\n").append(snapshot.string());
     }
   }
+  if (is_file) throw file_given(model);
   throw not_found(model, fmt::format("one of these directories:\n{}", searched), "none of them",
                   fmt::format("download it once: encode pull {}{}", preview(full_id, 200),
                               revision ? "@" + preview(*revision) : ""));

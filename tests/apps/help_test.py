@@ -80,6 +80,34 @@ class Errors(unittest.TestCase):
         self.assertIn("see encode --help", self.error("-x"))
         self.assertIn("did you mean --model?", self.error("--modle", "x"))
 
+    def test_a_swapped_letter_in_a_command_is_found(self):
+        self.assertIn("did you mean run?", self.error("rnu"))
+
+    def test_a_file_without_a_flag_gets_its_flag(self):
+        self.assertIn("give the file as encode run --input texts.txt", self.error("texts.txt"))
+        self.assertIn("give the file as encode run --config e.yaml", self.error("e.yaml"))
+        self.assertIn("give the file as --input a.jsonl.gz", self.error("run", "--model", "m", "a.jsonl.gz"))
+        self.assertIn("give the file as --input a.csv", self.error("plan", "a.csv"))
+        for words in (("texts",), ("run", "texts"), ("completions", "bash", "a.csv")):
+            self.assertNotIn("--input", self.error(*words))
+
+    def test_several_files_are_one_input(self):
+        hint = "give a pattern in quotes, as in --input 'part-*.jsonl'"
+        twice = self.error("run", "--input", "a.txt", "--input", "b.txt")
+        self.assertIn("--input is given more than once", twice)
+        self.assertIn("'a.txt', 'b.txt'", twice)
+        self.assertIn(hint, twice)
+        self.assertIn(hint, self.error("run", "--input", "a.txt", "b.txt"))
+        other = self.error("run", "--dtype", "fp16", "--dtype", "bf16")
+        self.assertIn("leave out all but one", other)
+        self.assertNotIn(hint, other)
+
+    def test_a_flag_of_one_letter_gets_the_long_one(self):
+        for short, long in (("-m", "--model"), ("-i", "--input"), ("-o", "--output"), ("-f", "--field")):
+            self.assertIn(f"did you mean {long}?", self.error("run", short, "x"))
+            self.assertIn(f"did you mean {long}?", self.error(short, "x"))
+        self.assertNotIn("did you mean", self.error("run", "-z"))
+
     def test_a_command_without_its_subject_points_to_its_own_help(self):
         for name in ("status", "verify"):
             self.assertIn(f"see encode {name} --help", self.error(name))

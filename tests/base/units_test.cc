@@ -64,6 +64,9 @@ TEST(Nearest, FindsATypoAndNothingElse) {
   EXPECT_EQ(nearest("pooling", keys.data(), keys.size()), "");
   const std::array<std::string, 2> words = {"run", "plan"};
   EXPECT_EQ(nearest("rnu", words.data(), words.size()), "run") << "two characters are swapped";
+  const std::array<std::string, 2> keys_of_input = {"file", "field"};
+  EXPECT_EQ(nearest("fiel", keys_of_input.data(), keys_of_input.size()), "field");
+  EXPECT_EQ(nearest("flie", keys_of_input.data(), keys_of_input.size()), "file");
   EXPECT_EQ(nearest("nur", words.data(), words.size()), "");
   EXPECT_EQ(nearest("x", nullptr, 0), "");
 }

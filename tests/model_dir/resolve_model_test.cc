@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/refused.h"
 #include "tiny_model.h"
 
 namespace encode {
@@ -156,6 +157,9 @@ TEST(ResolveModel, FileIsNotADirectory) {
   testing::expect_refused(
       [&model] { resolve_model(model.file("config.json"), std::nullopt); },
       {"model.not_found", "no model", "a directory", "a file", ExitCode::kNoInput});
+  const ErrorDetail error =
+      testing::refused([&model] { resolve_model(model.file("config.json"), std::nullopt); });
+  EXPECT_NE(error.hint.find("--model " + model.path()), std::string::npos) << error.hint;
 }
 
 }  // namespace
