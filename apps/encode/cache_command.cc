@@ -65,18 +65,18 @@ std::string content_text(const Json& json) {
 
 std::string audit_text(const Json& json) {
   return fmt::format(
-      "records     {} ({} damaged, {} damaged blocks)\nrows        {} ({} without a good record)\n"
+      "records     {} ({} damaged, {})\nrows        {} ({} without a good record)\n"
       "{}\n",
       format_count(json["records"]), format_count(json["damaged_records"]),
-      format_count(json["damaged_blocks"]), format_count(json["rows"]),
-      format_count(json["lost_rows"]),
+      format_count(json["damaged_blocks"], "damaged block", "damaged blocks"),
+      format_count(json["rows"]), format_count(json["lost_rows"]),
       json["damaged"].get<bool>() ? "damaged: runs encode these rows again" : "everything is good");
 }
 
 std::string prune_text(const Json& json) {
-  return fmt::format("{} blocks deleted, {} rows left, the file has {}\n",
-                     format_count(json["deleted_blocks"]), format_count(json["rows"]),
-                     format_bytes(json["disk_bytes"]));
+  return fmt::format("{} deleted, {} left, the file has {}\n",
+                     format_count(json["deleted_blocks"], "block", "blocks"),
+                     format_count(json["rows"], "row", "rows"), format_bytes(json["disk_bytes"]));
 }
 
 using Work = std::function<Json(const StoreStalled&)>;

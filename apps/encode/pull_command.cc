@@ -39,8 +39,8 @@ int run_pull(const PullFlags& flags) {
     PullProgress progress(err);
     result = hub::pull(request, settings, progress);
     const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
-    err.write(fmt::format("{} at {}: {} files, {}, {} fetched in {}\n", request.model,
-                          result.commit, result.files, format_bytes(result.bytes),
+    err.write(fmt::format("{} at {}: {}, {}, {} fetched in {}\n", request.model, result.commit,
+                          format_count(result.files, "file", "files"), format_bytes(result.bytes),
                           format_bytes(result.fetched_bytes), format_duration(time.count())));
   }
   open_model_directory(result.snapshot,

@@ -58,7 +58,8 @@ std::string TokenStatistics::render_bars() const {
 std::string TokenStatistics::render(const TokenizeOptions& options,
                                     double tokenizing_seconds) const {
   const int64_t tokens = kept_tokens_ + lost_tokens_;
-  std::string text = fmt::format("{} rows, {} tokens", format_count(rows_), format_count(tokens));
+  std::string text = fmt::format("{}, {}", format_count(rows_, "row", "rows"),
+                                 format_count(tokens, "token", "tokens"));
   if (rows_ > 0) {
     text += fmt::format(", mean {}, longest {}\n{:>20}{:>12}{:>9}\n", format_count(tokens / rows_),
                         format_count(longest_), "tokens a row", "rows", "share");
@@ -69,12 +70,14 @@ std::string TokenStatistics::render(const TokenizeOptions& options,
   if (options.max_length == 0) {
     text += "no truncation\n";
   } else {
-    const std::string lost = options.count_lost_tokens
-                                 ? fmt::format("{} tokens lost ({})", format_count(lost_tokens_),
-                                               percent(lost_tokens_, tokens))
-                                 : "lost tokens not counted";
-    text += fmt::format("truncated at {}: {} rows ({}), {}\n", format_count(options.max_length),
-                        format_count(truncated_rows_), percent(truncated_rows_, rows_), lost);
+    const std::string lost =
+        options.count_lost_tokens
+            ? fmt::format("{} lost ({})", format_count(lost_tokens_, "token", "tokens"),
+                          percent(lost_tokens_, tokens))
+            : "lost tokens not counted";
+    text += fmt::format("truncated at {}: {} ({}), {}\n", format_count(options.max_length),
+                        format_count(truncated_rows_, "row", "rows"),
+                        percent(truncated_rows_, rows_), lost);
   }
   if (tokenizing_seconds > 0) {
     const double token_rate = static_cast<double>(tokens) / tokenizing_seconds;

@@ -211,8 +211,9 @@ std::string estimate(const BenchReport& report, const BenchResult& result) {
   std::string range;
   if (whole.runs.size() > 1)
     range = fmt::format(" ({} to {})", format_duration(whole.min), format_duration(whole.max));
-  return fmt::format("All {} rows would take about {} in {}{}.\n", format_count(report.whole_rows),
-                     format_duration(whole.median), name_of(result), range);
+  return fmt::format("The whole input ({}) would take about {} in {}{}.\n",
+                     format_count(report.whole_rows, "row", "rows"), format_duration(whole.median),
+                     name_of(result), range);
 }
 
 }  // namespace
@@ -226,11 +227,12 @@ std::string render(const BenchReport& report) {
   const BenchTurn& first = report.results.front().turns.front();
   std::string text = fmt::format("{} on {}", report.model, describe(report.device));
   if (report.device.kind == DeviceKind::kCpu)
-    text += fmt::format(", {} threads", first.products.threads);
-  text += fmt::format(": {} of {} rows, {} tokens, {} rows truncated, {} runs\n\n",
-                      format_count(report.rows), format_count(report.whole_rows),
-                      format_count(first.tokens), format_count(first.truncated_rows),
-                      report.results.front().turns.size());
+    text += fmt::format(", {}", format_count(first.products.threads, "thread", "threads"));
+  text += fmt::format(": {} of {}, {}, {} truncated, {}\n\n", format_count(report.rows),
+                      format_count(report.whole_rows, "row", "rows"),
+                      format_count(first.tokens, "token", "tokens"),
+                      format_count(first.truncated_rows, "row", "rows"),
+                      format_count(std::ssize(report.results.front().turns), "run", "runs"));
   Table table;
   std::vector<std::string> header = {"median (range)"};
   for (const BenchResult& result : report.results) header.push_back(name_of(result));

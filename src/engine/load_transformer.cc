@@ -6,6 +6,7 @@
 
 #include "encode/error.h"
 
+#include "base/units.h"
 #include "engine/product_format.h"
 #include "nn/cuda/device.h"
 #include "nn/cuda/kernels.h"
@@ -62,11 +63,13 @@ void require_bfloat16(at::Device device) {
 }
 
 void note_fp8(const Fp8Counts& products, Notes& notes) {
-  notes.push_back({"debug", fmt::format("fp8: {} products in 8-bit floats", products.quantized)});
+  notes.push_back({"debug", fmt::format("fp8: {} in 8-bit floats",
+                                        format_count(products.quantized, "product", "products"))});
   if (products.kept == 0) return;
-  notes.push_back({"warning", fmt::format("fp8: {} of {} products stay in bfloat16: their widths "
-                                          "are no multiples of 16",
-                                          products.kept, products.quantized + products.kept)});
+  notes.push_back({"warning", fmt::format("fp8: {} of {} in bfloat16: a width is no multiple of 16",
+                                          products.kept,
+                                          format_count(products.quantized + products.kept,
+                                                       "product stays", "products stay"))});
 }
 
 // Returns null if LibTorch shall compute all products, or must, because the process has no cuBLASLt

@@ -37,7 +37,7 @@ int64_t cache_bytes(const JobSpec& job) {
 }
 
 std::string describe(const WindowSize& window) {
-  return fmt::format("{} rows and {} of text", format_count(window.rows),
+  return fmt::format("{} and {} of text", format_count(window.rows, "row", "rows"),
                      format_bytes(window.text_bytes));
 }
 

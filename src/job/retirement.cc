@@ -27,7 +27,7 @@ Retirement::Retirement(const HardwareOptions& hardware, DeviceKind device)
 void Retirement::count(int64_t chunks, int64_t resident_bytes) {
   chunks_ += chunks;
   if (most_chunks_ > 0 && chunks_ >= most_chunks_)
-    reason_ = fmt::format("it has encoded {} chunks", chunks_);
+    reason_ = "it has encoded " + format_count(chunks_, "chunk", "chunks");
   if (++windows_ <= kFirstWindows) {
     first_bytes_ = std::max(first_bytes_, resident_bytes);
     return;

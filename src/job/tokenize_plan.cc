@@ -7,6 +7,7 @@
 #include "encode/error.h"
 
 #include "base/host.h"
+#include "base/units.h"
 #include "tokenizer/document_tokens.h"
 #include "tokenizer/prompt_tokens.h"
 
@@ -74,8 +75,9 @@ RowTypeIds unit_type_ids(const JobUnit& unit, const Tokenizer* tokenizer) {
                        "have none",
                .where = unit.input.path,
                .expected = "only texts, or only rows of token ids",
-               .found = fmt::format("{} rows of token ids among {} rows", unit.scan.tokenized,
-                                    unit.scan.rows),
+               .found = fmt::format("{} of token ids among {}",
+                                    format_count(unit.scan.tokenized, "row", "rows"),
+                                    format_count(unit.scan.rows, "row", "rows")),
                .hint = "make two inputs, one for each kind of row"});
 }
 

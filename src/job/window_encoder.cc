@@ -208,8 +208,9 @@ void WindowEncoder::skip_row(Attempt& attempt, const ErrorDetail& error) {
     return;
   }
   const PackedBatch& batch = attempt.left.front();
-  attempt.put_aside(batch.rows.front(), error.code,
-                    fmt::format("{} ({} tokens)", error.what, format_count(batch.tokens())));
+  attempt.put_aside(
+      batch.rows.front(), error.code,
+      fmt::format("{} ({})", error.what, format_count(batch.tokens(), "token", "tokens")));
   attempt.left = attempt.left.subspan(1);
 }
 
@@ -234,9 +235,10 @@ bool WindowEncoder::redo_in_float32(Attempt& attempt, const Progress& progress) 
   for (const int64_t row : redo.redone) window.count_redone(row);
   attempt.redone = {redo.redone.begin(), redo.redone.end()};
   if (redo.redone.empty()) return true;
-  context_.log("warning", fmt::format("in the window from row {}, {} rows had values that were "
+  context_.log("warning", fmt::format("in the window from row {}, {} had values that were "
                                       "not finite; they were computed again in float32",
-                                      window.rows().begin, redo.redone.size()));
+                                      window.rows().begin,
+                                      format_count(std::ssize(redo.redone), "row", "rows")));
   return true;
 }
 

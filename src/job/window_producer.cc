@@ -13,6 +13,7 @@
 
 #include "base/stopwatch.h"
 #include "base/thread_pool.h"
+#include "base/units.h"
 #include "batching/pack.h"
 #include "job/skip_list.h"
 
@@ -246,7 +247,7 @@ class PartSource {
                      .code = "text.changed",
                      .what = "the input has fewer rows than when the run began",
                      .where = unit_.input.path,
-                     .expected = fmt::format("{} rows", unit_.identity.rows),
+                     .expected = format_count(unit_.identity.rows, "row", "rows"),
                      .found = fmt::to_string(rows.begin + static_cast<int64_t>(texts.size())),
                      .hint = "do not change an input during a run; start over with --fresh"});
       }

@@ -143,8 +143,8 @@ MemoryPart windows_part(const MemoryRequest& request) {
   return part(MemoryKind::kWindows,
               texts + windows * (window.tokens * kTokenBytes + window.rows * kRowBytes) +
                   std::min(whole, kVectorWindows) * values,
-              fmt::format("{} windows of {} rows, {} of vectors", windows,
-                          format_count(window.rows), format_bytes(values)));
+              fmt::format("{} of {}, {} of vectors", format_count(windows, "window", "windows"),
+                          format_count(window.rows, "row", "rows"), format_bytes(values)));
 }
 
 MemoryPart tokenizer_part(const MemoryRequest& request) {
@@ -169,8 +169,9 @@ MemoryEstimate estimate_cpu(const MemoryRequest& request) {
       part(MemoryKind::kTables, table_bytes(request),
            numbers_text(request.shape.table_elements(), element)),
       part(MemoryKind::kActivations, all_activations(request),
-           fmt::format("{} threads x {} tokens x {} numbers x {} bytes, and what malloc keeps",
-                       threads, format_count(request.token_slots()),
+           fmt::format("{} x {} tokens x {} numbers x {} bytes, and what malloc keeps",
+                       format_count(threads, "thread", "threads"),
+                       format_count(request.token_slots()),
                        format_count(layer_widths(request.shape).largest()), element)),
       part(MemoryKind::kAttention, cpu_attention_bytes(request),
            fmt::format("rows of {} tokens", format_count(request.longest_row_tokens()))),

@@ -32,10 +32,11 @@ double Truncation::lost_share() const {
 
 std::string describe(const Truncation& truncation, const std::string& rows) {
   return fmt::format(
-      "{} of {} ({}) {} longer than {} tokens; the cut loses {} of all tokens",
+      "{} of {} ({}) {} longer than {}; the cut loses {} of all tokens",
       format_count(truncation.truncated_rows), rows,
       percent_of(truncation.truncated_rows, truncation.rows),
-      truncation.truncated_rows == 1 ? "is" : "are", format_count(truncation.max_length),
+      truncation.truncated_rows == 1 ? "is" : "are",
+      format_count(truncation.max_length, "token", "tokens"),
       percent_of(truncation.lost_tokens, truncation.tokens + truncation.lost_tokens));
 }
 

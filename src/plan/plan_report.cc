@@ -74,17 +74,19 @@ std::string render_prices(const PlannedStream& stream) {
 std::string render_texts(const PlannedStream& stream) {
   const TextFacts& texts = stream.request.texts;
   if (stream.survey.sample.empty()) {
-    return line("texts",
-                fmt::format("none are given: {} rows of {} tokens, the longest possible; "
-                            "--input plans for your texts, --rows for another number",
-                            format_count(texts.rows), format_count(texts.longest_row_tokens)));
+    return line("texts", fmt::format("none are given: {} of {} tokens, the longest possible; "
+                                     "--input plans for your texts, --rows for another number",
+                                     format_count(texts.rows, "row", "rows"),
+                                     format_count(texts.longest_row_tokens)));
   }
-  std::string text = fmt::format("{} rows, about {} tokens ({} a row), longest {}",
-                                 format_count(texts.rows), format_count(texts.tokens),
-                                 format_count(texts.tokens / std::max<int64_t>(1, texts.rows)),
-                                 format_count(stream.request.longest_row_tokens()));
+  std::string text =
+      fmt::format("{}, about {} ({} a row), longest {}", format_count(texts.rows, "row", "rows"),
+                  format_count(texts.tokens, "token", "tokens"),
+                  format_count(texts.tokens / std::max<int64_t>(1, texts.rows)),
+                  format_count(stream.request.longest_row_tokens()));
   if (stream.survey.stride > 1)
-    text += fmt::format("; {} rows were tokenized", format_count(std::ssize(stream.survey.sample)));
+    text += fmt::format("; {} tokenized",
+                        format_count(std::ssize(stream.survey.sample), "row was", "rows were"));
   if (stream.survey.truncated_share > 0)
     text += fmt::format("; {} are cut", percent(stream.survey.truncated_share));
   return line("texts", text);
@@ -97,10 +99,10 @@ std::string render_settings(const PlannedStream& stream, const MemoryRoom& room)
   text += line("batch_size", fmt::format("{}  (rows of {} tokens)", planned.batch_size,
                                          format_count(stream.request.effective.max_length)));
   if (stream.micro.batches > 0) {
-    text +=
-        line("a step of " + format_count(stream.micro.rows),
-             fmt::format("{} micro-batches of at most {} rows", format_count(stream.micro.batches),
-                         format_count(stream.micro.batch_rows)));
+    text += line("a step of " + format_count(stream.micro.rows),
+                 fmt::format("{} of at most {}",
+                             format_count(stream.micro.batches, "micro-batch", "micro-batches"),
+                             format_count(stream.micro.batch_rows, "row", "rows")));
   }
   text += line("chunk_size", fmt::to_string(stream.chunk_rows));
   if (room.kind == DeviceKind::kCpu) text += line("threads", fmt::to_string(planned.threads));
@@ -161,8 +163,8 @@ std::string render(const ProfileResult& profile) {
   const double ratio = static_cast<double>(profile.measured_bytes) /
                        static_cast<double>(std::max<int64_t>(1, profile.estimated_bytes));
   std::string text =
-      fmt::format("\nprofile: {} rows, {} tokens on {}\n", format_count(profile.rows),
-                  format_count(profile.tokens), profile.device);
+      fmt::format("\nprofile: {}, {} on {}\n", format_count(profile.rows, "row", "rows"),
+                  format_count(profile.tokens, "token", "tokens"), profile.device);
   text += line("memory", fmt::format("estimated {}, measured {} ({:+.1f} %)",
                                      format_bytes(profile.estimated_bytes),
                                      format_bytes(profile.measured_bytes), 100 * (ratio - 1)));

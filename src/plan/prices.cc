@@ -54,7 +54,7 @@ void add_threads(const PlannedStream& stream, const MemoryRoom& room, std::vecto
         std::min(1.0, static_cast<double>(count) / static_cast<double>(room.threads));
     price.time.divide(speed);
     if (price.note.empty() && count > room.threads)
-      price.note = fmt::format("no gain: {} processors", room.threads);
+      price.note = "no gain: " + format_count(room.threads, "processor", "processors");
     prices.push_back(std::move(price));
   }
 }

@@ -86,8 +86,8 @@ void check_replacement(const RunConfig& config, PreflightFindings& findings) {
                     "leave hardware.worker_chunks out");
     return;
   }
-  findings.green("worker",
-                 fmt::format("on a GPU a new process replaces it after {} chunks", chunks));
+  findings.green("worker", fmt::format("on a GPU a new process replaces it after {}",
+                                       format_count(chunks, "chunk", "chunks")));
 }
 
 void check_allocator(const RunConfig& config, PreflightFindings& findings) {
@@ -113,8 +113,9 @@ void check_defences(const RunConfig& config, PreflightFindings& findings) {
     const std::string rows =
         store.chunk_size == kAutoChunkRows
             ? "a size that the run chooses"
-            : format_count(store.chunk_size > 0 ? store.chunk_size : kDefaultChunkRows) +
-                  " rows each";
+            : format_count(store.chunk_size > 0 ? store.chunk_size : kDefaultChunkRows, "row",
+                           "rows") +
+                  " each";
     findings.green("chunks", rows + "; an interruption loses at most the chunks in flight");
     return;
   }

@@ -22,8 +22,9 @@ HostFacts host_facts() {
 }
 
 void check_host(const HostFacts& host, PreflightFindings& findings) {
-  findings.green("host", fmt::format("{}: {} processors, {} of {} memory available", host_name(),
-                                     host.processors, format_bytes(host.memory.available_bytes),
+  findings.green("host", fmt::format("{}: {}, {} of {} memory available", host_name(),
+                                     format_count(host.processors, "processor", "processors"),
+                                     format_bytes(host.memory.available_bytes),
                                      format_bytes(host.memory.limit_bytes)));
   if (host.open_files > 0 && host.open_files < kLeastOpenFiles) {
     findings.yellow("limits",

@@ -54,9 +54,9 @@ void check_records(const std::string& cache_dir, PreflightFindings& findings) {
     findings.yellow("fault records", problem, "move the file away; a run makes a new one");
   if (!problems.empty()) return;
   findings.green("fault records",
-                 fmt::format("faults.jsonl and memory.jsonl can be written; {} faults of earlier "
+                 fmt::format("faults.jsonl and memory.jsonl can be written; {} of earlier "
                              "runs (encode status shows them)",
-                             count));
+                             format_count(count, "fault", "faults")));
 }
 
 }  // namespace
@@ -137,16 +137,17 @@ void check_chunks(const RunConfig& config, const StreamPlan& plan, StreamOutlook
     findings.yellow(check, problem, "the run encodes damaged chunks again");
   if (progress.rows_set_aside > 0) {
     findings.yellow(check,
-                    fmt::format("{} rows were set aside by earlier runs",
-                                format_count(progress.rows_set_aside)),
+                    fmt::format("{} set aside by earlier runs",
+                                format_count(progress.rows_set_aside, "row was", "rows were")),
                     "see encode status; encode retry-failed tries them again");
   }
   outlook.origins = progress.origins;
   if (progress.chunks == progress.chunk_count && progress.problems.empty())
     outlook.encoded = read_chunk_folder(folder).damaged.empty();
   outlook.rows_set_aside = progress.rows_set_aside;
-  findings.green(check, fmt::format("{} of {} chunks are committed; the run goes on after them",
-                                    progress.chunks, progress.chunk_count));
+  findings.green(check,
+                 fmt::format("{} of {} committed; the run goes on after them", progress.chunks,
+                             format_count(progress.chunk_count, "chunk is", "chunks are")));
 }
 
 // What StreamFinisher::resume() will find.
@@ -271,16 +272,17 @@ std::vector<StreamOutlook> check_results(const RunConfig& config,
     if (outlooks[i].rows_set_aside == 0) continue;
     const std::string& name = experiment.streams[i].plan.config.name();
     findings.at(RunStep::kResume);
-    findings.red("results " + name,
-                 {.exit_code = ExitCode::kData,
-                  .code = "run.rows_set_aside",
-                  .what = fmt::format("{} rows of {} could not be encoded; all other rows are",
-                                      format_count(outlooks[i].rows_set_aside), name),
-                  .where = chunks_dir(config.store.cache_dir, name),
-                  .expected = "a vector for every row",
-                  .found = "rows that earlier runs have set aside",
-                  .hint = "see encode status; run encode retry-failed, or give --quarantine zeros "
-                          "or drop (semantic.quarantine in the config)"});
+    findings.red(
+        "results " + name,
+        {.exit_code = ExitCode::kData,
+         .code = "run.rows_set_aside",
+         .what = fmt::format("{} of {} could not be encoded; all other rows are",
+                             format_count(outlooks[i].rows_set_aside, "row", "rows"), name),
+         .where = chunks_dir(config.store.cache_dir, name),
+         .expected = "a vector for every row",
+         .found = "rows that earlier runs have set aside",
+         .hint = "see encode status; run encode retry-failed, or give --quarantine zeros "
+                 "or drop (semantic.quarantine in the config)"});
   }
   return outlooks;
 }

@@ -96,10 +96,10 @@ class Listener {
     findings_.green("device", preview(text, 400));
   }
   void on(const ModelLoaded& loaded) {
-    findings_.green(
-        "self-test",
-        fmt::format("the model was loaded in {}, gives {} columns and passes its checks",
-                    format_duration(loaded.seconds), loaded.dim));
+    findings_.green("self-test",
+                    fmt::format("the model was loaded in {}, gives {} and passes its checks",
+                                format_duration(loaded.seconds),
+                                format_count(loaded.dim, "column", "columns")));
   }
   void on(const DefenceTried& tried) {
     const std::string check = check_of(tried.name);

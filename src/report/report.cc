@@ -107,10 +107,10 @@ class Collector {
     section["set_aside"] = known.rows_set_aside;
     section["done"] = known.state == StreamStatus::State::kDone;
     if (known.state == StreamStatus::State::kDone) return;
-    missing_.push_back(
-        fmt::format("{}: no finished matrix; {} of {} rows are committed", known.name,
-                    format_count(known.rows_done),
-                    known.rows < 0 ? "an unknown number of" : format_count(known.rows)));
+    missing_.push_back(fmt::format(
+        "{}: no finished matrix; {} of {} committed", known.name, format_count(known.rows_done),
+        known.rows < 0 ? "an unknown number of rows are"
+                       : format_count(known.rows, "row is", "rows are")));
   }
 
   void add_final(const StreamConfig& stream, Json& section) {
@@ -145,7 +145,7 @@ class Collector {
         .lost_tokens = manifest.stats.lost_tokens,
         .max_length = recorded_options(manifest.identity.fingerprint).result.max_length.value_or(0),
         .position_limit = position_limit_of(stream.result)};
-    section["truncation"] = {{"found", describe(cut, format_count(cut.rows) + " rows")},
+    section["truncation"] = {{"found", describe(cut, format_count(cut.rows, "row", "rows"))},
                              {"lost_share", cut.lost_share()},
                              {"next", truncation_advice(cut)}};
   }

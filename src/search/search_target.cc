@@ -44,8 +44,8 @@ Error unfinished(const RunConfig& config, const StreamConfig& stream, const std:
   const std::string folder = chunks_dir(config.store.cache_dir, stream.name());
   if (path_exists(folder + "/stream.json", "store.stream")) {
     const ChunkProgress progress = read_chunk_progress(folder);
-    found = fmt::format("{} of {} rows are committed", format_count(progress.rows),
-                        format_count(progress.identity.rows));
+    found = fmt::format("{} of {} committed", format_count(progress.rows),
+                        format_count(progress.identity.rows, "row is", "rows are"));
   }
   return Error(
       {.exit_code = ExitCode::kNoInput,

@@ -8,6 +8,7 @@
 #include "encode/store.h"
 #include "encode/vector_rows.h"
 
+#include "base/units.h"
 #include "columnar/matrix_reader.h"
 #include "fingerprint/fingerprint.h"
 #include "store/audit.h"
@@ -47,9 +48,10 @@ std::vector<Manifest> part_manifests(const std::vector<std::string>& matrix_path
                    .code = "store.combine_rows",
                    .what = "matrices with different numbers of rows cannot be combined",
                    .where = path,
-                   .expected = fmt::format("{} rows, as in {}", manifests.front().identity.rows,
-                                           matrix_paths.front()),
-                   .found = fmt::format("{} rows", manifest->identity.rows),
+                   .expected = fmt::format(
+                       "{}, as in {}", format_count(manifests.front().identity.rows, "row", "rows"),
+                       matrix_paths.front()),
+                   .found = format_count(manifest->identity.rows, "row", "rows"),
                    .hint = "each input of a split must have one row for each sample"});
     }
     if (!manifests.empty() && manifest->type != manifests.front().type) {

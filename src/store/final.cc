@@ -8,6 +8,7 @@
 #include "base/names.h"
 #include "base/npy.h"
 #include "base/path_kind.h"
+#include "base/units.h"
 #include "columnar/matrix_reader.h"
 #include "fingerprint/fingerprint.h"
 #include "store/audit.h"
@@ -335,8 +336,8 @@ std::vector<SetAsideRow> set_aside_rows(const std::string& matrix_path, const Ma
   const bool listed = manifest.dropped_rows == 0 || manifest.dropped_rows == std::ssize(rows);
   if (manifest.parts.empty() && !listed)
     throw damage("the list of the dropped rows does not have all of them", path,
-                 fmt::format("{} rows, as in the manifest", manifest.dropped_rows),
-                 fmt::format("{} rows", rows.size()));
+                 format_count(manifest.dropped_rows, "row", "rows") + ", as in the manifest",
+                 format_count(std::ssize(rows), "row", "rows"));
   return rows;
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/units.h"
 #include "store/sealed_json.h"
 
 namespace encode {
@@ -48,10 +49,10 @@ VectorRows::VectorRows(int64_t rows, std::vector<int64_t> dropped, const std::st
   const bool ascending = std::adjacent_find(dropped_.begin(), dropped_.end(),
                                             std::greater_equal<>()) == dropped_.end();
   if (ascending && (dropped_.empty() || (dropped_.front() >= 0 && dropped_.back() < rows_))) return;
-  throw damage(
-      "the list of the dropped rows is not one of this matrix", where,
-      fmt::format("ascending rows from 0 to {}", rows_ - 1),
-      fmt::format("{} rows, from {} to {}", dropped_.size(), dropped_.front(), dropped_.back()));
+  throw damage("the list of the dropped rows is not one of this matrix", where,
+               fmt::format("ascending rows from 0 to {}", rows_ - 1),
+               fmt::format("{}, from {} to {}", format_count(std::ssize(dropped_), "row", "rows"),
+                           dropped_.front(), dropped_.back()));
 }
 
 int64_t VectorRows::row_of(int64_t vector) const {

@@ -307,16 +307,16 @@ void Run::warn_of_truncation(const RunSummary& summary) {
   for (const FinishedMatrix& matrix : summary.matrices) {
     const Truncation& cut = matrix.truncation;
     if (cut.truncated_rows == 0) continue;
-    log_.warning("truncated",
-                 fmt::format("{}: {}; to lose less, {}", matrix.name,
-                             describe(cut, fmt::format("{} rows", format_count(cut.rows))),
-                             truncation_advice(cut)),
-                 {{"stream", matrix.name},
-                  {"rows", cut.rows},
-                  {"truncated_rows", cut.truncated_rows},
-                  {"tokens", cut.tokens},
-                  {"lost_tokens", cut.lost_tokens},
-                  {"max_length", cut.max_length}});
+    log_.warning(
+        "truncated",
+        fmt::format("{}: {}; to lose less, {}", matrix.name,
+                    describe(cut, format_count(cut.rows, "row", "rows")), truncation_advice(cut)),
+        {{"stream", matrix.name},
+         {"rows", cut.rows},
+         {"truncated_rows", cut.truncated_rows},
+         {"tokens", cut.tokens},
+         {"lost_tokens", cut.lost_tokens},
+         {"max_length", cut.max_length}});
   }
 }
 

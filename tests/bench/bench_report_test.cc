@@ -83,8 +83,9 @@ TEST(BenchReport, TheTableEndsWithWhatAllRowsWouldTake) {
   EXPECT_THAT(text, HasSubstr("4.00 (2.00 to 8.00)"));
   EXPECT_THAT(text, HasSubstr("50 % (50 % to 50 %)"));
   EXPECT_THAT(text, HasSubstr("A note.\n"));
-  EXPECT_THAT(text, ::testing::EndsWith("All 3,000 rows would take about 4 m 00 s in float32 "
-                                        "(2 m 00 s to 8 m 00 s).\n"));
+  EXPECT_THAT(
+      text, ::testing::EndsWith("The whole input (3,000 rows) would take about 4 m 00 s in float32 "
+                                "(2 m 00 s to 8 m 00 s).\n"));
 }
 
 TEST(BenchReport, WhatIsNotKnownIsNullAndInNoTable) {

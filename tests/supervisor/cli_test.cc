@@ -154,7 +154,7 @@ TEST_F(Cli, TokenizeWritesIdsAndTellsHowLongTheRowsAre) {
   shorter.insert(shorter.end(), {"--max-length", "4", "--overwrite"});
   const ProgramEnd cut = encode(shorter);
   ASSERT_EQ(cut.exit_code, 0) << cut.err;
-  EXPECT_THAT(cut.out, HasSubstr("truncated at 4: 1 rows (33.3 %)"));
+  EXPECT_THAT(cut.out, HasSubstr("truncated at 4: 1 row (33.3 %)"));
   EXPECT_THAT(cut.out, HasSubstr("2 to 3           2   66.7 %  ####"));
 }
 
@@ -172,7 +172,7 @@ TEST_F(Cli, TokenizeTruncatesAsTheModelDoes) {
                                         dir_.write("texts.txt", text + "\n"),
                                         "--output",
                                         elsewhere.file("ids.jsonl")};
-  EXPECT_THAT(encode(arguments).out, HasSubstr("1 rows (100.0 %)"));
+  EXPECT_THAT(encode(arguments).out, HasSubstr("1 row (100.0 %)"));
   arguments.insert(arguments.end(), {"--no-truncation", "--overwrite"});
   EXPECT_THAT(encode(arguments).out, HasSubstr("no truncation"));
   arguments.insert(arguments.end(), {"--max-length", "8"});

@@ -134,7 +134,7 @@ TEST(Run, BytesDoNotDependOnTheMode) {
 TEST(Run, ChunkSizeZeroIsTheDefault) {
   Experiment experiment;
   experiment.config.store.chunk_size = 0;
-  EXPECT_THAT(experiment.run().log, HasSubstr("chunks of 1,000 rows"));
+  EXPECT_THAT(experiment.run().log, HasSubstr("1 chunk of 1,000 rows"));
 }
 
 TEST(Run, ChoosesTheSizeOfChunksAndSaysWhy) {

@@ -177,7 +177,7 @@ TEST(GrowthMessageTest, SaysWhatIsAllowedAndWhereItHappens) {
   const ErrorDetail error = error_of([&] { load_tokenizer(file)->encode("a", {}, rows); });
   EXPECT_EQ(error.what, "the tokenizer makes a text far too long");
   EXPECT_EQ(error.expected,
-            "at most 1048608 bytes for a text of 1 bytes, and at most 1049600 bytes for all its "
+            "at most 1048608 bytes for a text of 1 byte, and at most 1049600 bytes for all its "
             "steps together");
   EXPECT_EQ(error.found, "more, in " + file + ": normalizer.Replace");
 }

@@ -132,10 +132,11 @@ void check_equal_rows(const CombinePlan& combine, const std::vector<StreamPlan>&
          .code = "combine.rows",
          .what = fmt::format("the streams of {} have different numbers of rows", combine.name),
          .where = other.config.input.path,
-         .expected = fmt::format("{} rows, as in {}", format_count(first.scan.rows),
+         .expected = fmt::format("{}, as in {}", format_count(first.scan.rows, "row", "rows"),
                                  first.config.input.path),
-         .found = fmt::format("{} rows ({} rejected of {})", format_count(other.scan.rows),
-                              format_count(other.scan.rejected), format_count(other.scan.rows_in)),
+         .found =
+             fmt::format("{} ({} rejected of {})", format_count(other.scan.rows, "row", "rows"),
+                         format_count(other.scan.rejected), format_count(other.scan.rows_in)),
          .hint = "row i of each stream must belong to the same sample; correct the inputs or "
                  "remove 'combine'"});
   }
@@ -161,15 +162,15 @@ void check_pooled(const CombinePlan& combine, const std::vector<StreamPlan>& str
 // are, so a prompt cannot be put before them.
 void check_prompt(const StreamPlan& stream) {
   if (stream.scan.tokenized == 0 || stream.effective.prompt.empty()) return;
-  throw Error(
-      {.exit_code = ExitCode::kConfig,
-       .code = "text.prompt_and_ids",
-       .what = "a prompt cannot be put before token ids",
-       .where = stream.config.input.path,
-       .expected = "texts, or no prompt",
-       .found = fmt::format("{} rows of token ids, and the prompt '{}'",
-                            format_count(stream.scan.tokenized), preview(stream.effective.prompt)),
-       .hint = "put the prompt's ids into the rows and set prompt: \"\""});
+  throw Error({.exit_code = ExitCode::kConfig,
+               .code = "text.prompt_and_ids",
+               .what = "a prompt cannot be put before token ids",
+               .where = stream.config.input.path,
+               .expected = "texts, or no prompt",
+               .found = fmt::format("{} of token ids, and the prompt '{}'",
+                                    format_count(stream.scan.tokenized, "row", "rows"),
+                                    preview(stream.effective.prompt)),
+               .hint = "put the prompt's ids into the rows and set prompt: \"\""});
 }
 
 // Says which prompt every row gets. If nobody has chosen one for a model that was trained with

@@ -39,8 +39,11 @@ void check_quarantine(const StoreOptions& options, const RunPlan& plan) {
                stream.config.name() + " has a vector for each token");
       }
       if (stream.identity.rows != first.identity.rows) {
-        refuse(policy, fmt::format("{} rows, as in {}", first.identity.rows, first.config.name()),
-               fmt::format("{} rows in {}", stream.identity.rows, stream.config.name()));
+        refuse(policy,
+               fmt::format("{}, as in {}", format_count(first.identity.rows, "row", "rows"),
+                           first.config.name()),
+               fmt::format("{} in {}", format_count(stream.identity.rows, "row", "rows"),
+                           stream.config.name()));
       }
     }
   }

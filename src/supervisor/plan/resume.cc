@@ -123,11 +123,12 @@ int64_t StreamFinisher::take_back(const StreamPlan& stream) const {
   if (manifest && manifest->quarantine != QuarantinePolicy::kError) remove_final(stream.final_path);
   store->discard(chunks);
   if (rows == 0) return rows;
-  log_.info("rows_taken_back",
-            fmt::format("{}: {} rows that were set aside are tried again, with the other rows of "
-                        "their {} chunks",
-                        stream.config.name(), format_count(rows), format_count(std::ssize(chunks))),
-            {{"stream", stream.config.name()}, {"rows", rows}, {"chunks", chunks.size()}});
+  log_.info(
+      "rows_taken_back",
+      fmt::format("{}: {} tried again, with the other rows of {}", stream.config.name(),
+                  format_count(rows, "row that was set aside is", "rows that were set aside are"),
+                  format_count(std::ssize(chunks), "chunk", "chunks")),
+      {{"stream", stream.config.name()}, {"rows", rows}, {"chunks", chunks.size()}});
   return rows;
 }
 
@@ -146,16 +147,16 @@ StreamState StreamFinisher::resume(const StreamPlan& stream) const {
   const std::unique_ptr<ChunkStore> store =
       ChunkStore::open(cache_dir, stream.identity, stream.chunk_rows, mode);
   const auto committed = static_cast<int64_t>(store->committed().size());
-  const std::string rows = format_count(store->chunk_rows());
+  const std::string rows = format_count(store->chunk_rows(), "row", "rows");
   std::string text =
-      committed == 0
-          ? fmt::format("starting from scratch, {} chunks of {} rows", store->chunk_count(), rows)
-          : fmt::format("{} of {} chunks are committed, continuing with the rest", committed,
-                        store->chunk_count());
+      committed == 0 ? fmt::format("starting from scratch, {} of {}",
+                                   format_count(store->chunk_count(), "chunk", "chunks"), rows)
+                     : fmt::format("{} of {} committed, continuing with the rest", committed,
+                                   format_count(store->chunk_count(), "chunk is", "chunks are"));
   if (store->chunk_rows() == stream.chunk_rows && !stream.chunk_reason.empty())
     text += fmt::format(" ({})", stream.chunk_reason);
   if (store->chunk_rows() != stream.chunk_rows)
-    text += fmt::format(" (chunks keep their earlier size of {} rows)", rows);
+    text += fmt::format(" (chunks keep their earlier size of {})", rows);
   log_.info("stream_resumed", fmt::format("{}: {}", stream.config.name(), text),
             {{"stream", stream.config.name()},
              {"chunks_done", committed},
@@ -234,22 +235,23 @@ void StreamFinisher::publish(const StreamPlan& stream, ChunkStore& store,
   StreamIdentity identity = stream.identity;
   if (drops) identity.rows -= std::ssize(rows);
   log_.info("stream_done",
-            fmt::format("{}: saved to {}, {}, embedding dimension {}, from {} chunks{}",
+            fmt::format("{}: saved to {}, {}, embedding dimension {}, from {}{}",
                         stream.config.name(), stream.final_path, shape(identity), identity.dim,
-                        chunks, keep ? " (kept)" : ""),
+                        format_count(chunks, "chunk", "chunks"), keep ? " (kept)" : ""),
             {{"stream", stream.config.name()},
              {"path", stream.final_path},
              {"rows", identity.rows},
              {"dim", identity.dim}});
   if (rows.empty()) return;
-  log_.warning("rows_missing",
-               fmt::format("{}: {} rows were set aside; the matrix has {}; {} lists them",
-                           stream.config.name(), format_count(std::ssize(rows)),
-                           drops ? "no row for them" : "zeros in their place",
-                           set_aside_path(stream.final_path)),
-               {{"stream", stream.config.name()},
-                {"rows", rows.size()},
-                {"quarantine", to_string(options_.quarantine)}});
+  log_.warning(
+      "rows_missing",
+      fmt::format("{}: {} set aside; the matrix has {}; {} lists them", stream.config.name(),
+                  format_count(std::ssize(rows), "row was", "rows were"),
+                  drops ? "no row for them" : "zeros in their place",
+                  set_aside_path(stream.final_path)),
+      {{"stream", stream.config.name()},
+       {"rows", rows.size()},
+       {"quarantine", to_string(options_.quarantine)}});
 }
 
 void StreamFinisher::publish_split(const std::vector<const StreamPlan*>& streams,

@@ -27,18 +27,20 @@ constexpr std::array<Field, 10> kFields = {{{"deduplicated_rows", &CacheCounts::
 }  // namespace
 
 std::string describe(const CacheCounts& counts) {
-  std::string equal = fmt::format("{} rows equal to another row of their window",
-                                  format_count(counts.deduplicated_rows));
+  std::string equal = fmt::format("{} equal to another row of the same window",
+                                  format_count(counts.deduplicated_rows, "row", "rows"));
   if (counts.requests == 0) return equal;
   std::string text = fmt::format(
-      "{:.1f}% of {} requests found in the embedding cache (L1 {}, L2 {}, disk {}), {} rows added; "
+      "{:.1f}% of {} found in the embedding cache (L1 {}, L2 {}, disk {}), {} added; "
       "{}; L1 {}, L2 {}, disk {}",
-      100 * counts.hit_rate(), format_count(counts.requests), format_count(counts.row_hits),
-      format_count(counts.compact_hits), format_count(counts.disk_hits),
-      format_count(counts.stored_rows), equal, format_bytes(counts.row_bytes),
-      format_bytes(counts.compact_bytes), format_bytes(counts.disk_bytes));
+      100 * counts.hit_rate(), format_count(counts.requests, "request", "requests"),
+      format_count(counts.row_hits), format_count(counts.compact_hits),
+      format_count(counts.disk_hits), format_count(counts.stored_rows, "row", "rows"), equal,
+      format_bytes(counts.row_bytes), format_bytes(counts.compact_bytes),
+      format_bytes(counts.disk_bytes));
   if (counts.damaged_rows > 0)
-    text += fmt::format("; {} damaged records", format_count(counts.damaged_rows));
+    text +=
+        fmt::format("; {}", format_count(counts.damaged_rows, "damaged record", "damaged records"));
   return text;
 }
 

@@ -7,6 +7,8 @@
 
 #include "encode/error.h"
 
+#include "base/units.h"
+
 namespace encode {
 namespace {
 
@@ -99,9 +101,10 @@ FaultHistory fault_history(Records records, const std::string& path) {
     }
   }
   if (unusable > 0) {
-    history.problems.push_back(
-        fmt::format("{}: {} records of another form are left out; the first: {}", path, unusable,
-                    first_reason));
+    history.problems.push_back(fmt::format(
+        "{}: {} left out; the first: {}", path,
+        format_count(unusable, "record of another form is", "records of another form are"),
+        first_reason));
   }
   return history;
 }

@@ -8,6 +8,7 @@
 
 #include "encode/error.h"
 
+#include "base/units.h"
 #include "supervisor/report/stage_report.h"
 
 namespace encode {
@@ -130,8 +131,9 @@ MemoryHistory memory_history(Records records, const std::string& path) {
     }
   }
   if (unusable > 0) {
-    history.problems.push_back(
-        fmt::format("{}: {} records of another form are left out", path, unusable));
+    history.problems.push_back(fmt::format(
+        "{}: {} left out", path,
+        format_count(unusable, "record of another form is", "records of another form are")));
   }
   return history;
 }

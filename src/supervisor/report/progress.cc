@@ -39,8 +39,9 @@ std::string render_progress(const ProgressView& view, size_t width) {
           ? std::clamp(static_cast<double>(view.rows_done) / static_cast<double>(view.rows_total),
                        0.0, 1.0)
           : 1.0;
-  std::string facts = fmt::format("{:4}% {}/{} rows", static_cast<int>(fraction * 100),
-                                  format_count(view.rows_done), format_count(view.rows_total));
+  std::string facts =
+      fmt::format("{:4}% {}/{}", static_cast<int>(fraction * 100), format_count(view.rows_done),
+                  format_count(view.rows_total, "row", "rows"));
   if (view.tokens_per_second > 0)
     facts += fmt::format(", {} tokens/s", format_rate(view.tokens_per_second));
   if (view.seconds_left >= 0) facts += fmt::format(", {} left", format_duration(view.seconds_left));

@@ -36,7 +36,8 @@ std::string head(const RunStatus& status) {
   if (!status.phase.empty() && status.phase != status.state)
     text += fmt::format("phase     {}\n", preview(status.phase));
   if (status.written > 0)
-    text += fmt::format("reported  {}, {} restarts\n", utc(status.written), status.restarts);
+    text += fmt::format("reported  {}, {}\n", utc(status.written),
+                        format_count(status.restarts, "restart", "restarts"));
   if (status.rows_per_second > 0) {
     text += fmt::format("rate      {} rows/s, {} tokens/s\n", format_rate(status.rows_per_second),
                         format_rate(status.tokens_per_second));
@@ -70,14 +71,14 @@ std::string line_of(const StreamStatus& stream) {
     const double percent = stream.rows > 0 ? 100.0 * static_cast<double>(stream.rows_done) /
                                                  static_cast<double>(stream.rows)
                                            : 100.0;
-    text += fmt::format(" {:5.1f}% {} of {} rows", percent, format_count(stream.rows_done),
-                        format_count(stream.rows));
+    text += fmt::format(" {:5.1f}% {} of {}", percent, format_count(stream.rows_done),
+                        format_count(stream.rows, "row", "rows"));
   }
   if (stream.chunks >= 0)
-    text += fmt::format(", {} of {} chunks", format_count(stream.chunks_done),
-                        format_count(stream.chunks));
+    text += fmt::format(", {} of {}", format_count(stream.chunks_done),
+                        format_count(stream.chunks, "chunk", "chunks"));
   if (stream.rows_set_aside > 0)
-    text += fmt::format(", {} rows set aside", format_count(stream.rows_set_aside));
+    text += fmt::format(", {} set aside", format_count(stream.rows_set_aside, "row", "rows"));
   return text + "\n";
 }
 

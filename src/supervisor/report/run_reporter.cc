@@ -148,15 +148,15 @@ void RunReporter::on(Worker& worker, const UnitStarted& event) {
   const BatchPlan& plan = event.plan;
   const std::string batches = fmt::format("{}{}: {}", worker.prefix(), unit.name, describe(plan));
   if (known) return log_.debug("batch_plan", batches);
-  log_.info(
-      "stream_started",
-      fmt::format(
-          "==== {}: {} rows of {} ({}) ====", unit.name, format_count(unit.rows), unit.input_path,
-          unit.chunk_files ? fmt::format("{} chunks", unit.chunks) : "standard mode, one pass"),
-      {{"stream", unit.name},
-       {"rows", unit.rows},
-       {"rows_done", unit.rows_before},
-       {"mode", unit.chunk_files ? "chunked" : "standard"}});
+  log_.info("stream_started",
+            fmt::format("==== {}: {} of {} ({}) ====", unit.name,
+                        format_count(unit.rows, "row", "rows"), unit.input_path,
+                        unit.chunk_files ? format_count(unit.chunks, "chunk", "chunks")
+                                         : "standard mode, one pass"),
+            {{"stream", unit.name},
+             {"rows", unit.rows},
+             {"rows_done", unit.rows_before},
+             {"mode", unit.chunk_files ? "chunked" : "standard"}});
   log_.detail("batch_plan", batches,
               {{"stream", unit.name},
                {"budget_tokens", plan.budget_tokens},

@@ -298,9 +298,9 @@ std::string advice(const RunStatus& status) {
     return "Check whether the run is alive: its lock cannot be read here.";
   if (set_aside > 0)
     return fmt::format(
-        "Look at the {} rows that were set aside (chunk_*.set_aside.jsonl beside "
+        "Look at the {} set aside (chunk_*.set_aside.jsonl beside "
         "the chunks says why), then run: {}",
-        format_count(set_aside),
+        format_count(set_aside, "row that was", "rows that were"),
         status.config_path.empty()
             ? "encode retry-failed with the flags of the run"
             : fmt::format("encode retry-failed --config {}", preview(status.config_path, 300)));

@@ -50,8 +50,8 @@ std::string render(const RunSummary& summary) {
                       dropped ? " + dropped" : "");
   for (const FinishedMatrix& matrix : summary.matrices) {
     if (matrix.dropped == 0) continue;
-    text += fmt::format("{}: without {} rows that were set aside\n", matrix.name,
-                        format_count(matrix.dropped));
+    text += fmt::format("{}: without {} set aside\n", matrix.name,
+                        format_count(matrix.dropped, "row that was", "rows that were"));
   }
   for (const FinishedMatrix& matrix : summary.matrices)
     text += fmt::format("{}: {}\n", matrix.name, matrix.path);

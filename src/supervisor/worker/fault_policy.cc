@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <utility>
 
+#include "base/units.h"
 #include "supervisor/worker/oom_watch.h"
 
 namespace encode {
@@ -187,7 +188,8 @@ double FaultPolicy::restart(const ErrorDetail& cause, size_t worker) {
   int64_t& restarts = counts_[worker].restarts;
   if (restarts >= max_restarts_) {
     ErrorDetail detail = after_last_restart(cause);
-    detail.what += fmt::format(" (gave up after {} restarts without progress)", restarts);
+    detail.what += fmt::format(" (gave up after {} without progress)",
+                               format_count(restarts, "restart", "restarts"));
     throw Error(std::move(detail));
   }
   const double delay = first_delay_seconds_ * std::exp2(static_cast<double>(restarts));

@@ -11,6 +11,7 @@
 #include "encode/error.h"
 #include "encode/tokenizer_file.h"
 
+#include "base/units.h"
 #include "tokenizer/aligned_encoder.h"
 #include "tokenizer/models/sentencepiece_bpe.h"
 #include "tokenizer/models/sentencepiece_model.h"
@@ -93,7 +94,8 @@ class SentencePiece final : public Tokenizer {
          .code = std::string(kTokenizerGrowth),
          .what = "the tokenizer could make a text far too long",
          .where = std::string(kUnnamedRow),
-         .expected = fmt::format("at most {} bytes for a text of {} bytes", most, bytes),
+         .expected = fmt::format("at most {} bytes for a text of {}", most,
+                                 format_count(bytes, "byte", "bytes")),
          .found = fmt::format("a charsmap with a replacement of {} bytes", longest_replacement_),
          .hint = "choose another model, or download this one again: no published charsmap "
                  "has such a rule"});
