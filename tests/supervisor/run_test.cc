@@ -201,7 +201,7 @@ TEST(Run, ChangedInputIsRefusedUntilFresh) {
   EXPECT_EQ(refused.exit_code, ExitCode::kConfig);
   EXPECT_EQ(refused.error.code, "run.foreign_final");
   EXPECT_THAT(refused.error.found, HasSubstr("sha256")) << "it names the field that differs";
-  EXPECT_THAT(refused.error.hint, HasSubstr("--fresh"));
+  EXPECT_THAT(refused.error.hint, HasSubstr("--output FILE or --cache-dir DIR; --fresh"));
   EXPECT_EQ(experiment.read(experiment.tc()), undisturbed_tc()) << "no file was changed";
 
   experiment.config.store.fresh = true;

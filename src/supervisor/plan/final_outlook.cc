@@ -1,6 +1,9 @@
 #include "supervisor/plan/final_outlook.h"
 
+#include <fmt/format.h>
 #include <optional>
+
+#include "encode/error.h"
 
 #include "base/names.h"
 
@@ -22,7 +25,26 @@ std::string other_file(const StoreOptions& options, const StreamPlan& stream, bo
   return "";
 }
 
+[[noreturn]] void refuse_foreign_final(const StoreOptions& options, const StreamPlan& stream) {
+  throw Error({.exit_code = ExitCode::kConfig,
+               .code = "run.foreign_final",
+               .what = "the existing result belongs to another run",
+               .where = stream.final_path,
+               .expected = "the same inputs, model and options",
+               .found = explain_foreign(stream.final_path, stream.identity),
+               .hint = fresh_hint(options)});
+}
+
 }  // namespace
+
+std::string fresh_hint(const StoreOptions& options) {
+  // Another cache directory does not help where the output is named: that file stays the same.
+  return fmt::format(
+      "to keep the old result, give this run another --output FILE{}; --fresh deletes it and "
+      "starts "
+      "over",
+      options.output.empty() ? " or --cache-dir DIR" : "");
+}
 
 FinalOutlook final_outlook(const StoreOptions& options, const StreamPlan& stream, bool check_hash) {
   FinalOutlook outlook;
@@ -44,17 +66,7 @@ FinalOutlook final_outlook(const StoreOptions& options, const StreamPlan& stream
     case FinalState::kForeign:
       break;
   }
-  throw foreign_final_error(stream);
-}
-
-Error foreign_final_error(const StreamPlan& stream) {
-  return Error({.exit_code = ExitCode::kConfig,
-                .code = "run.foreign_final",
-                .what = "the existing result belongs to another run",
-                .where = stream.final_path,
-                .expected = "the same inputs, model and options",
-                .found = explain_foreign(stream.final_path, stream.identity),
-                .hint = kFreshHint});
+  refuse_foreign_final(options, stream);
 }
 
 bool has_standard_rows(const StoreOptions& options, const StreamPlan& stream) {

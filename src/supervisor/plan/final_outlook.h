@@ -4,17 +4,14 @@
 #include <string>
 
 #include "encode/config.h"
-#include "encode/error.h"
 #include "encode/store.h"
 
 #include "supervisor/plan/plan.h"
 
 namespace encode {
 
-inline constexpr const char* kFreshHint =
-    "to keep the old result, give this run another --output FILE or --cache-dir DIR; --fresh "
-    "deletes "
-    "it and starts over";
+// Returns the hint for a run that would replace the result of another run.
+std::string fresh_hint(const StoreOptions& options);
 
 struct FinalOutlook {
   FinalState state = FinalState::kAbsent;  // of the final; never kForeign
@@ -32,9 +29,6 @@ struct FinalOutlook {
 // Without `check_hash`, a final is valid if its size and its manifest are right. Throws Error
 // kConfig "run.foreign_final", and what final_state() throws.
 FinalOutlook final_outlook(const StoreOptions& options, const StreamPlan& stream, bool check_hash);
-
-// Returns the Error kConfig "run.foreign_final" for a final of another run, with the differences.
-Error foreign_final_error(const StreamPlan& stream);
 
 // Returns true if a stream in standard mode has its rows, which lack only their final format.
 bool has_standard_rows(const StoreOptions& options, const StreamPlan& stream);

@@ -276,9 +276,11 @@ void StreamFinisher::publish_split(const std::vector<const StreamPlan*>& streams
                    .code = "run.dropped_rows",
                    .what = "other rows of the split were set aside after this final was published",
                    .where = streams[i]->final_path,
-                   .expected = fmt::format("a final without {} rows, or its chunks", rows.size()),
-                   .found = fmt::format("a final without {} rows, and no chunks", own[i].size()),
-                   .hint = kFreshHint});
+                   .expected = fmt::format("a final without {}, or its chunks",
+                                           format_count(std::ssize(rows), "row", "rows")),
+                   .found = fmt::format("a final without {}, and no chunks",
+                                        format_count(std::ssize(own[i]), "row", "rows")),
+                   .hint = fresh_hint(options_)});
     }
     publish(*streams[i], *store, rows);
     states[i]->finished = true;
