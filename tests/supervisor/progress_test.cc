@@ -69,6 +69,16 @@ TEST(RateMeter, MeasuresTheLastHalfMinute) {
   EXPECT_NEAR(rate.tokens_per_second(), 70, 3.5);
 }
 
+TEST(RateMeter, KnowsNoRateWithinTheFirstSecond) {
+  RateMeter rate;
+  const Clock::time_point start;
+  rate.add(start, 1000, 7000);
+  rate.add(start + std::chrono::milliseconds(2), 2000, 14000);
+  EXPECT_EQ(rate.rows_per_second(), 0) << "half a million";
+  rate.add(start + std::chrono::milliseconds(1000), 3000, 21000);
+  EXPECT_EQ(rate.rows_per_second(), 2000);
+}
+
 class TerminalTest : public ::testing::Test {
  protected:
   TerminalTest() {

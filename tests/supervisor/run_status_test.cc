@@ -340,5 +340,17 @@ TEST(RunStatus, ADirectoryThatIsMissingIsRefusedAndAnEmptyOneIsNot) {
   EXPECT_FALSE(fs::exists(dir.file("LOCK"))) << "no file was made";
 }
 
+TEST(RunStatus, OfADirectoryAboveOnesWithRunsNamesThem) {
+  const TempDir dir;
+  fs::create_directories(dir.file("embeddings"));
+  fs::create_directories(dir.file("other"));
+  const RunStatus before = status_of_directory(dir.path());
+  EXPECT_THAT(before.advice, HasSubstr("Start the run"));
+  dir.write("embeddings/LOCK", "{}");
+  const RunStatus status = status_of_directory(dir.path());
+  EXPECT_THAT(status.advice, HasSubstr("encode status " + dir.file("embeddings")));
+  EXPECT_THAT(status.advice, Not(HasSubstr("other")));
+}
+
 }  // namespace
 }  // namespace encode::testing

@@ -10,6 +10,8 @@ namespace encode {
 namespace {
 
 constexpr auto kWindow = std::chrono::seconds(30);
+// The first batches of a run are announced together. A rate between two of them means nothing.
+constexpr auto kShortestWindow = std::chrono::seconds(1);
 constexpr auto kRedraw = std::chrono::milliseconds(100);
 constexpr auto kFirstPlainLines = std::chrono::seconds(10);
 constexpr auto kLaterPlainLines = std::chrono::seconds(60);
@@ -57,7 +59,7 @@ void RateMeter::add(Clock::time_point now, int64_t rows, int64_t tokens) {
 
 double RateMeter::per_second(int64_t amount) const {
   const std::chrono::duration<double> time = samples_.back().time - samples_.front().time;
-  return time.count() > 0 ? static_cast<double>(amount) / time.count() : 0;
+  return time >= kShortestWindow ? static_cast<double>(amount) / time.count() : 0;
 }
 
 double RateMeter::rows_per_second() const {

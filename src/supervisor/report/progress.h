@@ -33,7 +33,7 @@ std::string progress_line(const std::string& name, double fraction, const std::s
 std::string render_progress(const ProgressView& view, size_t width);
 
 // Measures rows and tokens per second over the last 30 seconds. The rates are 0 until two samples
-// differ in time. Not thread-safe.
+// are a second apart. Not thread-safe.
 class RateMeter {
  public:
   void reset() { samples_.clear(); }

@@ -26,6 +26,12 @@ std::string utc(int64_t time) {
   return {text.data(), size};
 }
 
+// "[config.value] the value is wrong (run.yaml)"
+std::string error_text(const std::string& code, const std::string& what, const std::string& where) {
+  const std::string text = fmt::format("[{}] {}", preview(code), preview(what, 300));
+  return where.empty() ? text : fmt::format("{} ({})", text, preview(where, 300));
+}
+
 std::string head(const RunStatus& status) {
   std::string text = fmt::format("run       {}", preview(status.state));
   if (status.lock.pid > 0) {
@@ -45,13 +51,13 @@ std::string head(const RunStatus& status) {
   if (status.seconds_left >= 0)
     text += fmt::format("left      {}\n", format_duration(status.seconds_left));
   if (!status.error_code.empty()) {
-    text += fmt::format("error     [{}] {} ({})\n", preview(status.error_code),
-                        preview(status.error_what, 300), preview(status.error_where, 300));
+    text += fmt::format("error     {}\n",
+                        error_text(status.error_code, status.error_what, status.error_where));
   }
   if (status.refused) {
-    text += fmt::format("refused   {}, a later run, which changed nothing: [{}] {} ({})\n",
-                        utc(status.refused->time), preview(status.refused->code),
-                        preview(status.refused->what, 300), preview(status.refused->where, 300));
+    const RefusedRun& run = *status.refused;
+    text += fmt::format("refused   {}, a later run, which changed nothing: {}\n", utc(run.time),
+                        error_text(run.code, run.what, run.where));
   }
   return text;
 }

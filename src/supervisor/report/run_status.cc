@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <map>
 #include <optional>
 #include <set>
@@ -312,6 +313,17 @@ std::string advice(const RunStatus& status) {
   return fmt::format("Continue the run: {}", command);
 }
 
+// Returns the first directories in `directory` that a run has used as its cache directory.
+std::vector<std::string> runs_below(const std::string& directory) {
+  constexpr size_t kShown = 3;
+  std::vector<std::string> found;
+  for (const std::string& name : list_cache(directory)) {
+    const std::string path = join_path(directory, name);
+    if (found.size() < kShown && is_there(join_path(path, kLockFile))) found.push_back(path);
+  }
+  return found;
+}
+
 // The status of a run whose cache directory is gone: what the record beside its output and the
 // finals say.
 void take_finished_run(const StatusRequest& request, RunStatus& status) {
@@ -372,6 +384,13 @@ RunStatus read_run_status(const StatusRequest& request) {
   take_faults(read_faults(fault_log_path(status.cache_dir)), status);
   take_memory(read_memory(memory_log_path(status.cache_dir)), status);
   status.advice = advice(status);
+  const bool nothing = status.state == "none" && status.streams.empty();
+  const std::vector<std::string> below =
+      nothing ? runs_below(request.cache_dir) : std::vector<std::string>();
+  if (!below.empty()) {
+    status.advice = fmt::format("No run has used this directory itself: encode status {}",
+                                preview(fmt::format("{}", fmt::join(below, " or ")), 300));
+  }
   return status;
 }
 
