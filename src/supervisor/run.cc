@@ -332,6 +332,9 @@ RunSummary Run::summarize() const {
          .path = stream.final_path,
          .rows_in = stream.scan.rows_in,
          .rejected = stream.scan.rejected,
+         .rejected_path = has_own_cache(config_.store) && !stream.rejected_path.empty()
+                              ? rejected_rows_path(stream.final_path)
+                              : stream.rejected_path,
          .dropped = manifest ? manifest->dropped_rows : 0,
          .rows = manifest ? manifest->identity.rows - manifest->dropped_rows : 0,
          .dim = stream.identity.dim,

@@ -98,6 +98,30 @@ TEST_F(Leavings, ASecondRunFindsTheResultCompleteAndEncodesNothing) {
   EXPECT_EQ(read_bytes(dir_.file("out/.x.npy.run.json")), record) << "of the run that encoded";
 }
 
+// Another cache directory does not help where the output itself is of another run.
+TEST_F(Leavings, ARunWithOtherOptionsIsToldToChooseAnotherOutput) {
+  ASSERT_EQ(run().exit_code, 0);
+  const ProgramEnd other = run({"--max-length", "16"});
+  EXPECT_EQ(other.exit_code, 78);
+  EXPECT_THAT(other.err, HasSubstr("another --output FILE; --fresh"));
+  EXPECT_EQ(left(), usual());
+}
+
+TEST_F(Leavings, OfARunThatWasStoppedBeforeItsFirstChunkDoNotStandInTheWayOfAnother) {
+  EXPECT_EQ(run({}, {{"FAKE_WORKER", "69:-1:1"}}).exit_code, 69);
+  EXPECT_EQ(run({"--max-length", "16"}).exit_code, 0);
+}
+
+TEST_F(Leavings, IncludeTheListOfRejectedRowsThatTheSummaryNames) {
+  dir_.write("in/texts.jsonl", "{\"text\":\"good\"}\n{\"text\":7}\n");
+  const ProgramEnd end = run({"--bad-row", "reject"});
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  const std::string list = dir_.file("out/x.rejected.jsonl");
+  EXPECT_THAT(end.out, HasSubstr("rejected rows are listed in " + list));
+  EXPECT_TRUE(fs::exists(list));
+  EXPECT_FALSE(fs::exists(cache()));
+}
+
 TEST_F(Leavings, AreEnoughForStatusVerifyAndReport) {
   ASSERT_EQ(run().exit_code, 0);
   const ProgramEnd status = encode(flags("status"));
@@ -264,7 +288,7 @@ TEST_F(Leavings, AKillDuringTheRemovalLosesNothing) {
         fs::remove_all(dir_.file("out"));
         fs::create_directory(dir_.file("out"));
         fs::remove(dir_.file("records/encoded_chunks"));
-        const ProgramEnd killed = run({}, {{"LD_PRELOAD", FAULT_LIBRARY},
+        const ProgramEnd killed = run({}, {{"LD_PRELOAD", built_file(FAULT_LIBRARY)},
                                            {"FAULT_ROOT", cache()},
                                            {"FAULT_CALL", call},
                                            {"FAULT_MODE", mode},
@@ -290,7 +314,7 @@ TEST_F(Leavings, TheLockIsTheLastFileThatGoes) {
   fs::remove_all(dir_.file("out"));
   fs::create_directory(dir_.file("out"));
   for (int at = 1;; ++at) {
-    const ProgramEnd killed = run({}, {{"LD_PRELOAD", FAULT_LIBRARY},
+    const ProgramEnd killed = run({}, {{"LD_PRELOAD", built_file(FAULT_LIBRARY)},
                                        {"FAULT_ROOT", cache()},
                                        {"FAULT_CALL", "unlink"},
                                        {"FAULT_MODE", "kill_before"},

@@ -53,8 +53,12 @@ std::string render(const RunSummary& summary) {
     text += fmt::format("{}: without {} set aside\n", matrix.name,
                         format_count(matrix.dropped, "row that was", "rows that were"));
   }
-  for (const FinishedMatrix& matrix : summary.matrices)
+  for (const FinishedMatrix& matrix : summary.matrices) {
     text += fmt::format("{}: {}\n", matrix.name, matrix.path);
+    if (!matrix.rejected_path.empty())
+      text +=
+          fmt::format("{}: rejected rows are listed in {}\n", matrix.name, matrix.rejected_path);
+  }
   if (const PressureTotals& pressure = summary.pressure; pressure.times > 0) {
     text += fmt::format("host memory was short {}, {} in all; windows were smaller then\n",
                         pressure.times == 1 ? "once" : fmt::format("{} times", pressure.times),
@@ -72,6 +76,7 @@ Json to_json(const RunSummary& summary) {
                         {"path", matrix.path},
                         {"rows_in", matrix.rows_in},
                         {"rejected", matrix.rejected},
+                        {"rejected_path", matrix.rejected_path},
                         {"dropped", matrix.dropped},
                         {"rows", matrix.rows},
                         {"dim", matrix.dim},

@@ -15,8 +15,9 @@ struct FinishedMatrix {
   std::string path;
   int64_t rows_in = 0;  // records of the input; the rows, if the matrix is a combined one
   int64_t rejected = 0;
-  int64_t dropped = 0;  // rows that were set aside and dropped
-  int64_t rows = 0;     // of the matrix
+  std::string rejected_path = {};  // the list of these rows; "" if there are none
+  int64_t dropped = 0;             // rows that were set aside and dropped
+  int64_t rows = 0;                // of the matrix
   int64_t dim = 0;
   int64_t tokens = 0;
   Truncation truncation;
