@@ -13,6 +13,7 @@ namespace encode::testing {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr const char* kBertBase =
     R"({"model_type":"bert","hidden_size":768,"num_hidden_layers":12,"num_attention_heads":12,
@@ -112,6 +113,7 @@ TEST_F(PlanWithoutTexts, SaysSo) {
   ASSERT_EQ(end.exit_code, 0) << end.err;
   EXPECT_THAT(end.out, HasSubstr("none are given: 1,000,000 rows of 128 tokens"));
   EXPECT_THAT(end.out, HasSubstr("--input plans for your texts"));
+  EXPECT_THAT(end.out, Not(HasSubstr("none.txt"))) << "there is no such file";
 }
 
 TEST_F(PlanWithoutTexts, TakesTheNumberOfRows) {
@@ -170,7 +172,7 @@ TEST_F(PlanCommand, PlansForTheCpu) {
 
 // The stand-in for the driver has GPUs of which other processes use a part.
 TEST_F(PlanCommand, GoesByTheFreeMemoryOfEveryGpuOfThisMachine) {
-  environment_["LD_LIBRARY_PATH"] = NVML_STAND_IN_DIR;
+  environment_["LD_LIBRARY_PATH"] = built_file("nvml_stand_in");
   environment_["NVML_GPUS"] = "2";
   environment_["NVML_MEMORY_USED"] = "40000000000|500000000";
   environment_["NVML_PROCESSES"] = "1";
