@@ -1,7 +1,10 @@
 // Tests that chunks and finals are never used again if any field of their fingerprint differs.
 // tests/fingerprint checks that the fingerprint has every field that can change a vector.
 #include <filesystem>
+#include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -99,6 +102,44 @@ TEST(Stale, FilesOfALaterFormatAreRefused) {
               ChunkStore::open(dir.path(), job.identity, job.chunk_rows, ChunkStore::Open::kResume);
             }),
             "store.format");
+}
+
+std::unique_ptr<ChunkStore> reopened(const TempDir& dir, const FakeJob& job) {
+  return ChunkStore::open(dir.path(), job.identity, job.chunk_rows, ChunkStore::Open::kResume);
+}
+
+// A run that was stopped before its first chunk leaves stream.json and an empty log.
+TEST(Stale, AFolderWithoutChunksIsTakenOverFromAnotherStream) {
+  const TempDir dir;
+  FakeJob job;
+  reopened(dir, job);
+  job.identity.fingerprint = R"({"seed":2})";
+  const auto store = reopened(dir, job);
+  commit_chunk(*store, 0, job.identity.dim);
+  EXPECT_EQ(reopened(dir, job)->committed().size(), 1U);
+}
+
+TEST(Stale, AForeignFolderThatMayHoldChunksIsRefused) {
+  const std::string folder = "train_tc_chunks/";
+  const std::vector<std::pair<std::string, std::string>> leavings = {
+      {"chunk_0000.npy", "rows without a record: the log may be lost"},
+      {"chunks.log", "a line that cannot be read\n"},
+  };
+  for (const auto& [name, content] : leavings) {
+    SCOPED_TRACE(name);
+    const TempDir dir;
+    FakeJob job;
+    reopened(dir, job);
+    dir.write(folder + name, content);
+    job.identity.fingerprint = R"({"seed":2})";
+    try {
+      reopened(dir, job);
+      ADD_FAILURE() << "chunks of another stream may be lost";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.detail().code, "store.foreign");
+    }
+    EXPECT_EQ(read_bytes(dir.file(folder + name)), content);
+  }
 }
 
 }  // namespace

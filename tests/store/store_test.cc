@@ -231,35 +231,6 @@ TEST(Store, ForeignFingerprintIsRefusedWithTheFieldsThatDiffer) {
   EXPECT_EQ(open_store(dir.path(), job)->committed().size(), 1U) << "the refusal deleted nothing";
 }
 
-// A run that was stopped before its first chunk leaves stream.json and an empty log.
-TEST(Store, AFolderWithoutChunksIsTakenOverFromAnotherStream) {
-  const TempDir dir;
-  FakeJob job;
-  open_store(dir.path(), job);
-  job.identity.fingerprint = R"({"seed":2})";
-  const auto store = open_store(dir.path(), job);
-  commit_chunk(*store, 0, job.identity.dim);
-  EXPECT_EQ(open_store(dir.path(), job)->committed().size(), 1U);
-}
-
-TEST(Store, AForeignFolderThatMayHoldChunksIsRefused) {
-  const std::string folder = "train_tc_chunks/";
-  const std::vector<std::pair<std::string, std::string>> leavings = {
-      {"chunk_0000.npy", "rows without a record: the log may be lost"},
-      {"chunks.log", "a line that cannot be read\n"},
-  };
-  for (const auto& [name, content] : leavings) {
-    SCOPED_TRACE(name);
-    const TempDir dir;
-    FakeJob job;
-    open_store(dir.path(), job);
-    dir.write(folder + name, content);
-    job.identity.fingerprint = R"({"seed":2})";
-    EXPECT_EQ(error_of([&] { open_store(dir.path(), job); }).code, "store.foreign");
-    EXPECT_EQ(read_bytes(dir.file(folder + name)), content);
-  }
-}
-
 TEST(Store, FreshDeletesAForeignStreamButNotFilesOfOthers) {
   const TempDir dir;
   FakeJob job;
