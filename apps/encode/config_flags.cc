@@ -194,7 +194,7 @@ LoadedConfig ConfigFlags::load_without_texts() const {
   given.push_back({.key = "input.file", .value = "none.txt", .flag = "--model"});
   LoadedConfig config = load_config(given_->config, given);
   config.run.streams.front().input = {};
-  config.run.streams.front().stream = "full-length rows";
+  config.run.streams.front().stream = "full-length-rows";
   return config;
 }
 
