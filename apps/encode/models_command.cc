@@ -9,7 +9,7 @@
 
 #include "base/json.h"
 #include "command.h"
-#include "model_dir/architectures.h"
+#include "model_dir/architecture_table.h"
 
 namespace encode {
 namespace {
@@ -18,15 +18,16 @@ namespace {
 template <typename Field>
 size_t width_of(const Field& field, size_t header) {
   size_t width = header;
-  for (const Architecture& entry : architectures()) width = std::max(width, field(entry).size());
+  for (const ArchitectureEntry& entry : kArchitectures)
+    width = std::max(width, field(entry).size());
   return width;
 }
 
-// Returns the names in Architecture::examples. "models on NAME" says that models are trained from
-// NAME, which is no embedding model itself.
-std::vector<std::string> examples(const Architecture& architecture) {
+// Returns the names in ArchitectureNotes::examples. "models on NAME" says that models are trained
+// from NAME, which is no embedding model itself.
+std::vector<std::string> examples(const ArchitectureEntry& entry) {
   std::vector<std::string> names;
-  for (std::string_view rest = architecture.examples; !rest.empty();) {
+  for (std::string_view rest = entry.notes.examples; !rest.empty();) {
     const size_t comma = rest.find(", ");
     names.emplace_back(rest.substr(0, comma));
     rest = comma == std::string_view::npos ? "" : rest.substr(comma + 2);
@@ -37,10 +38,10 @@ std::vector<std::string> examples(const Architecture& architecture) {
 Json models_json() {
   static constexpr std::string_view kOn = "models on ";
   Json list = Json::array();
-  for (const Architecture& entry : architectures()) {
+  for (const ArchitectureEntry& entry : kArchitectures) {
     Json json = {{"model_type", entry.model_type},
-                 {"layers", entry.block},
-                 {"paper", entry.source},
+                 {"layers", entry.notes.block},
+                 {"paper", entry.notes.source},
                  {"examples", Json::array()},
                  {"bases", Json::array()}};
     for (const std::string& name : examples(entry)) {
@@ -56,20 +57,16 @@ Json models_json() {
 }
 
 std::string models_text() {
-  const size_t type = width_of([](const Architecture& a) { return a.model_type; }, 10);
-  const size_t block = width_of([](const Architecture& a) { return a.block; }, 6);
-  const size_t source = width_of([](const Architecture& a) { return a.source; }, 5);
+  const size_t type = width_of([](const ArchitectureEntry& a) { return a.model_type; }, 10);
+  const size_t block = width_of([](const ArchitectureEntry& a) { return a.notes.block; }, 6);
+  const size_t source = width_of([](const ArchitectureEntry& a) { return a.notes.source; }, 5);
   std::string text;
-  const auto line = [&](const Architecture& a) {
-    text += fmt::format("{:<{}}  {:<{}}  {:<{}}  {}\n", a.model_type, type, a.block, block,
-                        a.source, source, a.examples);
+  const auto line = [&](const ArchitectureEntry& a) {
+    text += fmt::format("{:<{}}  {:<{}}  {:<{}}  {}\n", a.model_type, type, a.notes.block, block,
+                        a.notes.source, source, a.notes.examples);
   };
-  line({.model_type = "model_type",
-        .positions = Positions::kUnbounded,
-        .block = "layers",
-        .source = "paper",
-        .examples = "examples"});
-  for (const Architecture& entry : architectures()) line(entry);
+  line({{{}, "model_type", ""}, {"layers", "paper", "examples"}, {}});
+  for (const ArchitectureEntry& entry : kArchitectures) line(entry);
   return text;
 }
 

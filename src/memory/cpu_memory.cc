@@ -34,20 +34,15 @@ int64_t packed_bytes(const MemoryRequest& request) {
   const EffectiveResult& effective = request.effective;
   const auto kernel = kernels::kernel_for(effective.dtype, effective.float32_matmul_precision);
   if (!kernel) return matrix_bytes(request);  // oneDNN keeps the size
-  double packed = 0;
-  double elements = 0;
+  int64_t packed = 0;
   for (const WeightShape& matrix : request.shape.matrices()) {
     const kernels::PackedWeight weight = {.kernel = *kernel,
                                           .out_features = matrix.out_features,
                                           .in_features = matrix.in_features,
                                           .data = nullptr};
-    packed += static_cast<double>(weight.packed_bytes()) * static_cast<double>(matrix.count);
-    elements += static_cast<double>(matrix.elements());
+    packed += weight.packed_bytes() * matrix.count;
   }
-  if (elements == 0) return matrix_bytes(request);
-  // The checkpoint may have more matrices than the usual layer, such as experts.
-  return static_cast<int64_t>(packed * static_cast<double>(request.shape.matrix_elements()) /
-                              elements);
+  return packed;
 }
 
 int64_t file_element_bytes(const MemoryRequest& request) {

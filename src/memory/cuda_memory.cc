@@ -53,13 +53,13 @@ int64_t cuda_attention_bytes(const MemoryRequest& request) {
   const ModelShape& shape = request.shape;
   const int64_t slots = request.token_slots();
   const int64_t element = element_bytes(request.effective.dtype);
-  int64_t bytes = slots * shape.heads * int64_t{sizeof(float)};
-  const bool efficient = request.effective.dtype == ComputeType::kFloat32 || shape.relative;
-  if (efficient && shape.key_value_heads < shape.heads)
+  int64_t bytes = slots * shape.num_attention_heads * int64_t{sizeof(float)};
+  const bool efficient = request.effective.dtype == ComputeType::kFloat32 || shape.relative();
+  if (efficient && shape.num_key_value_heads < shape.num_attention_heads)
     bytes += 2 * slots * shape.query_width() * element;
-  if (shape.relative) {
+  if (shape.relative()) {
     const int64_t longest = request.longest_row_tokens();
-    bytes += (shape.heads * longest + slots) * longest * element;
+    bytes += (shape.num_attention_heads * longest + slots) * longest * element;
   }
   return bytes;
 }
@@ -92,7 +92,7 @@ MemoryEstimate estimate_cuda(const MemoryRequest& request) {
            fmt::format("{} tokens x {} numbers x {} bytes", format_count(request.token_slots()),
                        format_count(layer_widths(request.shape).largest()), element)),
       part(MemoryKind::kAttention, cuda_attention_bytes(request),
-           fmt::format("{} heads, rows of at most {} tokens", request.shape.heads,
+           fmt::format("{} heads, rows of at most {} tokens", request.shape.num_attention_heads,
                        format_count(request.longest_row_tokens()))),
       part(MemoryKind::kLibraries, kWorkspaceBytes, "one workspace of cuBLAS and cuBLASLt"),
       part(MemoryKind::kBatchData, batch_bytes(request),

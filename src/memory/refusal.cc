@@ -22,13 +22,6 @@ MemoryRequest smallest(const MemoryRequest& request) {
   return least;
 }
 
-// The shape that config.json describes, as if the checkpoint had every tensor of it.
-ModelShape as_described(ModelShape shape) {
-  shape.checkpoint_matrix_elements = 0;
-  shape.checkpoint_table_elements = 0;
-  return shape;
-}
-
 std::string size_of_type(const MemoryRequest& request) {
   return fmt::format("{} bytes", element_bytes(request.effective.dtype));
 }
@@ -43,7 +36,7 @@ std::string arithmetic(const MemoryRequest& request) {
       format_count(shape.embedding_size), size_of_type(request),
       format_bytes(matrix_bytes(request)), format_count(shape.stored_layers),
       format_count(shape.hidden_size), format_count(shape.intermediate_size),
-      format_count(shape.heads), format_count(shape.head_dim));
+      format_count(shape.num_attention_heads), format_count(shape.head_dim));
 }
 
 // Returns what would fit: a smaller type, a smaller vocabulary, fewer layers.
@@ -84,34 +77,27 @@ MemoryLimit host_limit() {
 void require_memory(const MemoryRequest& request, const MemoryLimit& limit,
                     const std::string& where) {
   if (limit.total_bytes <= 0) return;
-  // A packed weight may have fewer bytes than its type, and what the checkpoint lacks is not
-  // loaded, so only a need far above the limit is certain.
+  // A packed weight may have fewer bytes than its type, so only a need far above the limit is
+  // certain.
   constexpr double kCertain = 0.7;
   const MemoryRequest least = smallest(request);
-  MemoryRequest described = least;
-  described.shape = as_described(least.shape);
-  const auto bytes = [](const MemoryRequest& of) {
-    return static_cast<double>(of.shape.matrix_elements()) *
-               static_cast<double>(element_bytes(of.effective.dtype)) +
-           static_cast<double>(table_bytes(of));
-  };
-  const MemoryRequest& worse = bytes(described) > bytes(least) ? described : least;
+  const double bytes = static_cast<double>(matrix_bytes(least) + table_bytes(least));
   const double activations =
-      limit.kind == DeviceKind::kCuda ? static_cast<double>(activation_bytes(worse)) : 0.0;
-  if (kCertain * (bytes(worse) + activations) <= static_cast<double>(limit.total_bytes)) return;
-  std::string found = arithmetic(worse);
+      limit.kind == DeviceKind::kCuda ? static_cast<double>(activation_bytes(least)) : 0.0;
+  if (kCertain * (bytes + activations) <= static_cast<double>(limit.total_bytes)) return;
+  std::string found = arithmetic(least);
   if (activations > 0)
     found += fmt::format(
         "; the smallest batch needs {} beside them, and the CUDA context and libraries {}",
         format_bytes(static_cast<int64_t>(activations)),
-        format_bytes(estimate_cuda(worse).bytes_of(MemoryKind::kContext)));
+        format_bytes(estimate_cuda(least).bytes_of(MemoryKind::kContext)));
   throw Error({.exit_code = ExitCode::kConfig,
                .code = "limit.memory",
                .what = fmt::format("the model cannot fit into the memory of {}", limit.name),
                .where = where,
                .expected = "at most " + format_bytes(limit.total_bytes),
                .found = std::move(found),
-               .hint = what_fits(worse, limit.total_bytes)});
+               .hint = what_fits(least, limit.total_bytes)});
 }
 
 std::optional<std::string> memory_warning(const MemoryRequest& request, const MemoryLimit& limit) {

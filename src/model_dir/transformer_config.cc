@@ -10,11 +10,10 @@
 
 #include "base/json.h"
 #include "base/units.h"
-#include "model_dir/architecture_classes.h"
 #include "model_dir/architectures.h"
 #include "model_dir/limits.h"
+#include "model_dir/model_sizes.h"
 #include "model_dir/refusal.h"
-#include "model_dir/text_config.h"
 
 namespace encode {
 namespace {
@@ -24,47 +23,32 @@ bool contains(const std::array<std::string_view, N>& names, std::string_view nam
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// Returns the first of `keys` that is present, or keys[0]. Architectures have different names for
-// the same quantity.
-template <size_t N>
-std::string first_key(const JsonFields& fields, const std::array<const char*, N>& keys) {
-  for (const char* key : keys) {
-    if (fields.has(key)) return key;
+// Returns the name that config.json has for a size: one of the architecture, else of any other one.
+std::string name_of(FieldNames SizeFields::*size, const Traits& traits, const JsonFields& fields) {
+  const auto stated = [&](const SizeFields& names) {
+    const auto* const found = std::ranges::find_if(
+        names.*size, [&](const char* name) { return name != nullptr && fields.has(name); });
+    return found != (names.*size).end() ? *found : nullptr;
+  };
+  if (const char* name = stated(traits.fields)) return name;
+  for (const ArchitectureEntry& entry : kArchitectures) {
+    if (const char* name = stated(entry.traits.fields)) return name;
   }
-  return keys[0];
+  return (SizeFields().*size)[0];
 }
 
-// The number of positions, 0 if config.json does not limit them. GPT-2 and GPT-J have a name of
-// their own for the field. The fallbacks are the defaults of their classes in transformers.
-int64_t positions_of(const JsonFields& fields, const std::string& model_type) {
-  if (model_type == "gpt2") return fields.integer_or("n_positions", 1024, 1, kMaxPositions);
-  if (model_type == "gptj") return fields.integer_or("n_positions", 2048, 1, kMaxPositions);
-  const int64_t fallback = model_type == "gpt_neo" ? 2048 : 0;
-  // XLNet writes -1 for "no limit", which is 0 here.
-  return std::max<int64_t>(
-      0, fields.integer_or("max_position_embeddings", fallback, -1, kMaxPositions));
-}
-
-int64_t position_limit(const JsonFields& fields, const TransformerConfig& config) {
-  if (config.max_position_embeddings == 0) return 0;
-  const std::string type = fields.string_or("position_embedding_type", "absolute");
-  if (type == "alibi" || (type == "rotary" && config.model_type == "esm")) return 0;
-  const Architecture* architecture = find_architecture(config.model_type);
-  const Positions positions =
-      architecture != nullptr ? architecture->positions : Positions::kUnbounded;
-  if (positions == Positions::kTableAfterPadding) {
-    const int64_t padding_idx = fields.integer_or("pad_token_id", 1, 0, kMaxVocabSize);
-    const int64_t limit = config.max_position_embeddings - padding_idx - 1;
-    if (limit < 1) {
-      fields.refuse("max_position_embeddings",
-                    fmt::format("more than pad_token_id + 1 = {}", padding_idx + 1),
-                    fmt::to_string(config.max_position_embeddings));
-    }
-    return limit;
+int64_t position_limit(const JsonFields& fields, const Traits& traits, int64_t positions) {
+  const PositionTable table = positions_of(traits, fields).table;
+  if (positions == 0 || table == PositionTable::kNone) return 0;
+  if (table == PositionTable::kFromZero) return positions;
+  const int64_t padding_idx = fields.integer_or("pad_token_id", 1, 0, kMaxVocabSize);
+  const int64_t limit = positions - padding_idx - 1;
+  if (limit < 1) {
+    fields.refuse("max_position_embeddings",
+                  fmt::format("more than pad_token_id + 1 = {}", padding_idx + 1),
+                  fmt::to_string(positions));
   }
-  if (config.model_type.starts_with("deberta") && !fields.boolean_or("position_biased_input", true))
-    return 0;
-  return positions == Positions::kTable ? config.max_position_embeddings : 0;
+  return limit;
 }
 
 // Returns the first of `architectures`, or "".
@@ -76,10 +60,10 @@ std::string first_class(const JsonFields& fields) {
 }
 
 bool is_causal_lm(const JsonFields& fields) {
-  static constexpr std::string_view kEnd = "ForCausalLM";
+  static constexpr std::string_view kCausalLm = "ForCausalLM";
   const std::string name = first_class(fields);
   const bool causal_lm =
-      name.size() >= kEnd.size() && name.compare(name.size() - kEnd.size(), kEnd.size(), kEnd) == 0;
+      name.size() >= kCausalLm.size() && name.compare(name.size() - kCausalLm.size(), kCausalLm.size(), kCausalLm) == 0;
   return causal_lm && fields.boolean_or("is_causal", true);
 }
 
@@ -191,16 +175,16 @@ TransformerConfig read_transformer_config(const ModelFolder& folder) {
     config.text = json.dump();
   }
   config.model_type = whole.string("model_type");
-  const JsonFields fields = text_config(whole, config.model_type);
-  config.hidden_size = fields.integer(
-      first_key(fields, std::array{"hidden_size", "d_model", "dim", "n_embd", "n_embed"}), 1,
-      kMaxHiddenSize);
+  // The directory of an architecture without an entry is refused later, with a list of the entries.
+  const ArchitectureEntry* entry = find_architecture(config.model_type);
+  const Traits traits = entry != nullptr ? entry->traits : Traits();
+  const JsonFields fields = text_config(traits, whole);
+  config.hidden_size =
+      fields.integer(name_of(&SizeFields::hidden_size, traits, fields), 1, kMaxHiddenSize);
   config.vocab_size = fields.integer("vocab_size", 1, kMaxVocabSize);
-  const std::string layers =
-      first_key(fields, std::array{"num_hidden_layers", "num_layers", "n_layers", "n_layer"});
-  fields.integer_or(layers, 1, 1, kMaxLayers);
-  config.max_position_embeddings = positions_of(fields, config.model_type);
-  config.position_limit = position_limit(fields, config);
+  fields.integer_or(name_of(&SizeFields::layers, traits, fields), 1, 1, kMaxLayers);
+  config.max_position_embeddings = max_positions_of(traits, fields);
+  config.position_limit = position_limit(fields, traits, config.max_position_embeddings);
   config.causal_lm = is_causal_lm(whole);
   config.stanford_colbert = first_class(whole) == "HF_ColBERT";
   return config;

@@ -1,6 +1,6 @@
 // The loader of each architecture, grouped by the file that defines it. The loaders share a header
-// because registry.cc puts all of them into one table. model_dir/architectures.cc describes the
-// same architectures without LibTorch. Each loader throws what load_model() throws.
+// because registry.cc chooses one of them. model_dir/architecture_table.h describes the same
+// architectures without LibTorch. Each loader throws what load_model() throws.
 #pragma once
 
 #include <memory>
@@ -22,7 +22,6 @@ std::unique_ptr<Model> load_rembert(const ModelSource& source);
 std::unique_ptr<Model> load_roberta(const ModelSource& source);
 
 // llama.cc
-std::unique_ptr<Model> load_bidirectional_llama(const ModelSource& source);
 std::unique_ptr<Model> load_eurobert(const ModelSource& source);
 std::unique_ptr<Model> load_llama(const ModelSource& source);
 std::unique_ptr<Model> load_ministral(const ModelSource& source);

@@ -2,8 +2,7 @@
 //
 //   RoBERTa      Liu et al. 2019. Positions count from pad_token_id + 1. CamemBERT and XLM-RoBERTa
 //                are RoBERTa with other vocabularies.
-//   DistilBERT   Sanh et al. 2019. There are no segments. EncoderConfig also reads the names that
-//                this config.json uses: dim, hidden_dim, n_layers, n_heads and activation.
+//   DistilBERT   Sanh et al. 2019. There are no segments.
 //   ELECTRA      Clark et al. 2020. The embeddings may be narrower than the layers. This is the
 //                discriminator.
 //   ALBERT       Lan et al. 2020. The embeddings have their own width, and a few layers are used
@@ -25,6 +24,7 @@
 #include "encode/error.h"
 
 #include "base/units.h"
+#include "model_dir/extra_weights.h"
 #include "model_dir/limits.h"
 #include "models/architectures.h"
 #include "models/bert_embeddings.h"
@@ -162,13 +162,11 @@ BertLayer load_bert_layer(const ModuleLoader& layer, const EncoderConfig& config
           .mlp_norm = layer.layer_norm(names.mlp_norm, config.hidden(), config.layer_norm_eps)};
 }
 
-// ALBERT's num_hidden_layers steps go through num_hidden_groups groups of inner_group_num layers.
-// Each group serves a run of consecutive steps. Copies of a layer share its weights.
+// Each of ALBERT's groups serves a run of consecutive steps. Copies of a layer share its weights.
 std::vector<BertLayer> load_albert_layers(const ModuleLoader& encoder, const EncoderConfig& config,
                                           const JsonFields& json) {
   const int64_t steps = config.num_hidden_layers;
-  const int64_t groups = json.integer_or("num_hidden_groups", 1, 1, steps);
-  const int64_t group_layers = json.integer_or("inner_group_num", 1, 1, kMaxLayers);
+  const auto [groups, group_layers] = shared_layers(json, steps);
   std::vector<std::vector<BertLayer>> stored;
   for (int64_t group = 0; group < groups; ++group) {
     const ModuleLoader scope = encoder.scope(fmt::format("albert_layer_groups.{}", group));
@@ -254,24 +252,13 @@ void require_absolute_positions(const JsonFields& config) {
     config.refuse("position_embedding_type", "absolute", fmt::format("'{}'", preview(type)));
 }
 
-// The rows of ERNIE's table of tasks, or 0 without use_task_id. The default is ErnieConfig's.
-int64_t task_types_of(const JsonFields& config) {
-  if (!config.boolean_or("use_task_id", false)) return 0;
-  return config.integer_or("task_type_vocab_size", 3, 1, kMaxTokenTypes);
-}
-
-Dim embedding_size(const JsonFields& config) {
-  // The default of AlbertConfig and ElectraConfig in transformers.
-  return {"embedding_size", config.integer_or("embedding_size", 128, 1, kMaxHiddenSize)};
-}
-
 }  // namespace
 
 std::unique_ptr<Model> load_bert(const ModelSource& source) {
   if (source.config.string_or("position_embedding_type", "absolute") == "alibi")
     return load_jina_bert(source);
   require_absolute_positions(source.config);
-  const EncoderConfig config(source.config);
+  const EncoderConfig config(source);
   const ModuleLoader root = load_root(source, "bert.");
   Parts parts = {.embeddings = {root.scope("embeddings"), config, {.width = config.hidden()}},
                  .layers = root.layers("encoder.layer.", config.num_hidden_layers, load_bert_layer,
@@ -281,7 +268,7 @@ std::unique_ptr<Model> load_bert(const ModelSource& source) {
 
 std::unique_ptr<Model> load_roberta(const ModelSource& source) {
   require_absolute_positions(source.config);
-  const EncoderConfig config(source.config);
+  const EncoderConfig config(source);
   const ModuleLoader root = load_root(source, "roberta.");
   const int64_t padding = padding_token_of(source.config);
   Parts parts = {.embeddings = {root.scope("embeddings"),
@@ -293,11 +280,9 @@ std::unique_ptr<Model> load_roberta(const ModelSource& source) {
 }
 
 std::unique_ptr<Model> load_distilbert(const ModelSource& source) {
-  const EncoderConfig config(source.config);
+  const EncoderConfig config(source);
   const ModuleLoader root = load_root(source, "distilbert.");
-  Parts parts = {.embeddings = {root.scope("embeddings"),
-                                config,
-                                {.width = config.hidden(), .segments = false}},
+  Parts parts = {.embeddings = {root.scope("embeddings"), config, {.width = config.hidden()}},
                  .layers = root.layers("transformer.layer.", config.num_hidden_layers,
                                        load_bert_layer, config, kDistilBertNames)};
   return finish(source, std::move(parts),
@@ -306,22 +291,22 @@ std::unique_ptr<Model> load_distilbert(const ModelSource& source) {
 
 std::unique_ptr<Model> load_electra(const ModelSource& source) {
   require_absolute_positions(source.config);
-  const EncoderConfig config(source.config);
+  const EncoderConfig config(source);
   const ModuleLoader root = load_root(source, "electra.");
-  const Dim width = embedding_size(source.config);
+  const Dim width = {"embedding_size", config.embedding_size};
   Parts parts = {.embeddings = {root.scope("embeddings"), config, {.width = width}},
                  .layers = root.layers("encoder.layer.", config.num_hidden_layers, load_bert_layer,
                                        config, kBertNames)};
-  if (width.size != config.hidden_size)
+  if (config.projects_embeddings)
     parts.project = root.linear("embeddings_project", config.hidden(), width);
   return finish(source, std::move(parts), pretraining_heads("electra."));
 }
 
 std::unique_ptr<Model> load_albert(const ModelSource& source) {
   // The default of AlbertConfig in transformers.
-  const EncoderConfig config(source.config, {.hidden_act = Activation::kGeluTanh});
+  const EncoderConfig config(source, {.hidden_act = Activation::kGeluTanh});
   const ModuleLoader root = load_root(source, "albert.");
-  const Dim width = embedding_size(source.config);
+  const Dim width = {"embedding_size", config.embedding_size};
   Parts parts = {
       .embeddings = {root.scope("embeddings"), config, {.width = width}},
       .project = root.linear("encoder.embedding_hidden_mapping_in", config.hidden(), width),
@@ -332,19 +317,19 @@ std::unique_ptr<Model> load_albert(const ModelSource& source) {
 }
 
 std::unique_ptr<Model> load_ernie(const ModelSource& source) {
-  const EncoderConfig config(source.config);
+  const EncoderConfig config(source);
   const ModuleLoader root = load_root(source, "ernie.");
   Parts parts = {
       .embeddings = {root.scope("embeddings"),
                      config,
-                     {.width = config.hidden(), .task_types = task_types_of(source.config)}},
+                     {.width = config.hidden(), .task_types = ernie_task_types(source.config)}},
       .layers = root.layers("encoder.layer.", config.num_hidden_layers, load_bert_layer, config,
                             kBertNames)};
   return finish(source, std::move(parts), pretraining_heads("ernie."));
 }
 
 std::unique_ptr<Model> load_longformer(const ModelSource& source) {
-  const EncoderConfig config(source.config);
+  const EncoderConfig config(source);
   const ModuleLoader root = load_root(source, "longformer.");
   const int64_t padding = padding_token_of(source.config);
   Parts parts = {.embeddings = {root.scope("embeddings"),
@@ -362,33 +347,29 @@ std::unique_ptr<Model> load_longformer(const ModelSource& source) {
 }
 
 std::unique_ptr<Model> load_mpnet(const ModelSource& source) {
-  // The reference has these numbers in its code and ignores relative_attention_num_buckets.
-  constexpr int64_t kBuckets = 32;
-  constexpr int64_t kMaxDistance = 128;
-  const EncoderConfig config(source.config);
+  constexpr int64_t kMaxDistance = 128;  // a constant in the reference, as kMpNetBuckets
+  const EncoderConfig config(source);
   const ModuleLoader root = load_root(source, "mpnet.");
   const int64_t padding = padding_token_of(source.config);
   // The positions of the reference count from token 1, whatever config.json says.
   if (padding != 1) source.config.refuse("pad_token_id", "1", fmt::to_string(padding));
-  Parts parts = {
-      .embeddings = {root.scope("embeddings"),
-                     config,
-                     {.width = config.hidden(), .padding_token = padding, .segments = false}},
-      .relative =
-          bucket_bias(root.table("encoder.relative_attention_bias", {"32 buckets", kBuckets},
-                                 {"num_attention_heads", config.num_attention_heads}),
-                      kMaxDistance),
-      .layers = root.layers("encoder.layer.", config.num_hidden_layers, load_bert_layer, config,
-                            kMpNetNames)};
+  Parts parts = {.embeddings = {root.scope("embeddings"),
+                                config,
+                                {.width = config.hidden(), .padding_token = padding}},
+                 .relative = bucket_bias(
+                     root.table("encoder.relative_attention_bias", {"32 buckets", kMpNetBuckets},
+                                {"num_attention_heads", config.num_attention_heads}),
+                     kMaxDistance),
+                 .layers = root.layers("encoder.layer.", config.num_hidden_layers, load_bert_layer,
+                                       config, kMpNetNames)};
   return finish(source, std::move(parts),
                 {"pooler.*", "mpnet.pooler.*", "lm_head.*", "position_ids"});
 }
 
 std::unique_ptr<Model> load_rembert(const ModelSource& source) {
-  const EncoderConfig config(source.config);
+  const EncoderConfig config(source);
   const ModuleLoader root = load_root(source, "rembert.");
-  const Dim width = {"input_embedding_size",
-                     source.config.integer_or("input_embedding_size", 256, 1, kMaxHiddenSize)};
+  const Dim width = {"input_embedding_size", config.embedding_size};
   Parts parts = {
       .embeddings = {root.scope("embeddings"), config, {.width = width}},
       .project = root.linear("encoder.embedding_hidden_mapping_in", config.hidden(), width),

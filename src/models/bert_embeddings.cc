@@ -33,12 +33,12 @@ BertEmbeddings::BertEmbeddings(const ModuleLoader& embeddings, const EncoderConf
                                const BertEmbeddingsOptions& options)
     : words_(embeddings.table("word_embeddings", {"vocab_size", config.vocab_size}, options.width)),
       padding_token_(options.padding_token) {
-  if (options.positions) {
+  if (config.positions.table != PositionTable::kNone) {
     positions_ = embeddings.table("position_embeddings",
                                   {"max_position_embeddings", config.max_position_embeddings},
                                   options.width);
   }
-  if (options.segments) {
+  if (config.type_vocab_size > 0) {
     at::Tensor table = embeddings.table("token_type_embeddings",
                                         {"type_vocab_size", config.type_vocab_size}, options.width);
     if (options.task_types > 0) {

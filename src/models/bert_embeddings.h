@@ -10,13 +10,12 @@
 
 namespace encode {
 
-// Tells which parts of the sum an architecture has. The tensors have the names of BERT's
-// checkpoints: word_embeddings, position_embeddings, token_type_embeddings, LayerNorm.
+// Tells what the sizes of a model leave open. They say whether there are learned positions and
+// segments. The tensors have the names of BERT's checkpoints: word_embeddings, position_embeddings,
+// token_type_embeddings, LayerNorm.
 struct BertEmbeddingsOptions {
   Dim width;                                  // width of all tables: hidden_size or embedding_size
-  bool positions = true;                      // add a learned vector for each position
   std::optional<int64_t> padding_token = {};  // if set, see positions_after_padding()
-  bool segments = true;                       // add the vector of each token's segment
   int64_t task_types = 0;  // if above 0, add the vector of task 0; the rows of the table of tasks
   bool norm = true;        // normalize the sum with a LayerNorm
 };

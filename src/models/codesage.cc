@@ -16,10 +16,10 @@ namespace {
 
 // The defaults are those of CodeSageConfig.
 struct CodeSageConfig : EncoderConfig {
-  explicit CodeSageConfig(const JsonFields& json) : EncoderConfig(json) {
+  explicit CodeSageConfig(const ModelSource& source) : EncoderConfig(source) {
+    const JsonFields& json = source.config;
     hidden_act = parse_activation_or(json, "activation_function", Activation::kGeluTanh);
     layer_norm_eps = json.number_or("layer_norm_epsilon", 1e-5, kMinNormEps, kMaxNormEps);
-    max_position_embeddings = json.integer_or("max_position_embeddings", 1024, 1, kMaxPositions);
     if (json.string_or("position_embedding_type", "absolute") != "absolute")
       json.refuse("position_embedding_type", "absolute",
                   fmt::format("'{}'", preview(json.string("position_embedding_type"))));
@@ -82,7 +82,7 @@ class CodeSage : public Model {
 }  // namespace
 
 std::unique_ptr<Model> load_codesage(const ModelSource& source) {
-  const CodeSageConfig config(source.config);
+  const CodeSageConfig config(source);
   const ModuleLoader root = {source.weights.root("wte.weight", {"", "transformer."}), source};
   auto model = std::make_unique<CodeSage>(root, config);
   source.weights.expect_all_taken({"lm_head.*", "classifier.*"});

@@ -106,30 +106,16 @@ Activation parse_activation_or(const JsonFields& config, const std::string& key,
   return config.has(key) ? parse_activation(config, key) : fallback;
 }
 
-EncoderConfig::EncoderConfig(const JsonFields& json, const EncoderDefaults& defaults)
-    : hidden_size(
-          json.integer(first_key(json, {"hidden_size", "dim", "n_embd"}), 1, kMaxHiddenSize)),
-      num_hidden_layers(json.integer(first_key(json, {"num_hidden_layers", "n_layers", "n_layer"}),
-                                     1, kMaxLayers)),
-      num_attention_heads(json.integer(
-          first_key(json, {"num_attention_heads", "n_heads", "n_head"}), 1, kMaxHeads)),
-      intermediate_size(
-          json.integer(first_key(json, {"intermediate_size", "hidden_dim", "n_inner"}), 1,
-                       kMaxIntermediateSize)),
-      vocab_size(json.integer("vocab_size", 1, kMaxVocabSize)),
-      type_vocab_size(
-          json.integer_or("type_vocab_size", defaults.type_vocab_size, 0, kMaxTokenTypes)),
-      max_position_embeddings(json.integer_or("max_position_embeddings", 0, -1, kMaxPositions)),
-      layer_norm_eps(
-          json.number_or(first_key(json, {"layer_norm_eps", "layer_norm_epsilon", "norm_eps"}),
-                         defaults.layer_norm_eps, kMinNormEps, kMaxNormEps)),
-      hidden_act(parse_activation_or(json, first_key(json, {"hidden_act", "activation"}),
+EncoderConfig::EncoderConfig(const ModelSource& source, const EncoderDefaults& defaults)
+    : ModelSizes(source.sizes),
+      layer_norm_eps(source.config.number_or(
+          first_key(source.config, {"layer_norm_eps", "layer_norm_epsilon", "norm_eps"}),
+          defaults.layer_norm_eps, kMinNormEps, kMaxNormEps)),
+      hidden_act(parse_activation_or(source.config,
+                                     first_key(source.config, {"hidden_act", "activation"}),
                                      defaults.hidden_act)) {
-  if (hidden_size % num_attention_heads != 0) {
-    json.refuse("num_attention_heads", fmt::format("a divisor of hidden_size {}", hidden_size),
-                fmt::to_string(num_attention_heads));
-  }
-  if (json.boolean_or("is_decoder", false)) json.refuse("is_decoder", "false: an encoder", "true");
+  if (source.config.boolean_or("is_decoder", false))
+    source.config.refuse("is_decoder", "false: an encoder", "true");
 }
 
 RopeParameters parse_rope(const JsonFields& config, const RopeQuery& query) {

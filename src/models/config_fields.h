@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "models/layers.h"
+#include "models/model.h"
 #include "nn/layers/linear.h"
 #include "nn/layers/rope.h"
 
@@ -29,32 +30,19 @@ Activation parse_activation_or(const JsonFields& config, const std::string& key,
 // What a field of EncoderConfig is if config.json does not have it. The values are those of
 // BertConfig in transformers; an architecture with another class has other ones.
 struct EncoderDefaults {
-  int64_t type_vocab_size = 2;
   double layer_norm_eps = 1e-12;
   Activation hidden_act = Activation::kGelu;
 };
 
-// The fields of config.json for an encoder. Some architectures have other names for these fields:
-// "dim" and "n_embd" are read as hidden_size. Throws Error "model.config" in these cases:
-//   - a field is missing or out of the range that model_dir/limits.h states;
-//   - hidden_size is not a multiple of num_attention_heads;
-//   - is_decoder is true.
-struct EncoderConfig {
-  int64_t hidden_size;
-  int64_t num_hidden_layers;
-  int64_t num_attention_heads;
-  int64_t intermediate_size;
-  int64_t vocab_size;
-  int64_t type_vocab_size;
-  int64_t max_position_embeddings;  // default 0
+// The sizes and the other fields of config.json for an encoder. Throws Error "model.config" if a
+// field is out of the range that model_dir/limits.h states, or if is_decoder is true.
+struct EncoderConfig : ModelSizes {
   double layer_norm_eps;
   Activation hidden_act;
 
-  explicit EncoderConfig(const JsonFields& json, const EncoderDefaults& defaults = {});
+  explicit EncoderConfig(const ModelSource& source, const EncoderDefaults& defaults = {});
 
-  AttentionShape attention() const {
-    return AttentionShape::multi_head(hidden_size, num_attention_heads);
-  }
+  AttentionShape attention() const { return AttentionShape::of(*this); }
   Dim hidden() const { return {"hidden_size", hidden_size}; }
   Dim inner() const { return {"intermediate_size", intermediate_size}; }
 };

@@ -5,17 +5,14 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <optional>
-#include <sstream>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include <ATen/ops/bmm.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/zeros_like.h>
 
-#include "encode/error.h"
-
+#include "model_dir/extra_weights.h"
 #include "model_dir/limits.h"
 #include "models/architectures.h"
 #include "models/bert_embeddings.h"
@@ -27,35 +24,16 @@ namespace {
 
 struct DebertaConfig {
   EncoderConfig encoder;
-  bool relative;  // relative_attention; without it the scores are those of BERT
-  std::vector<std::string> position_terms;  // pos_att_type
-  bool content_to_position;                 // it has "c2p"
-  bool position_to_content;                 // it has "p2c"
-  bool share_att_key;                       // positions use the projections of the content
-  bool position_biased_input;
+  DisentangledPositions positions;
   bool normalize_positions;
   bool fused_projections = false;  // the first version: in_proj, q_bias and v_bias
-  int64_t span;                    // half the number of rows in the table of relative positions
-  int64_t max_distance;  // the end of the logarithmic buckets; 0: a bucket for each distance
 
-  explicit DebertaConfig(const JsonFields& json)
-      : encoder(json, {.type_vocab_size = 0, .layer_norm_eps = 1e-7}),  // DebertaV2Config's
-        relative(json.boolean_or("relative_attention", false)),
-        position_terms(read_position_terms(json)),
-        content_to_position(has_term("c2p")),
-        position_to_content(has_term("p2c")),
-        share_att_key(json.boolean_or("share_att_key", false)),
-        position_biased_input(json.boolean_or("position_biased_input", true)),
-        normalize_positions(json.string_or("norm_rel_ebd", "none").find("layer_norm") !=
+  explicit DebertaConfig(const ModelSource& source)
+      : encoder(source, {.layer_norm_eps = 1e-7}),  // DebertaV2Config's
+        positions(source.config),
+        normalize_positions(source.config.string_or("norm_rel_ebd", "none").find("layer_norm") !=
                             std::string::npos) {
-    int64_t positions = json.integer_or("max_relative_positions", -1, -1, kMaxRelativePositions);
-    if (positions < 1)  // 512 is the default of DebertaConfig and DebertaV2Config in transformers
-      positions = json.integer_or("max_position_embeddings", 512, 0, kMaxPositions);
-    const int64_t buckets = json.integer_or("position_buckets", -1, -1, kMaxRelativePositions);
-    span = buckets > 0 ? buckets : positions;
-    max_distance = buckets > 0 ? positions : 0;
-    if (buckets == 1) json.refuse("position_buckets", "at least 2", "1");
-    if (span < 1) json.refuse("max_position_embeddings", "at least 1", "0");
+    const JsonFields& json = source.config;
     const int64_t kernel = json.integer_or("conv_kernel_size", 0, 0, 1024);
     if (kernel > 0)
       json.refuse("conv_kernel_size", "0: convolutions are not supported", fmt::to_string(kernel));
@@ -65,32 +43,14 @@ struct DebertaConfig {
                   fmt::to_string(width));
   }
 
-  // pos_att_type is a list. In older files it is a string with the names separated by bars.
-  static std::vector<std::string> read_position_terms(const JsonFields& json) {
-    std::vector<std::string> terms;
-    if (!json.has("pos_att_type")) return terms;
-    try {
-      for (const Json& name : json.array("pos_att_type"))
-        terms.push_back(name.is_string() ? name.get<std::string>() : name.dump());
-    } catch (const Error&) {
-      std::istringstream names(json.string("pos_att_type"));
-      for (std::string name; std::getline(names, name, '|');) terms.push_back(name);
-    }
-    return terms;
-  }
-
-  bool has_term(std::string_view name) const {
-    return std::find(position_terms.begin(), position_terms.end(), name) != position_terms.end();
-  }
-
   // The number of products by which a score is scaled. The first version counts every entry of
   // pos_att_type.
   int64_t terms() const {
-    if (fused_projections) return 1 + static_cast<int64_t>(position_terms.size());
-    return 1 + (content_to_position ? 1 : 0) + (position_to_content ? 1 : 0);
+    if (fused_projections) return 1 + static_cast<int64_t>(positions.terms.size());
+    return 1 + (positions.content_to_position ? 1 : 0) + (positions.position_to_content ? 1 : 0);
   }
 
-  Dim relative_rows() const { return {"2 x position_buckets", 2 * span}; }
+  Dim relative_rows() const { return {"2 x position_buckets", 2 * positions.span}; }
 };
 
 // Disentangled attention (He et al. 2021). A score is
@@ -111,7 +71,7 @@ class DisentangledAttention {
                                                    shape_.hidden(), {})),
         out_(std::move(out)) {
     shape_.scale = 1 / std::sqrt(static_cast<double>(shape_.head_dim * config.terms()));
-    if (config.relative) project_positions(self, config, positions);
+    if (config.encoder.relative()) project_positions(self, config, positions);
   }
 
   // Returns the heads and the residual x. context.relative has the columns. Their terms depend on
@@ -148,7 +108,7 @@ class DisentangledAttention {
                          const at::Tensor& positions) {
     at::Tensor queries;
     at::Tensor keys;
-    if (config.share_att_key) {
+    if (config.positions.share_att_key) {
       const at::Tensor projected = qkv_.in_blocks(positions);
       queries = projected.narrow(1, 0, shape_.query().size);
       keys = projected.narrow(1, shape_.query().size, shape_.key_value().size);
@@ -158,12 +118,13 @@ class DisentangledAttention {
             .in_blocks(positions);
       };
       const bool first = config.fused_projections;
-      if (config.content_to_position) keys = project(first ? "pos_proj" : "pos_key_proj", !first);
-      if (config.position_to_content)
+      if (config.positions.content_to_position)
+        keys = project(first ? "pos_proj" : "pos_key_proj", !first);
+      if (config.positions.position_to_content)
         queries = project(first ? "pos_q_proj" : "pos_query_proj", true);
     }
-    if (config.content_to_position) position_keys_ = by_head(keys);
-    if (config.position_to_content) position_queries_ = by_head(queries);
+    if (config.positions.content_to_position) position_keys_ = by_head(keys);
+    if (config.positions.position_to_content) position_queries_ = by_head(queries);
   }
 
   // in_proj has the query, the key and the value of the first head, then those of the second one,
@@ -248,15 +209,12 @@ DebertaLayer load_deberta_layer(const ModuleLoader& layer, const DebertaConfig& 
 class DebertaV2 : public Model {
  public:
   DebertaV2(const ModuleLoader& root, const DebertaConfig& config, const ModelSource& source)
-      : embeddings_(root.scope("embeddings"), config.encoder,
-                    {.width = config.encoder.hidden(),
-                     .positions = config.position_biased_input,
-                     .segments = config.encoder.type_vocab_size > 0}) {
+      : embeddings_(root.scope("embeddings"), config.encoder, {.width = config.encoder.hidden()}) {
     const ModuleLoader encoder = root.scope("encoder");
     at::Tensor positions;
-    if (config.relative) {
-      relative_ = disentangled_positions(config.span, config.max_distance, source.max_positions,
-                                         source.device);
+    if (config.encoder.relative()) {
+      relative_ = disentangled_positions(config.positions.span, config.positions.max_distance,
+                                         source.max_positions, source.device);
       positions = encoder.table("rel_embeddings", config.relative_rows(), config.encoder.hidden());
       if (config.normalize_positions) {
         positions = encoder.layer_norm("LayerNorm", config.encoder.hidden(),
@@ -299,13 +257,13 @@ std::unique_ptr<Model> load_deberta(const ModelSource& source) {
   for (const char* key : {"position_buckets", "norm_rel_ebd"}) {
     if (source.config.has(key)) source.config.refuse(key, "absent: DeBERTa-v2 has it", "set");
   }
-  DebertaConfig config(source.config);
+  DebertaConfig config(source);
   config.fused_projections = true;
   return load(source, config);
 }
 
 std::unique_ptr<Model> load_deberta_v2(const ModelSource& source) {
-  return load(source, DebertaConfig(source.config));
+  return load(source, DebertaConfig(source));
 }
 
 }  // namespace encode

@@ -1,50 +1,23 @@
 #include "models/decoder.h"
 
-#include <cmath>
 #include <fmt/format.h>
 
 #include "model_dir/limits.h"
 
 namespace encode {
-namespace {
-
-AttentionShape read_attention(const JsonFields& json, const DecoderFields& fields) {
-  const int64_t hidden_size = json.integer("hidden_size", 1, kMaxHiddenSize);
-  const int64_t heads = json.integer("num_attention_heads", 1, kMaxHeads);
-  AttentionShape shape = AttentionShape::multi_head(hidden_size, heads);
-  const int64_t usual_heads =
-      fields.default_key_value_heads > 0 ? fields.default_key_value_heads : heads;
-  shape.num_key_value_heads = json.integer_or("num_key_value_heads", usual_heads, 1, kMaxHeads);
-  if (heads % shape.num_key_value_heads != 0) {
-    json.refuse("num_key_value_heads", fmt::format("a divisor of num_attention_heads {}", heads),
-                fmt::to_string(shape.num_key_value_heads));
-  }
-  shape.head_dim = json.integer_or(
-      "head_dim", fields.default_head_dim > 0 ? fields.default_head_dim : shape.head_dim, 2,
-      kMaxHeadDim);
-  if (shape.head_dim % 2 != 0)
-    json.refuse("head_dim", "an even number", fmt::to_string(shape.head_dim));
-  shape.scale = 1 / std::sqrt(static_cast<double>(shape.head_dim));
-  return shape;
-}
-
-}  // namespace
-
 DecoderConfig::DecoderConfig(const ModelSource& source, const DecoderFields& fields)
-    : attention(read_attention(source.config, fields)),
-      num_hidden_layers(source.config.integer("num_hidden_layers", 1, kMaxLayers)),
-      intermediate_size(fields.intermediate_size > 0
-                            ? fields.intermediate_size
-                            : source.config.integer("intermediate_size", 1, kMaxIntermediateSize)),
-      vocab_size(source.config.integer("vocab_size", 1, kMaxVocabSize)),
+    : ModelSizes(source.sizes),
+      attention(AttentionShape::of(*this)),
       rms_norm_eps(source.config.number_or(fields.norm_eps, fields.default_norm_eps, kMinNormEps,
                                            kMaxNormEps)),
       hidden_act(parse_activation_or(source.config, "hidden_act", Activation::kSilu)),
-      rope(parse_rope(source.config,
-                      {.head_dim = attention.head_dim, .default_theta = fields.default_theta})),
+      rope(
+          parse_rope(source.config, {.head_dim = head_dim, .default_theta = fields.default_theta})),
       attention_bias(source.config.boolean_or("attention_bias", false)),
-      mlp_bias(source.config.boolean_or("mlp_bias", false)),
-      causal(source.causal.value_or(source.config.boolean_or("is_causal", true))) {}
+      mlp_bias(source.config.boolean_or("mlp_bias", false)) {
+  if (head_dim % 2 != 0)
+    source.config.refuse("head_dim", "an even number", fmt::to_string(head_dim));
+}
 
 AttentionWindow DecoderConfig::sliding(int64_t sliding_window) const {
   return causal ? AttentionWindow{.left = sliding_window - 1, .right = 0}

@@ -16,33 +16,25 @@ namespace encode {
 // How the fields of an architecture differ from those of Llama. The defaults are those of
 // LlamaConfig in transformers.
 struct DecoderFields {
-  int64_t default_head_dim = 0;         // 0: hidden_size / num_attention_heads
-  int64_t default_key_value_heads = 0;  // 0: num_attention_heads
   std::string norm_eps = "rms_norm_eps";
   double default_norm_eps = 1e-6;
   double default_theta = 10000;
-  // The width of the MLP, if it is not the field intermediate_size; 0: that field.
-  int64_t intermediate_size = 0;
 };
 
 // The fields of config.json that have the same names in both families. Throws Error "model.config"
 // if a field is missing or out of the range that model_dir/limits.h states.
-struct DecoderConfig {
+struct DecoderConfig : ModelSizes {
   AttentionShape attention;
-  int64_t num_hidden_layers;
-  int64_t intermediate_size;
-  int64_t vocab_size;
   double rms_norm_eps;
   Activation hidden_act;
   RopeParameters rope;
   bool attention_bias;  // default false
   bool mlp_bias;        // default false
-  bool causal;          // ModelSource::causal, else is_causal of config.json, else true
 
   explicit DecoderConfig(const ModelSource& source, const DecoderFields& fields = {});
 
   Dim hidden() const { return attention.hidden(); }
-  Dim head() const { return {"head_dim", attention.head_dim}; }
+  Dim head() const { return {"head_dim", head_dim}; }
   Dim inner() const { return {"intermediate_size", intermediate_size}; }
 
   // Returns the window of a layer without a sliding window. In a causal model a query sees all keys

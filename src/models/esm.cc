@@ -23,24 +23,21 @@ struct EsmConfig {
   std::optional<int64_t> dropped_token;  // mask_token_id, if token_dropout is set
   std::optional<int64_t> padding_token;  // for learned positions
 
-  explicit EsmConfig(const JsonFields& json)
-      : encoder(json),
-        rotary(is_rotary(json)),
-        emb_layer_norm_before(json.boolean_or("emb_layer_norm_before", false)) {
+  explicit EsmConfig(const ModelSource& source)
+      : encoder(source),
+        rotary(encoder.rotary()),
+        emb_layer_norm_before(source.config.boolean_or("emb_layer_norm_before", false)) {
+    const JsonFields& json = source.config;
+    const std::string type = json.string_or("position_embedding_type", "absolute");
+    if (type != "absolute" && type != "rotary")
+      json.refuse("position_embedding_type", "absolute or rotary",
+                  fmt::format("'{}'", preview(type)));
     encoder.hidden_act = Activation::kGelu;  // the reference does not read hidden_act
     if (json.boolean_or("token_dropout", false))
       dropped_token = json.integer("mask_token_id", 0, kMaxVocabSize);
     if (!rotary) padding_token = json.integer("pad_token_id", 0, kMaxVocabSize);
     if (json.boolean_or("is_folding_model", false))
       json.refuse("is_folding_model", "false: a language model", "true");
-  }
-
-  static bool is_rotary(const JsonFields& json) {
-    const std::string type = json.string_or("position_embedding_type", "absolute");
-    if (type != "absolute" && type != "rotary")
-      json.refuse("position_embedding_type", "absolute or rotary",
-                  fmt::format("'{}'", preview(type)));
-    return type == "rotary";
   }
 };
 
@@ -175,7 +172,7 @@ class Esm : public Model {
 }  // namespace
 
 std::unique_ptr<Model> load_esm(const ModelSource& source) {
-  const EsmConfig config(source.config);
+  const EsmConfig config(source);
   const ModuleLoader root = {source.weights.root("embeddings.word_embeddings.weight", {"", "esm."}),
                              source};
   auto model = std::make_unique<Esm>(root, config, source);

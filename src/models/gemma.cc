@@ -14,7 +14,6 @@ namespace encode {
 namespace {
 
 // Defaults of GemmaConfig, Gemma2Config and Gemma3TextConfig in transformers.
-constexpr int64_t kHeadDim = 256;
 constexpr int64_t kSlidingWindow = 4096;
 constexpr double kSoftcap = 50;
 constexpr double kQueryPreAttnScalar = 256;
@@ -198,7 +197,7 @@ class Gemma3 : public Model {
 // Early files have hidden_act: gelu, although the model was trained with the tanh form. So this
 // function reads hidden_activation, which is right or missing in such files.
 DecoderConfig read_config(const ModelSource& source) {
-  DecoderConfig config(source, {.default_head_dim = kHeadDim});
+  DecoderConfig config(source);
   config.hidden_act =
       parse_activation_or(source.config, "hidden_activation", Activation::kGeluTanh);
   return config;
@@ -251,9 +250,7 @@ std::unique_ptr<Model> load_gemma2(const ModelSource& source) {
 }
 
 std::unique_ptr<Model> load_gemma3(const ModelSource& source) {
-  DecoderConfig config = read_scaled_config(source);
-  if (!source.causal && source.config.boolean_or("use_bidirectional_attention", false))
-    config.causal = false;
+  const DecoderConfig config = read_scaled_config(source);
   auto model = std::make_unique<Gemma3>(source, config);
   expect_decoder_taken(source.weights);
   return model;

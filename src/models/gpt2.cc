@@ -176,8 +176,7 @@ std::unique_ptr<Model> load_gpt2(const ModelSource& source) {
   require_false(json, "add_cross_attention");
   const GptConfig config(source, kGpt2Keys, Activation::kGeluTanh);
   const ModuleLoader root = gpt2_root(source, "wte");
-  // 1,024 is the default of GPT2Config in transformers.
-  const Dim positions = {"n_positions", json.integer_or("n_positions", 1024, 1, kMaxPositions)};
+  const Dim positions = {"n_positions", source.sizes.position_rows()};
   std::vector<GptLayer> layers;
   for (int64_t i = 0; i < config.num_hidden_layers; ++i) {
     GptConfig own = config;
@@ -197,21 +196,12 @@ std::unique_ptr<Model> load_gpt2(const ModelSource& source) {
 
 std::unique_ptr<Model> load_gpt_neo(const ModelSource& source) {
   const JsonFields& json = source.config;
-  GptConfig config(source,
-                   {.hidden_size = "hidden_size",
-                    .layers = "num_layers",
-                    .heads = "num_heads",
-                    .inner = "intermediate_size",
-                    .norm_eps = "layer_norm_epsilon",
-                    .activation = "activation_function"},
-                   Activation::kGeluTanh);
+  GptConfig config(source, kGpt2Keys, Activation::kGeluTanh);
   // The reference keeps a causal mask of its own, whatever is_causal says.
   if (source.causal == false) json.refuse("is_causal", "true: GPT-Neo is always causal", "false");
   config.attention.scale = 1;
   const ModuleLoader root = gpt2_root(source, "wte");
-  // 2,048 is the default of GPTNeoConfig in transformers.
-  const Dim positions = {"max_position_embeddings",
-                         json.integer_or("max_position_embeddings", 2048, 1, kMaxPositions)};
+  const Dim positions = {"max_position_embeddings", source.sizes.position_rows()};
   auto model = std::make_unique<Gpt>(
       GptParts{.words = root.table("wte", {"vocab_size", config.vocab_size}, config.hidden()),
                .positions = root.table("wpe", positions, config.hidden()),
@@ -229,16 +219,8 @@ std::unique_ptr<Model> load_bloom(const ModelSource& source) {
   if (json.has("hidden_size") && json.has("n_embed") &&
       json.integer("hidden_size", 1, kMaxHiddenSize) != json.integer("n_embed", 1, kMaxHiddenSize))
     json.refuse("n_embed", "the value of hidden_size", "another value");
-  GptConfig config(source,
-                   {.hidden_size = json.has("n_embed") ? "n_embed" : "hidden_size",
-                    .layers = json.has("n_layer") ? "n_layer" : "num_hidden_layers",
-                    .heads = json.has("n_head") ? "n_head" : "num_attention_heads",
-                    .inner = "n_inner",
-                    .norm_eps = "layer_norm_epsilon",
-                    .activation = "activation_function"},
-                   Activation::kGeluTanh);
-  // The reference reads neither n_inner nor activation_function.
-  config.intermediate_size = 4 * config.attention.hidden_size;
+  GptConfig config(source, kGpt2Keys, Activation::kGeluTanh);
+  // The reference does not read activation_function.
   config.hidden_act = Activation::kGeluTanh;
   const ModuleLoader root = gpt2_root(source, "word_embeddings");
   const auto norm = [&](const char* name) {

@@ -10,16 +10,6 @@
 namespace encode {
 namespace {
 
-AttentionShape read_attention(const JsonFields& json, const GptKeys& keys) {
-  const int64_t hidden_size = json.integer(keys.hidden_size, 1, kMaxHiddenSize);
-  const int64_t heads = json.integer(keys.heads, 1, kMaxHeads);
-  if (hidden_size % heads != 0) {
-    json.refuse(keys.heads, fmt::format("a divisor of {} {}", keys.hidden_size, hidden_size),
-                fmt::to_string(heads));
-  }
-  return AttentionShape::multi_head(hidden_size, heads);
-}
-
 // Returns the order in which the rows of a projection [heads x head_dim, ..] have the even elements
 // of the rotated part of each head first, then the odd elements, then the rest of the head.
 at::Tensor halves_first(const AttentionShape& shape, int64_t rotated) {
@@ -34,14 +24,10 @@ at::Tensor halves_first(const AttentionShape& shape, int64_t rotated) {
 }  // namespace
 
 GptConfig::GptConfig(const ModelSource& source, const GptKeys& keys, Activation default_act)
-    : attention(read_attention(source.config, keys)),
-      num_hidden_layers(source.config.integer(keys.layers, 1, kMaxLayers)),
-      intermediate_size(
-          source.config.integer_or(keys.inner, 4 * attention.hidden_size, 1, kMaxIntermediateSize)),
-      vocab_size(source.config.integer("vocab_size", 1, kMaxVocabSize)),
+    : ModelSizes(source.sizes),
+      attention(AttentionShape::of(*this)),
       layer_norm_eps(source.config.number_or(keys.norm_eps, 1e-5, kMinNormEps, kMaxNormEps)),
-      hidden_act(parse_activation_or(source.config, keys.activation, default_act)),
-      causal(source.causal.value_or(source.config.boolean_or("is_causal", true))) {}
+      hidden_act(parse_activation_or(source.config, keys.activation, default_act)) {}
 
 Linear load_conv1d(const ModuleLoader& scope, const std::string& name, const Conv1dShape& shape,
                    Activation activation) {

@@ -14,32 +14,19 @@ namespace encode {
 
 // The names of the fields of config.json, which differ from family to family.
 struct GptKeys {
-  const char* hidden_size;
-  const char* layers;
-  const char* heads;
-  const char* inner;  // the width of the MLP; 4 x hidden_size if config.json has no such field
   const char* norm_eps;
   const char* activation;
 };
-// GPT-2 and GPT-J.
-inline constexpr GptKeys kGpt2Keys = {.hidden_size = "n_embd",
-                                      .layers = "n_layer",
-                                      .heads = "n_head",
-                                      .inner = "n_inner",
-                                      .norm_eps = "layer_norm_epsilon",
+// GPT-2, GPT-Neo, BLOOM and GPT-J.
+inline constexpr GptKeys kGpt2Keys = {.norm_eps = "layer_norm_epsilon",
                                       .activation = "activation_function"};
 
-// The fields that all these architectures have. Throws Error "model.config" if a field is missing
-// or out of the range that model_dir/limits.h states, or if hidden_size is not a multiple of the
-// number of heads.
-struct GptConfig {
+// The fields that all these architectures have. Throws Error "model.config" if a field is out of
+// the range that model_dir/limits.h states.
+struct GptConfig : ModelSizes {
   AttentionShape attention;
-  int64_t num_hidden_layers;
-  int64_t intermediate_size;
-  int64_t vocab_size;
   double layer_norm_eps;  // default 1e-5, as in all their classes in transformers
   Activation hidden_act;
-  bool causal;  // ModelSource::causal, else is_causal of config.json, else true
 
   GptConfig(const ModelSource& source, const GptKeys& keys, Activation default_act);
 

@@ -72,12 +72,7 @@ class ParallelDecoder : public Model {
 };
 
 // The keys of GPT-NeoX and Phi.
-constexpr GptKeys kKeys = {.hidden_size = "hidden_size",
-                           .layers = "num_hidden_layers",
-                           .heads = "num_attention_heads",
-                           .inner = "intermediate_size",
-                           .norm_eps = "layer_norm_eps",
-                           .activation = "hidden_act"};
+constexpr GptKeys kKeys = {.norm_eps = "layer_norm_eps", .activation = "hidden_act"};
 
 ParallelLayer load_gpt_neox_layer(const ModuleLoader& layer, const GptConfig& config,
                                   const JsonFields& json) {
@@ -179,19 +174,11 @@ std::unique_ptr<Model> load_gptj(const ModelSource& source) {
 
 std::unique_ptr<Model> load_phi(const ModelSource& source) {
   const JsonFields& json = source.config;
-  GptConfig config(source, kKeys, Activation::kGeluTanh);
-  AttentionShape& shape = config.attention;
-  shape.num_key_value_heads =
-      json.integer_or("num_key_value_heads", shape.num_attention_heads, 1, kMaxHeads);
-  if (shape.num_attention_heads % shape.num_key_value_heads != 0) {
-    json.refuse("num_key_value_heads",
-                fmt::format("a divisor of num_attention_heads {}", shape.num_attention_heads),
-                fmt::to_string(shape.num_key_value_heads));
-  }
+  const GptConfig config(source, kKeys, Activation::kGeluTanh);
   if (json.boolean_or("qk_layernorm", false)) json.refuse("qk_layernorm", "false", "true");
   // 0.5 is the default of PhiConfig in transformers.
-  const int64_t rotated =
-      rotated_width(json, shape.head_dim, {.key = "partial_rotary_factor", .fallback = 0.5});
+  const int64_t rotated = rotated_width(json, config.attention.head_dim,
+                                        {.key = "partial_rotary_factor", .fallback = 0.5});
   const ModuleLoader root = {source.weights.root("embed_tokens.weight", {"", "model."}), source};
   auto model = std::make_unique<ParallelDecoder>(
       ParallelParts{

@@ -52,11 +52,7 @@ GteLayer load_gte_layer(const ModuleLoader& layer, const EncoderConfig& config) 
 class GteNew : public Model {
  public:
   GteNew(const ModuleLoader& root, const EncoderConfig& config, const ModelSource& source)
-      : embeddings_(
-            root.scope("embeddings"), config,
-            {.width = config.hidden(),
-             .positions = false,
-             .segments = source.config.integer_or("type_vocab_size", 1, 0, kMaxTokenTypes) > 0}),
+      : embeddings_(root.scope("embeddings"), config, {.width = config.hidden()}),
         rotary_(parse_rope(source.config, {.head_dim = config.attention().head_dim}),
                 source.max_positions, source.device),
         layers_(root.layers("encoder.layer.", config.num_hidden_layers, load_gte_layer, config)) {}
@@ -92,7 +88,7 @@ void refuse_variants(const JsonFields& json) {
 
 std::unique_ptr<Model> load_gte_new(const ModelSource& source) {
   refuse_variants(source.config);
-  const EncoderConfig config(source.config);
+  const EncoderConfig config(source);
   const ModuleLoader root = {
       source.weights.root("embeddings.word_embeddings.weight", {"", "new.", "gte."}), source};
   auto model = std::make_unique<GteNew>(root, config, source);

@@ -65,8 +65,7 @@ Activation gate_of(const JsonFields& json) {
 class JinaBert : public Model {
  public:
   JinaBert(const ModuleLoader& root, const EncoderConfig& config, const ModelSource& source)
-      : embeddings_(root.scope("embeddings"), config,
-                    {.width = config.hidden(), .positions = false}),
+      : embeddings_(root.scope("embeddings"), config, {.width = config.hidden()}),
         alibi_(alibi_bias(config.num_attention_heads, source.max_positions, source.device)),
         layers_(root.layers("encoder.layer.", config.num_hidden_layers, load_jina_layer, config,
                             gate_of(source.config))) {}
@@ -91,7 +90,7 @@ std::unique_ptr<Model> load_jina_bert(const ModelSource& source) {
       source.weights.root("embeddings.word_embeddings.weight", {"", "bert."}), source};
   if (root.has("encoder.layer.0.attention.self.layer_norm_q.weight"))
     return load_jina_bert_code(root, source);
-  auto model = std::make_unique<JinaBert>(root, EncoderConfig(source.config), source);
+  auto model = std::make_unique<JinaBert>(root, EncoderConfig(source), source);
   source.weights.expect_all_taken({"pooler.*", "bert.pooler.*", "cls.*", "position_ids"});
   return model;
 }

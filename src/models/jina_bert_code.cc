@@ -102,8 +102,7 @@ CodeLayer load_code_layer(const ModuleLoader& layer, const EncoderConfig& config
 class JinaBertCode : public Model {
  public:
   JinaBertCode(const ModuleLoader& root, const EncoderConfig& config, const ModelSource& source)
-      : embeddings_(root.scope("embeddings"), config,
-                    {.width = config.hidden(), .positions = false}),
+      : embeddings_(root.scope("embeddings"), config, {.width = config.hidden()}),
         alibi_(alibi_bias(config.num_attention_heads, source.max_positions, source.device)),
         layers_(root.layers("encoder.layer.", config.num_hidden_layers, load_code_layer, config)) {}
 
@@ -123,7 +122,7 @@ class JinaBertCode : public Model {
 }  // namespace
 
 std::unique_ptr<Model> load_jina_bert_code(const ModuleLoader& root, const ModelSource& source) {
-  auto model = std::make_unique<JinaBertCode>(root, EncoderConfig(source.config), source);
+  auto model = std::make_unique<JinaBertCode>(root, EncoderConfig(source), source);
   source.weights.expect_all_taken({"pooler.*", "bert.pooler.*", "cls.*", "position_ids"});
   return model;
 }

@@ -12,13 +12,12 @@ std::string heads_text(const char* name, int64_t heads, int64_t head_dim) {
 
 }  // namespace
 
-AttentionShape AttentionShape::multi_head(int64_t hidden_size, int64_t num_attention_heads) {
-  const int64_t head_dim = hidden_size / num_attention_heads;
-  return {.hidden_size = hidden_size,
-          .num_attention_heads = num_attention_heads,
-          .num_key_value_heads = num_attention_heads,
-          .head_dim = head_dim,
-          .scale = 1 / std::sqrt(static_cast<double>(head_dim))};
+AttentionShape AttentionShape::of(const ModelSizes& sizes) {
+  return {.hidden_size = sizes.hidden_size,
+          .num_attention_heads = sizes.num_attention_heads,
+          .num_key_value_heads = sizes.num_key_value_heads,
+          .head_dim = sizes.head_dim,
+          .scale = 1 / std::sqrt(static_cast<double>(sizes.head_dim))};
 }
 
 Dim AttentionShape::query() const {

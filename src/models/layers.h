@@ -26,9 +26,8 @@ struct AttentionShape {
   double softcap = 0;   // see AttentionOptions
   double clip_qkv = 0;  // if > 0, queries, keys and values are clamped to [-clip_qkv, clip_qkv]
 
-  // Multi-head attention has as many key heads as query heads. head_dim is hidden_size /
-  // num_attention_heads, and the scale is 1 / sqrt(head_dim).
-  static AttentionShape multi_head(int64_t hidden_size, int64_t num_attention_heads);
+  // The scale is 1 / sqrt(head_dim).
+  static AttentionShape of(const ModelSizes& sizes);
 
   // These functions return a width together with the names of the config.json fields that determine
   // it. Error messages about the shape of a tensor show these names.

@@ -6,9 +6,7 @@
 
 #include <ATen/ops/embedding.h>
 
-#include "base/units.h"
-#include "model_dir/intermediate_size.h"
-#include "model_dir/limits.h"
+#include "model_dir/extra_weights.h"
 #include "models/architectures.h"
 #include "models/decoder.h"
 
@@ -27,7 +25,7 @@ class ShortConv {
                         {.bias = json.boolean_or("conv_bias", false)})),
         out_(conv.linear("out_proj", config.hidden(), config.hidden(),
                          {.bias = json.boolean_or("conv_bias", false)})) {
-    const Dim length = {"conv_L_cache", json.integer_or("conv_L_cache", 3, 1, kMaxConvTaps)};
+    const Dim length = {"conv_L_cache", lfm2_taps(json)};
     const at::Tensor filter = conv.tensor("conv.weight", {config.hidden(), {"1", 1}, length});
     // The checkpoint has the tap of the oldest token first.
     for (int64_t j = length.size - 1; j >= 0; --j)
@@ -108,35 +106,6 @@ SelfAttention load_lfm2_attention(const ModuleLoader& self_attn, const DecoderCo
   return attention;
 }
 
-// Returns for each layer whether it has attention. layer_types decides, else full_attn_idxs;
-// without both all layers have it, as in Lfm2Config in transformers.
-std::vector<bool> layers_with_attention(const JsonFields& json, int64_t layers) {
-  if (!json.has("layer_types")) {
-    const Json all = Json::array();
-    const Json& indexes = json.has("full_attn_idxs") ? json.array("full_attn_idxs") : all;
-    std::vector<bool> attends(static_cast<size_t>(layers), !json.has("full_attn_idxs"));
-    for (const Json& index : indexes) {
-      if (!index.is_number_integer() || index < 0 || index >= layers) {
-        json.refuse("full_attn_idxs", fmt::format("indexes of {} layers", layers),
-                    preview(index.dump()));
-      }
-      attends[index.get<size_t>()] = true;
-    }
-    return attends;
-  }
-  std::vector<bool> attends;
-  for (const Json& type : json.array("layer_types")) {
-    if (type != "full_attention" && type != "conv")
-      json.refuse("layer_types", "full_attention or conv", preview(type.dump()));
-    attends.push_back(type == "full_attention");
-  }
-  if (attends.size() != static_cast<size_t>(layers)) {
-    json.refuse("layer_types", fmt::format("an entry for each of {} layers", layers),
-                fmt::format("{} entries", attends.size()));
-  }
-  return attends;
-}
-
 Lfm2Layer load_lfm2_layer(const ModuleLoader& layer, const DecoderConfig& config,
                           const JsonFields& json, bool attends) {
   const auto norm = [&](const char* name) {
@@ -158,8 +127,7 @@ class Lfm2 : public Model {
         norm_(root.rms_norm("embedding_norm", config.hidden(), config.rms_norm_eps)),
         rotary_(config.rope, source.max_positions, source.device),
         window_(config.full()) {
-    const std::vector<bool> attends =
-        layers_with_attention(source.config, config.num_hidden_layers);
+    const std::vector<bool> attends = lfm2_attention(source.config, config.num_hidden_layers);
     for (size_t i = 0; i < attends.size(); ++i) {
       layers_.push_back(load_lfm2_layer(root.scope(fmt::format("layers.{}", i)), config,
                                         source.config, attends[i]));
@@ -186,11 +154,8 @@ class Lfm2 : public Model {
 
 std::unique_ptr<Model> load_lfm2(const ModelSource& source) {
   // The defaults are those of Lfm2Config in transformers.
-  DecoderConfig config(source, {.default_key_value_heads = 8,
-                                .norm_eps = "norm_eps",
-                                .default_norm_eps = 1e-5,
-                                .default_theta = 1e6,
-                                .intermediate_size = lfm2_intermediate_size(source.config)});
+  DecoderConfig config(source,
+                       {.norm_eps = "norm_eps", .default_norm_eps = 1e-5, .default_theta = 1e6});
   config.hidden_act = Activation::kSilu;  // the reference reads no hidden_act
   auto model = std::make_unique<Lfm2>(decoder_root(source), config, source);
   expect_decoder_taken(source.weights);

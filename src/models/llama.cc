@@ -158,11 +158,6 @@ std::vector<AttentionWindow> qwen_windows(const JsonFields& json, const DecoderC
   return layer_windows(config, sliding, window);
 }
 
-std::unique_ptr<Model> load_bidirectional(const ModelSource& source, DecoderConfig config) {
-  config.causal = source.causal.value_or(false);  // the references do not read is_causal
-  return load(source, config, llama_variant(config));
-}
-
 }  // namespace
 
 std::unique_ptr<Model> load_llama(const ModelSource& source) {
@@ -170,13 +165,10 @@ std::unique_ptr<Model> load_llama(const ModelSource& source) {
   return load(source, config, llama_variant(config));
 }
 
-std::unique_ptr<Model> load_bidirectional_llama(const ModelSource& source) {
-  return load_bidirectional(source, DecoderConfig(source));
-}
-
 std::unique_ptr<Model> load_eurobert(const ModelSource& source) {
   // 1e-5 is the default of EuroBertConfig in transformers.
-  return load_bidirectional(source, DecoderConfig(source, {.default_norm_eps = 1e-5}));
+  const DecoderConfig config(source, {.default_norm_eps = 1e-5});
+  return load(source, config, llama_variant(config));
 }
 
 std::unique_ptr<Model> load_mistral(const ModelSource& source) {
@@ -192,7 +184,7 @@ std::unique_ptr<Model> load_ministral(const ModelSource& source) {
   const JsonFields& json = source.config;
   // The defaults are those of MinistralConfig in transformers. Without layer_types all layers have
   // a window, unless sliding_window is null.
-  const DecoderConfig config(source, {.default_key_value_heads = 8});
+  const DecoderConfig config(source);
   const AttentionWindow window =
       config.sliding(json.integer_or("sliding_window", 4096, 1, kMaxWindowTokens));
   const bool slides = !states_null(source.document, "sliding_window");
@@ -205,8 +197,7 @@ std::unique_ptr<Model> load_ministral3(const ModelSource& source) {
   const JsonFields& json = source.config;
   // The defaults are those of Ministral3Config in transformers, apart from rope_parameters, which
   // must be there.
-  const DecoderConfig config(
-      source, {.default_head_dim = 128, .default_key_value_heads = 8, .default_norm_eps = 1e-5});
+  const DecoderConfig config(source, {.default_norm_eps = 1e-5});
   const JsonFields rope(json.object("rope_parameters"), "config.json: rope_parameters",
                         "model.config");
   AttentionWindow window = config.full();
@@ -228,8 +219,7 @@ std::unique_ptr<Model> load_qwen2(const ModelSource& source) {
 }
 
 std::unique_ptr<Model> load_qwen3(const ModelSource& source) {
-  constexpr int64_t kHeadDim = 128;  // the default of Qwen3Config in transformers
-  const DecoderConfig config(source, {.default_head_dim = kHeadDim});
+  const DecoderConfig config(source);
   return load(source, config,
               {.attention_bias = {.qkv = config.attention_bias, .out = config.attention_bias},
                .normalize_heads = true,

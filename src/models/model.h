@@ -6,11 +6,11 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include <ATen/core/Tensor.h>
 
 #include "base/json.h"
+#include "model_dir/model_sizes.h"
 #include "nn/layers/packed_input.h"
 #include "nn/layers/product_format.h"
 #include "weights/weights.h"
@@ -51,6 +51,7 @@ struct ModelSource {
   Fp8Counts* fp8 = nullptr;    // receives the counts for the loaded layers; may be nullptr
   int64_t max_positions = 0;   // the length of the longest sequence, in tokens
   std::optional<bool> causal;  // overrides config.json's is_causal
+  ModelSizes sizes = {};       // load_model() reads them from `config`, and `causal` wins
 };
 
 // Builds the architecture that model_type of config.json names. Throws Error (ExitCode::kConfig):
@@ -58,8 +59,5 @@ struct ModelSource {
 //   "model.config"                  if a field of config.json is missing or out of range
 //   "model.tensor", "model.shape"   if the tensors do not fit config.json
 std::unique_ptr<Model> load_model(const std::string& model_type, const ModelSource& source);
-
-// Returns every model_type that load_model() accepts, sorted.
-std::vector<std::string> supported_model_types();
 
 }  // namespace encode

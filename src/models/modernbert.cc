@@ -23,8 +23,8 @@ struct ModernBertConfig : EncoderConfig {
   RopeParameters global_rope;
   RopeParameters local_rope;
 
-  explicit ModernBertConfig(const JsonFields& json)
-      : EncoderConfig(json),
+  ModernBertConfig(const ModelSource& source, const JsonFields& json)
+      : EncoderConfig(source),
         hidden_activation(parse_activation_or(json, "hidden_activation", Activation::kGelu)),
         norm_bias(json.boolean_or("norm_bias", false)),
         attention_bias(json.boolean_or("attention_bias", false)),
@@ -130,7 +130,7 @@ class ModernBert : public Model {
 }  // namespace
 
 std::unique_ptr<Model> load_modernbert(const ModelSource& source) {
-  const ModernBertConfig config(source.config);
+  const ModernBertConfig config(source, source.config);
   const ModuleLoader root = {
       source.weights.root("embeddings.tok_embeddings.weight", {"", "model."}), source};
   auto model = std::make_unique<ModernBert>(root, config, source.max_positions);

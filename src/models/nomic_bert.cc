@@ -7,12 +7,12 @@
 //
 // References: modeling_nomic_bert.py and modeling_jina_embeddings_v3.py of Hugging Face
 // transformers, and for the mixture of experts the modeling code that Nomic publishes.
-#include <algorithm>
 #include <fmt/format.h>
 #include <variant>
 
 #include <ATen/ops/embedding.h>
 
+#include "model_dir/extra_weights.h"
 #include "model_dir/limits.h"
 #include "models/architectures.h"
 #include "models/bert_embeddings.h"
@@ -26,13 +26,11 @@ namespace {
 // The defaults are those of jina-embeddings-v3.
 struct RotaryBertConfig : EncoderConfig {
   const char* attention_scope = "mixer";
-  bool bias = true;         // of every projection
-  bool gated = false;       // the MLP
-  int64_t num_experts = 0;  // in the layers that have a router; 0: no layer has one
-  int64_t moe_top_k = 1;
+  bool bias = true;  // of every projection
+  NomicExperts experts = {.count = 0, .top_k = 1};
 
-  explicit RotaryBertConfig(const JsonFields& json, const EncoderDefaults& defaults = {})
-      : EncoderConfig(json, defaults) {}
+  explicit RotaryBertConfig(const ModelSource& source, const EncoderDefaults& defaults = {})
+      : EncoderConfig(source, defaults) {}
 };
 
 // Mlp is FeedForward or MixtureOfExperts.
@@ -92,11 +90,11 @@ Layer load_nomic_layer(const ModuleLoader& layer, const RotaryBertConfig& config
                           scope.linear("out_proj", shape.hidden(), shape.query(), options), shape);
   LayerNorm attention_norm = layer.layer_norm("norm1", shape.hidden(), config.layer_norm_eps);
   LayerNorm mlp_norm = layer.layer_norm("norm2", shape.hidden(), config.layer_norm_eps);
-  if (config.num_experts > 0 && mlp.has("router.layer.weight")) {
+  if (config.experts.count > 0 && mlp.has("router.layer.weight")) {
     const ExpertsShape experts = {.hidden = config.hidden(),
                                   .inner = config.inner(),
-                                  .num_experts = config.num_experts,
-                                  .top_k = config.moe_top_k,
+                                  .num_experts = config.experts.count,
+                                  .top_k = config.experts.top_k,
                                   .activation = config.hidden_act};
     return {LayerOf<MixtureOfExperts>{.attention = std::move(attention),
                                       .attention_norm = std::move(attention_norm),
@@ -181,14 +179,10 @@ Activation nomic_activation(const JsonFields& json) {
 std::unique_ptr<Model> load_nomic_bert(const ModelSource& source) {
   const JsonFields& json = source.config;
   refuse_nomic_variants(json);
-  RotaryBertConfig config(json);
+  RotaryBertConfig config(source);
   config.attention_scope = "attn";
   config.bias = json.boolean_or("qkv_proj_bias", false);
-  // NomicBERT in transformers is always gated. Nomic's own model is gated if the name ends in
-  // "glu".
-  config.gated = json.string_or("activation_function", "swiglu").ends_with("glu");
-  config.num_experts = json.integer_or("num_experts", 0, 0, kMaxExperts);
-  config.moe_top_k = json.integer_or("moe_top_k", 1, 1, std::max<int64_t>(1, config.num_experts));
+  config.experts = nomic_experts(json);
   config.hidden_act = nomic_activation(json);
   // 1000 is the default of NomicBertConfig in transformers. Nomic's config.json has
   // rotary_emb_base.
@@ -201,7 +195,7 @@ std::unique_ptr<Model> load_nomic_bert(const ModelSource& source) {
 
 std::unique_ptr<Model> load_jina_embeddings_v3(const ModelSource& source) {
   // The defaults of JinaEmbeddingsV3Config in transformers.
-  const RotaryBertConfig config(source.config, {.type_vocab_size = 1, .layer_norm_eps = 1e-5});
+  const RotaryBertConfig config(source, {.layer_norm_eps = 1e-5});
   const RopeParameters rope =
       parse_rope(source.config, {.head_dim = config.attention().head_dim, .default_theta = 20000});
   return load(source, config, rope);

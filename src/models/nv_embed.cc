@@ -10,8 +10,8 @@
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/softmax.h>
 
-#include "model_dir/limits.h"
-#include "model_dir/text_config.h"
+#include "model_dir/architectures.h"
+#include "model_dir/extra_weights.h"
 #include "models/architectures.h"
 #include "models/decoder.h"
 
@@ -20,24 +20,11 @@ namespace {
 
 constexpr double kNormEps = 1e-5;  // torch.nn.LayerNorm's, which the reference uses as it is
 
-// The fields of latent_attention_config. The defaults are those of LatentAttentionConfig in the
-// reference.
-struct LatentConfig {
-  Dim hidden;  // hidden_dim, the width of the tokens, and latent_dim, that of the latents
-  int64_t latents;
-  int64_t heads;
-  int64_t head_dim;
+struct LatentConfig : LatentSizes {
+  using LatentSizes::LatentSizes;
 
-  explicit LatentConfig(const JsonFields& json)
-      : hidden{"hidden_dim", json.integer_or("hidden_dim", 4096, 1, kMaxHiddenSize)},
-        latents(json.integer_or("num_latents_value", 512, 1, kMaxPositions)),
-        heads(json.integer_or("num_cross_heads", 8, 1, kMaxHeads)),
-        head_dim(json.integer_or("cross_dim_head", 4096, 1, kMaxHiddenSize)) {
-    const int64_t latent_dim = json.integer_or("latent_dim", 4096, 1, kMaxHiddenSize);
-    if (latent_dim != hidden.size)
-      json.refuse("latent_dim", "the value of hidden_dim", std::to_string(latent_dim));
-  }
-  Dim inner() const { return {"num_cross_heads x cross_dim_head", heads * head_dim}; }
+  Dim width() const { return {"hidden_dim", hidden}; }
+  Dim inner() const { return {"num_cross_heads x cross_dim_head", inner_width()}; }
   Dim scores() const { return {"num_cross_heads x num_latents_value", heads * latents}; }
 };
 
@@ -49,7 +36,7 @@ struct LatentConfig {
 class LatentAttention {
  public:
   LatentAttention(const ModuleLoader& block, const at::Tensor& latents, const LatentConfig& config)
-      : norm_(block.layer_norm("norm", config.hidden, kNormEps)),
+      : norm_(block.layer_norm("norm", config.width(), kNormEps)),
         scores_(block.linear_of(score_weight(block, latents, config), {}, Activation::kNone)),
         values_(block.linear_of(value_weight(block, latents, config), {}, Activation::kNone)),
         heads_(config.heads) {}
@@ -66,11 +53,11 @@ class LatentAttention {
   static at::Tensor of_latents(const ModuleLoader& block, const at::Tensor& latents,
                                const LatentConfig& config, int64_t half) {
     const Dim both = {"2 x num_cross_heads x cross_dim_head", 2 * config.inner().size};
-    const LayerNorm norm = block.layer_norm("norm_context", config.hidden, kNormEps);
+    const LayerNorm norm = block.layer_norm("norm_context", config.width(), kNormEps);
     const at::Tensor normed =
-        at::layer_norm(latents.to(at::kFloat), {config.hidden.size}, norm.weight().to(at::kFloat),
+        at::layer_norm(latents.to(at::kFloat), {config.hidden}, norm.weight().to(at::kFloat),
                        norm.bias().to(at::kFloat), kNormEps);
-    const at::Tensor weight = block.table("fn.to_kv", both, config.hidden)
+    const at::Tensor weight = block.table("fn.to_kv", both, config.width())
                                   .narrow(0, half * config.inner().size, config.inner().size);
     return at::matmul(normed, weight.to(at::kFloat).t())
         .view({config.latents, config.heads, config.head_dim});
@@ -78,7 +65,7 @@ class LatentAttention {
 
   static at::Tensor score_weight(const ModuleLoader& block, const at::Tensor& latents,
                                  const LatentConfig& config) {
-    const at::Tensor query = block.table("fn.to_q", config.inner(), config.hidden);
+    const at::Tensor query = block.table("fn.to_q", config.inner(), config.width());
     const at::Tensor keys = of_latents(block, latents, config, 0);
     std::vector<at::Tensor> heads;
     for (int64_t head = 0; head < config.heads; ++head) {
@@ -92,7 +79,7 @@ class LatentAttention {
 
   static at::Tensor value_weight(const ModuleLoader& block, const at::Tensor& latents,
                                  const LatentConfig& config) {
-    const at::Tensor out = block.table("fn.to_out", config.hidden, config.inner());
+    const at::Tensor out = block.table("fn.to_out", config.width(), config.inner());
     const at::Tensor values = of_latents(block, latents, config, 1);
     std::vector<at::Tensor> heads;
     for (int64_t head = 0; head < config.heads; ++head) {
@@ -133,10 +120,10 @@ struct LatentParts {
 
   LatentParts(const ModuleLoader& model, const LatentConfig& config)
       : attention(model.scope("cross_attend_blocks.0"),
-                  model.tensor("latents", {{"num_latents_value", config.latents}, config.hidden}),
+                  model.tensor("latents", {{"num_latents_value", config.latents}, config.width()}),
                   config),
-        mlp_norm(model.layer_norm("cross_attend_blocks.1.norm", config.hidden, kNormEps)),
-        mlp(load_latent_mlp(model.scope("cross_attend_blocks.1.fn.net"), config.hidden)) {}
+        mlp_norm(model.layer_norm("cross_attend_blocks.1.norm", config.width(), kNormEps)),
+        mlp(load_latent_mlp(model.scope("cross_attend_blocks.1.fn.net"), config.width())) {}
 
   at::Tensor finish(const at::Tensor& x) const {
     return mlp.add(mlp_norm, {attention.add(x)}).total();
@@ -165,14 +152,12 @@ class NvEmbed : public Model {
 }  // namespace
 
 std::unique_ptr<Model> load_nv_embed(const ModelSource& source) {
-  const JsonFields latent(source.config.object("latent_attention_config"),
-                          "config.json: latent_attention_config", "model.config");
-  const LatentConfig config(latent);
+  const LatentConfig config(source.config);
   // The decoder reports every tensor that is left over, so it is loaded last.
   const ModuleLoader latent_model = {source.weights.root("latents", {"latent_attention_model."}),
                                      source};
   auto parts = std::make_unique<LatentParts>(latent_model, config);
-  const JsonFields text = text_config(source.config, "nvembed");
+  const JsonFields text = text_config(entry_of(source.sizes.architecture).traits, source.config);
   const ModelSource decoder = {.config = text,
                                .document = source.document.at("text_config"),
                                .weights = source.weights,
@@ -180,8 +165,9 @@ std::unique_ptr<Model> load_nv_embed(const ModelSource& source) {
                                .products = source.products,
                                .fp8 = source.fp8,
                                .max_positions = source.max_positions,
-                               .causal = source.causal};
-  return std::make_unique<NvEmbed>(load_bidirectional_llama(decoder), std::move(parts));
+                               .causal = source.causal,
+                               .sizes = source.sizes};
+  return std::make_unique<NvEmbed>(load_llama(decoder), std::move(parts));
 }
 
 }  // namespace encode

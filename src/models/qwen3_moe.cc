@@ -1,13 +1,12 @@
 // Qwen3 with a mixture of experts (Yang et al. 2025): the MLP of most layers is replaced by several
 // MLPs, of which a router chooses a few for each token. Reference: modeling_qwen3_moe.py of Hugging
 // Face transformers.
-#include <algorithm>
 #include <fmt/format.h>
 #include <variant>
 
 #include <ATen/ops/embedding.h>
 
-#include "base/units.h"
+#include "model_dir/extra_weights.h"
 #include "model_dir/limits.h"
 #include "models/architectures.h"
 #include "models/decoder.h"
@@ -36,37 +35,13 @@ struct Qwen3MoeLayer {
   }
 };
 
-// Which layers have experts, and how they are chosen. The defaults are those of Qwen3MoeConfig in
-// transformers, which calls num_experts num_local_experts since version 5.
-struct Experts {
-  int64_t count;
-  int64_t top_k;
-  Dim inner;
+struct Experts : QwenExperts {
   bool normalize;
-  std::vector<bool> in_layer;  // for each layer
 
+  // The default is that of Qwen3MoeConfig in transformers.
   Experts(const JsonFields& json, int64_t layers)
-      : count(json.integer_or(json.has("num_local_experts") ? "num_local_experts" : "num_experts",
-                              128, 0, kMaxExperts)),
-        top_k(json.integer_or("num_experts_per_tok", 8, 1, std::max<int64_t>(1, count))),
-        inner{"moe_intermediate_size",
-              json.integer_or("moe_intermediate_size", 768, 1, kMaxIntermediateSize)},
-        normalize(json.boolean_or("norm_topk_prob", false)) {
-    if (count > 0 && top_k > count)
-      json.refuse("num_experts_per_tok",
-                  fmt::format("at most {} experts; without the key it is 8", count), "more");
-    const int64_t step = json.integer_or("decoder_sparse_step", 1, 1, kMaxLayers);
-    for (int64_t layer = 0; layer < layers; ++layer)
-      in_layer.push_back(count > 0 && (layer + 1) % step == 0);
-    if (!json.has("mlp_only_layers")) return;
-    for (const Json& layer : json.array("mlp_only_layers")) {
-      if (!layer.is_number_integer() || layer < 0 || layer >= layers) {
-        json.refuse("mlp_only_layers", fmt::format("indexes of {} layers", layers),
-                    preview(layer.dump()));
-      }
-      in_layer[layer.get<size_t>()] = false;
-    }
-  }
+      : QwenExperts(json, layers), normalize(json.boolean_or("norm_topk_prob", false)) {}
+  Dim inner() const { return {"moe_intermediate_size", intermediate_size}; }
 };
 
 FeedForward load_expert(const ModuleLoader& expert, const DecoderConfig& config, const Dim& inner) {
@@ -81,7 +56,7 @@ MixtureOfExperts load_experts(const ModuleLoader& mlp, const DecoderConfig& conf
   return MixtureOfExperts(
       {.router =
            mlp.linear("gate", {"num_experts", experts.count}, config.hidden(), {.bias = false}),
-       .experts = mlp.layers("experts.", experts.count, load_expert, config, experts.inner),
+       .experts = mlp.layers("experts.", experts.count, load_expert, config, experts.inner()),
        .top_k = experts.top_k,
        .normalize = experts.normalize});
 }
@@ -145,8 +120,7 @@ class Qwen3Moe : public Model {
 }  // namespace
 
 std::unique_ptr<Model> load_qwen3_moe(const ModelSource& source) {
-  // The default is that of Qwen3MoeConfig in transformers.
-  const DecoderConfig config(source, {.default_key_value_heads = 4});
+  const DecoderConfig config(source);
   auto model = std::make_unique<Qwen3Moe>(decoder_root(source), config, source);
   expect_decoder_taken(source.weights);
   return model;

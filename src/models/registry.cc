@@ -1,7 +1,4 @@
-#include <algorithm>
-#include <array>
-#include <string_view>
-#include <utility>
+#include <cstdlib>
 
 #include "model_dir/architectures.h"
 #include "models/architectures.h"
@@ -11,73 +8,73 @@ namespace {
 
 using Loader = std::unique_ptr<Model> (*)(const ModelSource&);
 
-// Maps model_type of config.json to the loader of the architecture. The entries have the order of
-// model_dir/architectures.cc.
-constexpr auto kLoaders = std::to_array<std::pair<std::string_view, Loader>>({
-    {"albert", load_albert},
-    {"bert", load_bert},
-    {"bloom", load_bloom},
-    {"camembert", load_roberta},
-    {"codesage", load_codesage},
-    {"deberta", load_deberta},
-    {"deberta-v2", load_deberta_v2},
-    {"distilbert", load_distilbert},
-    {"electra", load_electra},
-    {"ernie", load_ernie},
-    {"esm", load_esm},
-    {"eurobert", load_eurobert},
-    {"gemma", load_gemma},
-    {"gemma2", load_gemma2},
-    {"gemma3_text", load_gemma3},
-    {"gpt2", load_gpt2},
-    {"gpt_neo", load_gpt_neo},
-    {"gpt_neox", load_gpt_neox},
-    {"gptj", load_gptj},
-    {"gte", load_gte_new},
-    {"jina_embeddings_v3", load_jina_embeddings_v3},
-    {"lfm2", load_lfm2},
-    {"llama", load_llama},
-    {"llama_bidirec", load_bidirectional_llama},
-    {"longformer", load_longformer},
-    {"ministral", load_ministral},
-    {"ministral3", load_ministral3},
-    {"mistral", load_mistral},
-    {"modernbert", load_modernbert},
-    {"mpnet", load_mpnet},
-    {"mt5", load_t5},
-    {"new", load_gte_new},
-    {"nomic_bert", load_nomic_bert},
-    {"nvembed", load_nv_embed},
-    {"olmo", load_olmo},
-    {"olmo2", load_olmo2},
-    {"phi", load_phi},
-    {"qwen2", load_qwen2},
-    {"qwen3", load_qwen3},
-    {"qwen3_moe", load_qwen3_moe},
-    {"rembert", load_rembert},
-    {"roberta", load_roberta},
-    {"static_embedding", load_static_embedding},
-    {"t5", load_t5},
-    {"umt5", load_umt5},
-    {"xlm-roberta", load_roberta},
-    {"xlm-roberta-xl", load_xlm_roberta_xl},
-});
+// The switch has no default, so an architecture without a loader does not compile. It has a line
+// for each architecture.
+// clang-format off
+Loader loader_of(Architecture architecture) {
+  switch (architecture) {
+    using enum Architecture;
+    case kAlbert: return load_albert;
+    case kBert: return load_bert;
+    case kBloom: return load_bloom;
+    case kCamembert: return load_roberta;
+    case kCodeSage: return load_codesage;
+    case kDeberta: return load_deberta;
+    case kDebertaV2: return load_deberta_v2;
+    case kDistilBert: return load_distilbert;
+    case kElectra: return load_electra;
+    case kErnie: return load_ernie;
+    case kEsm: return load_esm;
+    case kEuroBert: return load_eurobert;
+    case kGemma: return load_gemma;
+    case kGemma2: return load_gemma2;
+    case kGemma3Text: return load_gemma3;
+    case kGpt2: return load_gpt2;
+    case kGptNeo: return load_gpt_neo;
+    case kGptNeoX: return load_gpt_neox;
+    case kGptJ: return load_gptj;
+    case kGte: return load_gte_new;
+    case kJinaEmbeddingsV3: return load_jina_embeddings_v3;
+    case kLfm2: return load_lfm2;
+    case kLlama: return load_llama;
+    case kLlamaBidirectional: return load_llama;
+    case kLongformer: return load_longformer;
+    case kMinistral: return load_ministral;
+    case kMinistral3: return load_ministral3;
+    case kMistral: return load_mistral;
+    case kModernBert: return load_modernbert;
+    case kMpNet: return load_mpnet;
+    case kMt5: return load_t5;
+    case kNew: return load_gte_new;
+    case kNomicBert: return load_nomic_bert;
+    case kNvEmbed: return load_nv_embed;
+    case kOlmo: return load_olmo;
+    case kOlmo2: return load_olmo2;
+    case kPhi: return load_phi;
+    case kQwen2: return load_qwen2;
+    case kQwen3: return load_qwen3;
+    case kQwen3Moe: return load_qwen3_moe;
+    case kRemBert: return load_rembert;
+    case kRoberta: return load_roberta;
+    case kStatic: return load_static_embedding;
+    case kT5: return load_t5;
+    case kUmt5: return load_umt5;
+    case kXlmRoberta: return load_roberta;
+    case kXlmRobertaXl: return load_xlm_roberta_xl;
+  }
+  std::abort();  // there is no other value
+}
+// clang-format on
 
 }  // namespace
 
-std::vector<std::string> supported_model_types() {
-  std::vector<std::string> types;
-  types.reserve(kLoaders.size());
-  for (const auto& [name, loader] : kLoaders) types.emplace_back(name);
-  return types;
-}
-
 std::unique_ptr<Model> load_model(const std::string& model_type, const ModelSource& source) {
-  const auto* const found = std::find_if(kLoaders.begin(), kLoaders.end(), [&](const auto& entry) {
-    return entry.first == model_type;
-  });
-  if (found != kLoaders.end()) return found->second(source);
-  throw unsupported_architecture(model_type);
+  const ArchitectureEntry* entry = find_architecture(model_type);
+  if (entry == nullptr) throw unsupported_architecture(model_type);
+  ModelSource sized = source;
+  sized.sizes = model_sizes(*entry, source.config);
+  sized.sizes.causal = source.causal.value_or(sized.sizes.causal);
+  return loader_of(entry->key)(sized);
 }
 
 }  // namespace encode

@@ -2,7 +2,6 @@
 // table, and pooling takes the mean of these rows.
 #include <ATen/ops/embedding.h>
 
-#include "model_dir/limits.h"
 #include "models/architectures.h"
 #include "models/module_loader.h"
 
@@ -28,8 +27,8 @@ class StaticEmbeddingModel : public Model {
 std::unique_ptr<Model> load_static_embedding(const ModelSource& source) {
   constexpr const char* kName = "embedding.weight";
   constexpr const char* kModel2VecName = "embeddings";
-  const Dim rows = {"tokens", source.config.integer("vocab_size", 1, kMaxVocabSize)};
-  const Dim width = {"dim", source.config.integer("hidden_size", 1, kMaxHiddenSize)};
+  const Dim rows = {"tokens", source.sizes.vocab_size};
+  const Dim width = {"dim", source.sizes.hidden_size};
   const WeightScope root(source.weights, "");
   const at::Tensor table = root.take(root.has(kName) ? kName : kModel2VecName, {rows, width});
   return std::make_unique<StaticEmbeddingModel>(table.to(source.device));

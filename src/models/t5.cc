@@ -4,6 +4,8 @@
 
 #include <ATen/ops/embedding.h>
 
+#include "model_dir/architectures.h"
+#include "model_dir/extra_weights.h"
 #include "model_dir/limits.h"
 #include "models/architectures.h"
 #include "models/config_fields.h"
@@ -13,35 +15,22 @@
 namespace encode {
 namespace {
 
-struct T5Config {
-  int64_t d_model;
-  int64_t d_kv;
-  int64_t d_ff;
-  int64_t num_layers;
-  int64_t num_heads;
-  int64_t vocab_size;
+struct T5Config : ModelSizes {
   int64_t relative_attention_num_buckets;
   int64_t relative_attention_max_distance;
   double layer_norm_epsilon;
-  bool gated = false;
   Activation activation = Activation::kRelu;
 
-  explicit T5Config(const JsonFields& json)
-      : d_model(json.integer("d_model", 1, kMaxHiddenSize)),
-        d_kv(json.integer("d_kv", 1, kMaxHeadDim)),
-        d_ff(json.integer("d_ff", 1, kMaxIntermediateSize)),
-        num_layers(json.integer("num_layers", 1, kMaxLayers)),
-        num_heads(json.integer("num_heads", 1, kMaxHeads)),
-        vocab_size(json.integer("vocab_size", 1, kMaxVocabSize)),
-        relative_attention_num_buckets(
-            json.integer_or("relative_attention_num_buckets", 32, 4, kMaxRelativePositions)),
-        relative_attention_max_distance(json.integer_or("relative_attention_max_distance", 128,
-                                                        relative_attention_num_buckets / 2,
-                                                        kMaxPositions)),
-        layer_norm_epsilon(json.number_or("layer_norm_epsilon", 1e-6, kMinNormEps, kMaxNormEps)) {
-    // The defaults of T5Config, and of MT5Config and UMT5Config, in transformers.
-    const char* usual = json.string("model_type") == "t5" ? "relu" : "gated-gelu";
-    const std::string form = json.string_or("feed_forward_proj", usual);
+  explicit T5Config(const ModelSource& source)
+      : ModelSizes(source.sizes),
+        relative_attention_num_buckets(t5_buckets(source.config)),
+        relative_attention_max_distance(
+            source.config.integer_or("relative_attention_max_distance", 128,
+                                     relative_attention_num_buckets / 2, kMaxPositions)),
+        layer_norm_epsilon(
+            source.config.number_or("layer_norm_epsilon", 1e-6, kMinNormEps, kMaxNormEps)) {
+    const JsonFields& json = source.config;
+    const std::string form = t5_feed_forward(entry_of(architecture).traits.mlp, json);
     const bool prefixed = form.starts_with("gated-");
     const Json name = {{"feed_forward_proj", prefixed ? form.substr(6) : form}};
     // In T5 "gated-gelu" means the tanh approximation.
@@ -49,21 +38,17 @@ struct T5Config {
                      ? Activation::kGeluTanh
                      : parse_activation(JsonFields(name, "config.json", "model.config"),
                                         "feed_forward_proj");
-    // transformers saves what it has derived from feed_forward_proj. A file's own value wins.
-    gated = json.boolean_or("is_gated_act", prefixed);
     activation = parse_activation_or(json, "dense_act_fn", activation);
   }
 
   // T5 does not scale the scores.
   AttentionShape attention() const {
-    return {.hidden_size = d_model,
-            .num_attention_heads = num_heads,
-            .num_key_value_heads = num_heads,
-            .head_dim = d_kv,
-            .scale = 1};
+    AttentionShape shape = AttentionShape::of(*this);
+    shape.scale = 1;
+    return shape;
   }
-  Dim hidden() const { return {"d_model", d_model}; }
-  Dim inner() const { return {"d_ff", d_ff}; }
+  Dim hidden() const { return {"d_model", hidden_size}; }
+  Dim inner() const { return {"d_ff", intermediate_size}; }
 };
 
 constexpr LinearOptions kNoBias = {.bias = false};
@@ -129,14 +114,14 @@ class T5Encoder : public Model {
             ModuleLoader(root, source)
                 .rms_norm("encoder.final_layer_norm", config.hidden(), config.layer_norm_epsilon)) {
     const ModuleLoader encoder(root.scope("encoder"), source);
-    for (int64_t i = 0; i < config.num_layers; ++i) {
+    for (int64_t i = 0; i < config.num_hidden_layers; ++i) {
       const ModuleLoader block = encoder.scope(fmt::format("block.{}", i));
       layers_.push_back(load_t5_layer(block, config));
       if (i == 0 || own_biases) {
         biases_.push_back(bucket_bias(
             block.table("layer.0.SelfAttention.relative_attention_bias",
                         {"relative_attention_num_buckets", config.relative_attention_num_buckets},
-                        {"num_heads", config.num_heads}),
+                        {"num_heads", config.num_attention_heads}),
             config.relative_attention_max_distance));
       }
     }
@@ -168,7 +153,7 @@ class T5Encoder : public Model {
 };
 
 std::unique_ptr<Model> load(const ModelSource& source, bool own_biases) {
-  const T5Config config(source.config);
+  const T5Config config(source);
   const WeightScope root =
       source.weights.root("encoder.final_layer_norm.weight", {"", "transformer."});
   auto model = std::make_unique<T5Encoder>(root, config, source, own_biases);

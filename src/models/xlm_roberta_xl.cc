@@ -68,7 +68,7 @@ class XlmRobertaXl : public Model {
 
 std::unique_ptr<Model> load_xlm_roberta_xl(const ModelSource& source) {
   // The defaults of XLMRobertaXLConfig in transformers.
-  const EncoderConfig config(source.config, {.type_vocab_size = 1, .layer_norm_eps = 1e-5});
+  const EncoderConfig config(source, {.layer_norm_eps = 1e-5});
   const ModuleLoader root = {
       source.weights.root("embeddings.word_embeddings.weight", {"", "roberta."}), source};
   auto model = std::make_unique<XlmRobertaXl>(root, config, padding_token_of(source.config));

@@ -89,6 +89,8 @@ class Weights {
   void expect_all_taken(const std::vector<std::string>& ignorable) const;
 
   at::ScalarType dtype() const { return dtype_; }
+  // The names of the tensors that were read.
+  const std::set<std::string>& taken() const { return taken_; }
 
  private:
   friend class WeightScope;

@@ -21,7 +21,7 @@ TEST(CpuMemory, GrowsWithEverythingThatNeedsMemory) {
   for (const Growth& growth : {
            Growth{"threads", [](MemoryRequest& r) { r.batches.batches_at_once = 2; }},
            Growth{"longest row", [](MemoryRequest& r) { r.effective.max_length = 2048; }},
-           Growth{"layers", [](MemoryRequest& r) { r.shape.layers = r.shape.stored_layers = 24; }},
+           Growth{"layers", [](MemoryRequest& r) { set_layers(r.shape, 24); }},
            Growth{"vocabulary", [](MemoryRequest& r) { r.shape.vocab_size *= 2; }},
            Growth{"tokenizer", [](MemoryRequest& r) { r.tokenizer_file_bytes = 1 << 20; }},
            Growth{"windows", [](MemoryRequest& r) { r.effective.dim *= 8; }},
@@ -42,8 +42,9 @@ TEST(CudaMemory, GrowsWithEverythingThatNeedsMemory) {
   for (const Growth& growth : {
            Growth{"batch", [](MemoryRequest& r) { r.batches.budget_tokens *= 2; }},
            Growth{"float32", [](MemoryRequest& r) { r.effective.dtype = ComputeType::kFloat32; }},
-           Growth{"layers", [](MemoryRequest& r) { r.shape.layers = r.shape.stored_layers = 24; }},
-           Growth{"relative", [](MemoryRequest& r) { r.shape.relative = true; }},
+           Growth{"layers", [](MemoryRequest& r) { set_layers(r.shape, 24); }},
+           Growth{"relative",
+                  [](MemoryRequest& r) { r.shape.positions.scores = ScorePositions::kRelative; }},
        }) {
     MemoryRequest more = usual;
     growth.change(more);

@@ -44,7 +44,7 @@ TEST(Refusal, NamesThePartsAndWhatWouldFit) {
 
 TEST(Refusal, NamesTheTypeThatWouldFit) {
   MemoryRequest request = request_for(kQwen2, ComputeType::kFloat32);
-  request.shape.layers = request.shape.stored_layers = 112;
+  set_layers(request.shape, 112);
   EXPECT_THAT(refusal_of(request, limit(DeviceKind::kCpu, 14)).hint, HasSubstr("bfloat16"));
 }
 

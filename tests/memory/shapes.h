@@ -21,6 +21,11 @@ inline constexpr const char* kQwen2 =
     R"({"model_type":"qwen2","hidden_size":1536,"num_hidden_layers":28,"num_attention_heads":12,
         "num_key_value_heads":2,"intermediate_size":8960,"vocab_size":151936})";
 
+inline void set_layers(ModelShape& shape, int64_t layers) {
+  shape.num_hidden_layers = shape.stored_layers = layers;
+  shape.attention_layers = shape.mlp_layers = layers;
+}
+
 inline MemoryRequest request_for(const std::string& config_json,
                                  ComputeType dtype = ComputeType::kBFloat16) {
   MemoryRequest request;

@@ -26,6 +26,8 @@ class LoadedModel {
   at::Tensor forward(const PackedBatch& batch) const;
   const Model& model() const { return *model_; }
   const Fp8Counts& fp8() const { return fp8_; }
+  const ModelDirectory& directory() const { return directory_; }
+  const Weights& weights() const { return weights_; }
 
  private:
   ModelDirectory directory_;

@@ -11,7 +11,6 @@
 #include <gtest/gtest.h>
 
 #include "loaded_model.h"
-#include "model_dir/architectures.h"
 #include "models/model.h"
 #include "npy_tensor.h"
 #include "support/temp_dir.h"
@@ -110,14 +109,6 @@ TEST(HuggingFaceControl, EverySettingTells) {
     const at::Tensor b = LoadedModel(reference(other), at::kFloat).forward(batch);
     EXPECT_FALSE(at::allclose(a, b, 1e-2, 1e-2)) << one << " and " << other;
   }
-}
-
-// model_dir/architectures.cc and models/registry.cc must list the same architectures.
-TEST(Architectures, EveryEntryHasItsLoader) {
-  std::vector<std::string> described;
-  for (const Architecture& architecture : architectures())
-    described.emplace_back(architecture.model_type);
-  EXPECT_EQ(described, supported_model_types());
 }
 
 // Weights that are stored in 16 bits give the hidden states that Hugging Face transformers computes

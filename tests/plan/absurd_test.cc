@@ -92,7 +92,7 @@ std::vector<Absurd> absurd_settings() {
 }
 
 std::string bert_config(const std::string& fields) {
-  return R"({"model_type":"bert","num_attention_heads":12,"max_position_embeddings":512,)" +
+  return R"({"model_type":"bert","num_attention_heads":16,"max_position_embeddings":512,)" +
          fields + "}";
 }
 

@@ -22,8 +22,9 @@ SAMPLES = {"tests/models/config_defaults_test.cc", "tests/models/found_weights_t
 
 
 def files_that_name(model):
-    """Returns the sources that name an architecture: its model_type, its file or its loader. The checks of scripts/soak do not
-    count, because they measure a few models and need no new ones, and neither do SAMPLES and the classes of tokenizers."""
+    """Returns the sources that name an architecture: its model_type, its file or its loader, and those that list its file. The
+    checks of scripts/soak do not count, because they measure a few models and need no new ones, and neither do SAMPLES and the
+    classes of tokenizers."""
     name = re.compile(rf"(?<![\w-])(load_)?{model.replace('_', '[_-]')}\b")
     return {str(path.relative_to(ROOT)) for folder in ("src", "tests/models", "scripts")
             for path in (ROOT / folder).rglob("*")
@@ -39,7 +40,7 @@ class AddingAModel(unittest.TestCase):
             self.assertIn(code, (ROOT / path).read_text(), path)
 
     def test_a_changed_quotation_is_noticed(self):
-        (path, code), = quoted_code("```cpp src/models/registry.cc\n    {\"distilbert\", load_nothing},\n```\n")
+        (path, code), = quoted_code("```cpp src/models/registry.cc\n    case kDistilBert: return load_nothing;\n```\n")
         self.assertNotIn(code, (ROOT / path).read_text())
 
     def test_files_exist(self):
@@ -50,15 +51,16 @@ class AddingAModel(unittest.TestCase):
         section = TEXT.split("## What a new model touches")[1].split("##")[0]
         listed = set(re.findall(r"^\| `(\S+)` \|", section, re.MULTILINE))
         self.assertEqual(listed, files_that_name("distilbert"))
-        self.assertIn("Eight files change", " ".join(section.split()))
-        self.assertEqual(len(listed), 8)
+        self.assertIn("Four files change, without tests", " ".join(section.split()))
+        self.assertIn("The tests need three more files", " ".join(section.split()))
+        self.assertEqual(len(listed), 4 + 3)
 
     def test_a_model_with_its_own_layer_touches_the_files_that_the_guide_names(self):
         section = TEXT.split("## What a new model touches")[1].split("##")[0]
         listed = set(re.findall(r"^\| `(\S+)` \|", section, re.MULTILINE)) - {"src/models/bert.cc"}
         listed |= {"src/models/xlm_roberta_xl.cc", "src/models/CMakeLists.txt"}
-        self.assertIn("So one file is written, and eight files change", " ".join(section.split()))
-        self.assertEqual(len(listed), 1 + 8)
+        self.assertIn("So one file is written, and four files change", " ".join(section.split()))
+        self.assertEqual(len(listed), 1 + 4 + 3)
         self.assertEqual(listed, files_that_name("xlm_roberta_xl"))
 
     def test_a_file_that_is_not_listed_is_noticed(self):
@@ -66,7 +68,7 @@ class AddingAModel(unittest.TestCase):
         self.assertIn("src/models/bert.cc", files_that_name("jina_bert"))
 
     def test_names_exist(self):
-        code = sources("src/models", "src/nn", "src/weights", "tests/models")
+        code = sources("src/models", "src/model_dir", "src/nn", "src/weights", "tests/models") + (ROOT / "scripts/check_models.py").read_text()
         for name in set(re.findall(r"`(?:\w+::)?(\w+)(?:<\w+>)?`", TEXT)) - {"encode", "nn"}:
             self.assertIn(name, code, name)
 

@@ -7,7 +7,7 @@
 
 #include "base/json.h"
 #include "base/npy.h"
-#include "model_dir/architectures.h"
+#include "model_dir/architecture_table.h"
 #include "supervisor/program.h"
 #include "support/temp_dir.h"
 
@@ -49,9 +49,9 @@ class Cli : public ::testing::Test {
 TEST_F(Cli, ModelsListsEveryArchitecture) {
   const ProgramEnd end = encode({"models"});
   EXPECT_EQ(end.exit_code, 0);
-  for (const Architecture& architecture : architectures()) {
+  for (const ArchitectureEntry& architecture : kArchitectures) {
     EXPECT_THAT(end.out, HasSubstr("\n" + std::string(architecture.model_type) + " "));
-    EXPECT_THAT(end.out, HasSubstr(std::string(architecture.examples)));
+    EXPECT_THAT(end.out, HasSubstr(std::string(architecture.notes.examples)));
   }
 }
 
@@ -59,9 +59,9 @@ TEST_F(Cli, ModelsInJsonTellsExamplesFromTheModelsTheyAreTrainedFrom) {
   const ProgramEnd end = encode({"models", "--json"});
   EXPECT_EQ(end.exit_code, 0) << end.err;
   const Json list = Json::parse(end.out);
-  ASSERT_EQ(list.size(), architectures().size());
+  ASSERT_EQ(list.size(), kArchitectures.size());
   for (size_t i = 0; i < list.size(); ++i) {
-    EXPECT_EQ(list[i].at("model_type"), architectures()[i].model_type);
+    EXPECT_EQ(list[i].at("model_type"), kArchitectures[i].model_type);
     EXPECT_GT(list[i].at("examples").size() + list[i].at("bases").size(), 0U);
     for (const char* key : {"examples", "bases"}) {
       for (const Json& name : list[i].at(key))
