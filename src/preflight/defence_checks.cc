@@ -109,13 +109,10 @@ void check_defences(const RunConfig& config, PreflightFindings& findings) {
   check_search(config, findings);
   check_quarantine_policy(config, findings);
   const StoreOptions& store = config.store;
-  if (store.use_chunked_encoding && store.save_chunks) {
-    const std::string rows =
-        store.chunk_size == kAutoChunkRows
-            ? "a size that the run chooses"
-            : format_count(store.chunk_size > 0 ? store.chunk_size : kDefaultChunkRows, "row",
-                           "rows") +
-                  " each";
+  if (store.chunked()) {
+    const std::string rows = store.chunk_size == kAutoChunkRows
+                                 ? "a size that the run chooses"
+                                 : format_count(store.chunk_rows(), "row", "rows") + " each";
     findings.green("chunks", rows + "; an interruption loses at most the chunks in flight");
     return;
   }

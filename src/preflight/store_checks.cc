@@ -118,8 +118,7 @@ void check_chunks(const RunConfig& config, const StreamPlan& plan, StreamOutlook
                   PreflightFindings& findings) {
   const std::string check = "results " + plan.config.name();
   const std::string folder = chunks_dir(config.store.cache_dir, plan.config.name());
-  const int64_t chunk_rows =
-      config.store.chunk_size > 0 ? config.store.chunk_size : kDefaultChunkRows;
+  const int64_t chunk_rows = config.store.chunk_rows();
   check_chunk_owner(config.store.cache_dir, plan.identity, chunk_rows);
   outlook.encoded = plan.identity.rows == 0;
   // A run that was killed early leaves a folder without a description, which the next run writes.
@@ -165,7 +164,7 @@ StreamOutlook check_stream(const RunConfig& config, const StreamPlan& plan, bool
   }
   if (final.state == FinalState::kDamaged)
     findings.yellow(check, plan.final_path + " is damaged or unfinished", "the run makes it again");
-  if (store.use_chunked_encoding && store.save_chunks) {
+  if (store.chunked()) {
     check_chunks(config, plan, outlook, findings);
   } else {
     outlook.encoded = plan.identity.rows == 0 || has_standard_rows(store, plan);

@@ -39,9 +39,6 @@ std::vector<JobUnit> make_units(const CheckedExperiment& experiment) {
     unit.scan = {};
     unit.scan.rows = 1;
     unit.scan.tokenized = stream.model->tokenizer == nullptr ? 1 : 0;
-    // Nothing is encoded, so the choice of the run does not matter.
-    if (unit.speed.batch_size == kAutoBatch) unit.speed.batch_size = 0;
-    if (unit.speed.batch_tokens == kAutoBatch) unit.speed.batch_tokens = 0;
   }
   return units;
 }

@@ -155,11 +155,11 @@ void Run::prepare() {
              {"available_bytes", memory.available_bytes}});
   const StoreOptions& store = config_.store;
   std::string mode = "mode: standard, one pass without chunk files";
-  if (store.use_chunked_encoding && store.save_chunks) {
+  if (store.chunked()) {
     mode = fmt::format("mode: chunked, chunks are {} after the final is published",
                        store.keep_chunk_cache ? "kept" : "deleted");
   }
-  log_.detail("mode", mode, {{"chunked", store.use_chunked_encoding && store.save_chunks}});
+  log_.detail("mode", mode, {{"chunked", store.chunked()}});
   note_padding(config_.padding, log_);
   progress_.step("reading the texts and the model");
   plan_ = make_plan(config_, PlanPurpose::kRun, log_);

@@ -328,11 +328,10 @@ data:
   splits: {s: {a: a.txt, b: b.txt, c: {file: c.txt, batch_size: auto}}}
 )");
   const std::vector<StreamConfig>& streams = config.run.streams;
-  EXPECT_EQ(streams[0].speed.batch_size, kAutoBatch);
-  EXPECT_EQ(streams[0].speed.batch_tokens, kAutoBatch);
+  EXPECT_EQ(streams[0].auto_batch, (AutoBatch{.size = true, .tokens = true}));
+  EXPECT_EQ(streams[1].auto_batch, (AutoBatch{.size = false, .tokens = true}));
   EXPECT_EQ(streams[1].speed.batch_size, 8);
-  EXPECT_EQ(streams[1].speed.batch_tokens, kAutoBatch);
-  EXPECT_EQ(streams[2].speed.batch_size, kAutoBatch);
+  EXPECT_EQ(streams[2].auto_batch, (AutoBatch{.size = true, .tokens = false}));
   EXPECT_EQ(streams[2].speed.batch_tokens, 4096);
   EXPECT_EQ(config.run.store.chunk_size, kAutoChunkRows);
   expect_round_trip(config);

@@ -60,9 +60,8 @@ double ChunkSizes::commit_seconds() {
 
 void ChunkSizes::choose(const ModelDirectory& directory, StreamPlan& stream) {
   const StoreOptions& store = config_.store;
-  const bool chunks = store.use_chunked_encoding && store.save_chunks;
-  if (store.chunk_size != kAutoChunkRows || !chunks) {
-    stream.chunk_rows = store.chunk_size > 0 ? store.chunk_size : kDefaultChunkRows;
+  if (store.chunk_size != kAutoChunkRows || !store.chunked()) {
+    stream.chunk_rows = store.chunk_rows();
     return;
   }
   const std::optional<MemoryLimit>& gpu = gpu_.get();

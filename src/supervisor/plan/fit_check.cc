@@ -185,10 +185,10 @@ void check_model_fits(const ModelDirectory& directory, const ResultOptions& opti
 StreamDisk stream_disk(const RunConfig& config, const std::string& name, int64_t vectors,
                        const EffectiveResult& effective) {
   const StoreOptions& store = config.store;
-  const bool chunked = store.use_chunked_encoding && store.save_chunks;
-  const int64_t chunk = store.chunk_size > 0 ? store.chunk_size : kDefaultChunkRows;
-  StreamDisk stream = {
-      .name = name, .vectors = vectors, .largest_chunk = chunked ? chunk : 0, .dim = effective.dim};
+  StreamDisk stream = {.name = name,
+                       .vectors = vectors,
+                       .largest_chunk = store.chunked() ? store.chunk_rows() : 0,
+                       .dim = effective.dim};
   stream.existing_bytes =
       file_bytes(final_path_of(config, name)) + folder_bytes(chunks_dir(store.cache_dir, name));
   return stream;
@@ -209,15 +209,11 @@ ExperimentDisk check_experiment_disk(const RunConfig& config, std::vector<Stream
 
 void settle_settings(StreamPlan& stream, const ModelDirectory& directory, RunGpu& gpu,
                      RunLog& log) {
-  const SpeedOptions& speed = stream.config.speed;
-  const bool automatic = speed.batch_size == kAutoBatch || speed.batch_tokens == kAutoBatch;
+  if (!stream.config.auto_batch.any()) return;
   MemoryRequest request = memory_request(directory, stream.effective);
   request.texts = facts_of(stream.scan, stream.effective.max_length);
-  const ChosenSettings chosen =
-      choose_settings(speed, request, automatic ? gpu.get() : std::nullopt);
-  stream.config.speed = chosen.speed;
-  for (const std::string& note : chosen.notes)
-    log.info("auto", fmt::format("{}: {}", stream.config.name(), note));
+  const std::string note = choose_batches(stream.config, request, gpu.get());
+  log.info("auto", fmt::format("{}: {}", stream.config.name(), note));
 }
 
 void warn_of_memory(const StreamPlan& stream, const ModelDirectory& directory,
