@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "encode/device.h"
 #include "encode/types.h"
 
 namespace encode {
@@ -148,10 +149,11 @@ struct EmbeddingCacheOptions {
 };
 
 struct HardwareOptions {
-  std::string device = "auto";  // auto | cpu | cuda | cuda:N
-  // A run has one worker for each of these devices, which must be of one kind: "cpu", "cuda:N", or
-  // only "all" for every CUDA device that the process sees. Empty: `device`.
-  std::vector<std::string> devices = {};
+  DeviceChoice device = {};
+  // A run has one worker for each of these devices, which must be of one kind and are not "auto".
+  // Empty: `device`.
+  std::vector<DeviceChoice> devices = {};
+  bool all_devices = false;  // true: every CUDA device that the process sees; `devices` is empty
   // True: the run fails if the cache has chunks from another kind of device, or from another
   // version of LibTorch or the driver, because their last bits may differ. False: the run warns.
   bool strict_numerics = false;

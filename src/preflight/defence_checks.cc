@@ -78,7 +78,7 @@ void check_quarantine_policy(const RunConfig& config, PreflightFindings& finding
 
 void check_replacement(const RunConfig& config, PreflightFindings& findings) {
   const HardwareOptions& hardware = config.hardware;
-  if (devices_of(hardware).front() == "cpu") return;
+  if (devices_of(hardware).front().kind == DeviceChoice::Kind::kCpu) return;
   const int64_t chunks = hardware.worker_chunks.value_or(kGpuWorkerChunks);
   if (chunks == 0) {
     findings.yellow("worker",
@@ -92,7 +92,7 @@ void check_replacement(const RunConfig& config, PreflightFindings& findings) {
 
 void check_allocator(const RunConfig& config, PreflightFindings& findings) {
   const HardwareOptions& hardware = config.hardware;
-  if (devices_of(hardware).front() == "cpu") return;
+  if (devices_of(hardware).front().kind == DeviceChoice::Kind::kCpu) return;
   findings.guard("allocator", [&] {
     findings.green("allocator", allocator_settings(hardware) + " (on a GPU)");
   });

@@ -134,7 +134,7 @@ WorkerOutcome run_once(const WorkerCheck& check, const JobSpec& job, WorkerFacts
   copy_earlier_files(check);
   const std::string path = check.scratch + "/job.json";
   write_file_without_sync(path, to_json(job));
-  Listener listener(job.hardware.device, facts, findings);
+  Listener listener(to_string(job.hardware.device), facts, findings);
   WorkerSession session(check.worker, check.stop,
                         {.on_event = [&](const WorkerEvent& event) { listener.event(event); },
                          .on_output = [](std::string_view) {},

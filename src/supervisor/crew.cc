@@ -18,11 +18,12 @@ namespace encode {
 Crew::Crew(const CrewContext& context, std::vector<StreamState>& states)
     : context_(context), states_(states) {
   const HardwareOptions& hardware = context_.config.hardware;
-  std::vector<std::string> devices = devices_of(hardware);
-  counted_ = !are_all_devices(hardware);
+  std::vector<DeviceChoice> devices = devices_of(hardware);
+  counted_ = !hardware.all_devices;
   shared_ = devices.size() > 1 || !counted_;
   if (shared_ && !context_.finisher.chunk_files()) {
-    context_.log.info("one_worker", "the standard mode has one worker, on " + devices.front());
+    context_.log.info("one_worker",
+                      "the standard mode has one worker, on " + to_string(devices.front()));
     devices.resize(1);
     shared_ = false;
     counted_ = true;
@@ -32,7 +33,7 @@ Crew::Crew(const CrewContext& context, std::vector<StreamState>& states)
 }
 
 // Adds a slot for each new device, and names all of them.
-void Crew::name_devices(const std::vector<std::string>& devices) {
+void Crew::name_devices(const std::vector<DeviceChoice>& devices) {
   const std::vector<std::string> labels = device_labels(devices);
   for (size_t i = 0; i < devices.size(); ++i) {
     if (i == slots_.size()) slots_.push_back(std::make_unique<Slot>());

@@ -71,7 +71,7 @@ TEST(Load, ExperimentHasSixStreamsInOrderAndThreeCombinedMatrices) {
   ASSERT_EQ(run.combine.size(), 3U);
   EXPECT_EQ(run.combine[2].split, "test");
   EXPECT_EQ(run.combine[2].streams, (std::vector<std::string>{"tc", "commit"}));
-  EXPECT_EQ(run.hardware.device, "cuda");
+  EXPECT_EQ(run.hardware.device, parse_device("cuda"));
   EXPECT_EQ(run.store.cache_dir, "cache/embeddings_qodo");
   EXPECT_EQ(run.store.chunk_size, 1000);
 }
@@ -89,7 +89,7 @@ TEST(Load, QuickstartIsTheDemo) {
   EXPECT_EQ(run.streams[1].input.path, ".deps/quickstart/changes.jsonl");
   EXPECT_EQ(run.streams[1].input.field, "text");
   EXPECT_EQ(run.combine.size(), 1U);
-  EXPECT_EQ(run.hardware.device, "auto");
+  EXPECT_EQ(run.hardware.device, DeviceChoice());
 }
 
 TEST(Load, FlagsAloneMakeOneStream) {
@@ -308,11 +308,12 @@ TEST(Keys, EveryFieldOfARunCanBeSet) {
               !save && keep && quarantine == QuarantinePolicy::kDrop);
   EXPECT_EQ(final_format, (FinalFormat{.type = OutputType::kInt8, .ranges_file = "ranges.npy"}));
   EXPECT_FALSE(fresh || overwrite) << "these are actions of one command, not settings";
-  const auto& [device, devices, strict_numerics, expandable, conf, synchronous, products, restarts,
-               worker_chunks, memory_limit, memory_pressure] = run.hardware;
-  EXPECT_EQ(devices, std::vector<std::string>{"cuda:1"});
+  const auto& [device, devices, all_devices, strict_numerics, expandable, conf, synchronous,
+               products, restarts, worker_chunks, memory_limit, memory_pressure] = run.hardware;
+  EXPECT_EQ(devices, std::vector<DeviceChoice>{parse_device("cuda:1")});
+  EXPECT_FALSE(all_devices) << "a list has a test of its own";
   EXPECT_TRUE(memory_limit == 1'500'000'000 && memory_pressure == 70);
-  EXPECT_TRUE(device == "cuda:1" && strict_numerics && !expandable &&
+  EXPECT_TRUE(device == parse_device("cuda:1") && strict_numerics && !expandable &&
               conf == "max_split_size_mb:64" && synchronous && products && restarts == 7 &&
               worker_chunks == 6);
   EXPECT_EQ(run.padding, PaddingPolicy::kLongest);
@@ -338,11 +339,16 @@ data:
 }
 
 TEST(Devices, AreAListOrAllAndExcludeAnotherDevice) {
+  using Names = std::vector<std::string>;
   const std::string base = "semantic: {model: m}\ninput: {file: a.csv, field: f}\n";
   const auto devices = [&base](const std::string& hardware, const std::vector<Override>& flags) {
-    return load_text(base + "hardware: {" + hardware + "}\n", flags).run.hardware.devices;
+    const HardwareOptions loaded =
+        load_text(base + "hardware: {" + hardware + "}\n", flags).run.hardware;
+    Names names;
+    for (const DeviceChoice& device : loaded.devices) names.push_back(to_string(device));
+    if (loaded.all_devices) names.emplace_back("all");
+    return names;
   };
-  using Names = std::vector<std::string>;
   EXPECT_EQ(devices("devices: [cpu, cpu]", {}), (Names{"cpu", "cpu"}));
   EXPECT_EQ(devices("devices: all", {}), Names{"all"});
   EXPECT_EQ(devices("device: cpu", {{"hardware.devices", "cuda:0,cuda:1", "--devices"}}),

@@ -163,7 +163,7 @@ TEST(RunStatus, AddsTheStagesOfAllWorkersAlsoOfOneThatCrashed) {
   EXPECT_EQ(status_of(experiment).memory[1].stages.encode, 10);
 
   Experiment devices;
-  devices.config.hardware.devices = {"cpu", "cpu"};
+  devices.config.hardware.devices = {parse_device("cpu"), parse_device("cpu")};
   ASSERT_EQ(devices.run().exit_code, ExitCode::kOk);
   EXPECT_EQ(status_of(devices).stages.encode, 2 * Experiment::kRows);
 }
