@@ -16,13 +16,12 @@
 #include "preflight/store_checks.h"
 #include "preflight/worker_check.h"
 #include "protocol/device_kind.h"
+#include "store/run_files.h"
 #include "supervisor/plan/devices.h"
 #include "supervisor/plan/fit_check.h"
 
 namespace encode {
 namespace {
-
-constexpr const char* kHashCache = "/model_hashes.json";
 
 std::string temporary_folder() {
   std::error_code failure;
@@ -58,7 +57,7 @@ class Preflight {
 
  private:
   bool has_experiment() const { return !config_.streams.empty() && !request_.config_error; }
-  std::string hash_cache() const { return scratch_.path() + kHashCache; }
+  std::string hash_cache() const { return RunFiles(scratch_.path()).model_hashes(); }
   ModelNeeds model_needs() const {
     return {.hash_cache = hash_cache(), .limit = memory_limit_of(config_.hardware)};
   }
@@ -83,7 +82,7 @@ class Preflight {
 
   // Hashing a large model takes minutes, so hashes of earlier runs are used, but not written back.
   void take_hashes() {
-    const std::string earlier = config_.store.cache_dir + kHashCache;
+    const std::string earlier = RunFiles(config_.store.cache_dir).model_hashes();
     std::error_code ignored;  // the files are hashed again
     std::filesystem::copy_file(earlier, hash_cache(), ignored);
   }

@@ -18,6 +18,7 @@
 #include "preflight/input_checks.h"
 #include "store/audit.h"
 #include "store/layout.h"
+#include "store/run_files.h"
 #include "supervisor/plan/cache_files.h"
 #include "supervisor/plan/directory_probe.h"
 #include "supervisor/plan/earlier_name.h"
@@ -42,11 +43,12 @@ std::string append_problem(const std::string& path) {
 
 void check_records(const std::string& cache_dir, PreflightFindings& findings) {
   std::vector<std::string> problems;
-  for (const std::string& path : {fault_log_path(cache_dir), memory_log_path(cache_dir)}) {
+  const RunFiles files(cache_dir);
+  for (const std::string& path : {files.faults(), files.memory()}) {
     const std::string problem = append_problem(path);
     if (!problem.empty()) problems.push_back(fmt::format("{}: {}", path, problem));
   }
-  const FaultHistory faults = read_faults(fault_log_path(cache_dir));
+  const FaultHistory faults = read_faults(files.faults());
   problems.insert(problems.end(), faults.problems.begin(), faults.problems.end());
   const auto count = std::count_if(faults.records.begin(), faults.records.end(),
                                    [](const FaultRecord& fault) { return !is_notice(fault.type); });
@@ -66,8 +68,7 @@ void check_cache_directory(const RunConfig& config, PreflightFindings& findings)
   findings.at(RunStep::kCache);
   const bool good = findings.guard("cache", [&] {
     const std::string directory = first_existing_directory(cache_dir);
-    if (directory == cache_dir &&
-        entry_exists(fmt::format("{}/{}", cache_dir, kLockFile), "store.lock")) {
+    if (directory == cache_dir && entry_exists(RunFiles(cache_dir).lock(), "store.lock")) {
       check_lock_free(cache_dir);
       return findings.green("cache", cache_dir + ": no other run uses it");
     }

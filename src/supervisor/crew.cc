@@ -9,7 +9,7 @@
 
 #include "base/file.h"
 #include "protocol/device_kind.h"
-#include "supervisor/plan/cache_files.h"
+#include "store/run_files.h"
 #include "supervisor/plan/devices.h"
 #include "supervisor/plan/job_unit.h"
 
@@ -145,7 +145,7 @@ JobSpec Crew::make_job(const Slot& slot) const {
 }
 
 std::string Crew::write_job(const Slot& slot, const JobSpec& job) const {
-  const std::string path = context_.config.store.cache_dir + "/" + job_file_name(slot.name.number);
+  const std::string path = RunFiles(context_.config.store.cache_dir).job(slot.name.number);
   write_file_durably(path, to_json(job));
   return path;
 }

@@ -20,6 +20,8 @@
 #include "base/own_cache.h"
 #include "base/stopwatch.h"
 #include "base/units.h"
+#include "store/layout.h"
+#include "store/run_files.h"
 #include "supervisor/crew.h"
 #include "supervisor/plan/cache_files.h"
 #include "supervisor/plan/devices.h"
@@ -134,7 +136,7 @@ void Run::record_end(const std::string& state, const ErrorDetail* error) {
   } catch (const Error&) {
     return;  // the file of this name may be someone else's
   }
-  StatusFile(cache_dir_ + "/status.json").keep_earlier(error);
+  StatusFile(RunFiles(cache_dir_).status()).keep_earlier(error);
 }
 
 void Run::prepare() {

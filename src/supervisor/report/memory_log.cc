@@ -103,8 +103,6 @@ void MemoryLog::add(const GpuWarning& warning) {
   file_.add(to_json(now));
 }
 
-std::string memory_log_path(const std::string& cache_dir) { return cache_dir + "/memory.jsonl"; }
-
 Records read_memory_records(const std::string& path) {
   return read_records(path, memory_records());
 }
