@@ -9,7 +9,7 @@
 
 #include "base/json.h"
 #include "command.h"
-#include "model_dir/architectures.h"
+#include "model_dir/supported_architectures.h"
 
 namespace encode {
 namespace {

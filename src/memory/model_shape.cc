@@ -7,9 +7,9 @@
 #include <string_view>
 #include <utility>
 
-#include "model_dir/architectures.h"
 #include "model_dir/intermediate_size.h"
 #include "model_dir/limits.h"
+#include "model_dir/supported_architectures.h"
 #include "model_dir/text_config.h"
 
 namespace encode {

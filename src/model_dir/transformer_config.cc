@@ -11,9 +11,9 @@
 #include "base/json.h"
 #include "base/units.h"
 #include "model_dir/architecture_classes.h"
-#include "model_dir/architectures.h"
 #include "model_dir/limits.h"
-#include "model_dir/refusal.h"
+#include "model_dir/model_refusal.h"
+#include "model_dir/supported_architectures.h"
 #include "model_dir/text_config.h"
 
 namespace encode {

@@ -1,6 +1,6 @@
 // The loader of each architecture, grouped by the file that defines it. The loaders share a header
-// because registry.cc puts all of them into one table. model_dir/architectures.cc describes the
-// same architectures without LibTorch. Each loader throws what load_model() throws.
+// because registry.cc puts all of them into one table. model_dir/supported_architectures.cc
+// describes the same architectures without LibTorch. Each loader throws what load_model() throws.
 #pragma once
 
 #include <memory>

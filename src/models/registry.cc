@@ -3,7 +3,7 @@
 #include <string_view>
 #include <utility>
 
-#include "model_dir/architectures.h"
+#include "model_dir/supported_architectures.h"
 #include "models/architectures.h"
 
 namespace encode {
@@ -12,7 +12,7 @@ namespace {
 using Loader = std::unique_ptr<Model> (*)(const ModelSource&);
 
 // Maps model_type of config.json to the loader of the architecture. The entries have the order of
-// model_dir/architectures.cc.
+// model_dir/supported_architectures.cc.
 constexpr auto kLoaders = std::to_array<std::pair<std::string_view, Loader>>({
     {"albert", load_albert},
     {"bert", load_bert},

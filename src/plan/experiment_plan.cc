@@ -11,7 +11,7 @@
 
 #include "base/units.h"
 #include "memory/chunk_rows.h"
-#include "memory/refusal.h"
+#include "memory/memory_refusal.h"
 #include "plan/prices.h"
 #include "supervisor/plan/fit_check.h"
 #include "tokenizer/document_tokens.h"

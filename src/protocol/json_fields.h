@@ -27,7 +27,7 @@
 
 #include "base/json.h"
 #include "base/names.h"
-#include "protocol/refusal.h"
+#include "protocol/protocol_refusal.h"
 
 namespace encode {
 

@@ -10,9 +10,9 @@
 #include "base/file.h"
 #include "base/own_cache.h"
 #include "base/path_kind.h"
+#include "store/chunk_recovery.h"
 #include "store/layout.h"
 #include "store/records.h"
-#include "store/recovery.h"
 #include "store/run_files.h"
 
 namespace encode {

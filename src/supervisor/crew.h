@@ -18,7 +18,7 @@
 #include "supervisor/report/run_reporter.h"
 #include "supervisor/run.h"
 #include "supervisor/stop_signal.h"
-#include "supervisor/worker/recovery.h"
+#include "supervisor/worker/worker_recovery.h"
 #include "supervisor/worker/worker_session.h"
 
 namespace encode {

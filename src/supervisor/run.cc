@@ -24,7 +24,6 @@
 #include "store/run_files.h"
 #include "supervisor/crew.h"
 #include "supervisor/plan/cache_files.h"
-#include "supervisor/plan/devices.h"
 #include "supervisor/plan/directory_probe.h"
 #include "supervisor/plan/fit_check.h"
 #include "supervisor/plan/leavings.h"
@@ -32,6 +31,7 @@
 #include "supervisor/plan/plan_steps.h"
 #include "supervisor/plan/quarantine.h"
 #include "supervisor/plan/resume.h"
+#include "supervisor/plan/run_devices.h"
 #include "supervisor/report/finished_run.h"
 #include "supervisor/report/progress.h"
 #include "supervisor/report/run_log.h"
@@ -39,7 +39,7 @@
 #include "supervisor/report/status_file.h"
 #include "supervisor/report/summary.h"
 #include "supervisor/stop_signal.h"
-#include "supervisor/worker/recovery.h"
+#include "supervisor/worker/worker_recovery.h"
 
 namespace encode {
 namespace {

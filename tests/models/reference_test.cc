@@ -11,7 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "loaded_model.h"
-#include "model_dir/architectures.h"
+#include "model_dir/supported_architectures.h"
 #include "models/model.h"
 #include "npy_tensor.h"
 #include "support/temp_dir.h"
@@ -112,7 +112,7 @@ TEST(HuggingFaceControl, EverySettingTells) {
   }
 }
 
-// model_dir/architectures.cc and models/registry.cc must list the same architectures.
+// model_dir/supported_architectures.cc and models/registry.cc must list the same architectures.
 TEST(Architectures, EveryEntryHasItsLoader) {
   std::vector<std::string> described;
   for (const Architecture& architecture : architectures())

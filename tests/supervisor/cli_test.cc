@@ -7,7 +7,7 @@
 
 #include "base/json.h"
 #include "base/npy.h"
-#include "model_dir/architectures.h"
+#include "model_dir/supported_architectures.h"
 #include "supervisor/program.h"
 #include "support/temp_dir.h"
 

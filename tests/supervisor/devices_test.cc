@@ -1,6 +1,4 @@
 // Tests runs with several devices: who encodes what, and what happens when a device fails.
-#include "supervisor/plan/devices.h"
-
 #include <algorithm>
 #include <cstdlib>
 #include <string>
@@ -11,6 +9,7 @@
 
 #include "base/json.h"
 #include "supervisor/experiment.h"
+#include "supervisor/plan/run_devices.h"
 #include "supervisor/report/fault_log.h"
 #include "supervisor/report/run_status.h"
 

@@ -7,7 +7,7 @@
 #include "encode/config.h"
 
 #include "memory/memory_estimate.h"
-#include "memory/refusal.h"
+#include "memory/memory_refusal.h"
 
 namespace encode {
 

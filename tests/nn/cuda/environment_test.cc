@@ -11,7 +11,7 @@
 #include "encode/error.h"
 
 #include "base/allocator_conf.h"
-#include "nn/cuda/device.h"
+#include "nn/cuda/cuda_device.h"
 #include "nn/cuda/product_settings.h"
 
 namespace encode {

@@ -7,7 +7,7 @@
 
 #include "encode/error.h"
 
-#include "nn/cuda/device.h"
+#include "nn/cuda/cuda_device.h"
 
 namespace encode::testing {
 

@@ -1,4 +1,4 @@
-#include "nn/cuda/device.h"
+#include "nn/cuda/cuda_device.h"
 
 #include <cstdlib>
 #include <dlfcn.h>

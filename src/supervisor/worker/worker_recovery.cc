@@ -1,4 +1,4 @@
-#include "supervisor/worker/recovery.h"
+#include "supervisor/worker/worker_recovery.h"
 
 #include <fmt/format.h>
 #include <utility>
@@ -7,7 +7,7 @@
 #include "base/names.h"
 #include "base/units.h"
 #include "store/run_files.h"
-#include "supervisor/plan/devices.h"
+#include "supervisor/plan/run_devices.h"
 
 namespace encode {
 namespace {

@@ -1,4 +1,4 @@
-#include "supervisor/plan/devices.h"
+#include "supervisor/plan/run_devices.h"
 
 #include <algorithm>
 #include <fmt/format.h>

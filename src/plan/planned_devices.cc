@@ -1,4 +1,4 @@
-#include "plan/devices.h"
+#include "plan/planned_devices.h"
 
 #include <algorithm>
 #include <fmt/format.h>
