@@ -1,6 +1,6 @@
 # Makes LibTorch the interface target `encode_torch`. find_package(Torch) of the CUDA wheel requires a CUDA toolkit and fails
 # with C++20 on CMake 3.25. The project needs only libtorch_cpu, libc10 and the headers. The worker opens the CUDA libraries
-# at run time (src/nn/cuda/device.cc), so one build works on machines with and without a GPU.
+# at run time (src/nn/cuda/cuda_device.cc), so one build works on machines with and without a GPU.
 if(NOT TORCH_ROOT)
   file(GLOB bundled ${CMAKE_SOURCE_DIR}/.deps/torch/torch)
   set(TORCH_ROOT "${bundled}" CACHE PATH "" FORCE)

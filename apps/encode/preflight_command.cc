@@ -20,7 +20,7 @@ PreflightRequest make_request(const CLI::App& app, const ConfigFlags& flags) {
   if (!experiment) {
     if (app.count("--model") > 0) request.model = app["--model"]->as<std::string>();
     if (app.count("--device") > 0)
-      request.config.hardware.device = app["--device"]->as<std::string>();
+      request.config.hardware.device = device_of_flag(app["--device"]->as<std::string>());
     return request;
   }
   try {

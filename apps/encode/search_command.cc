@@ -68,8 +68,9 @@ SearchTarget target_of(const CLI::App& app, const SearchFlags& flags) {
   }
   if (app.count("--texts") > 0) target.texts = flags.texts;
   if (app.count("--device") > 0) {
-    target.hardware.device = flags.device;
+    target.hardware.device = device_of_flag(flags.device);
     target.hardware.devices.clear();
+    target.hardware.all_devices = false;
   }
   if (app.count("--threads") > 0) target.threads = flags.threads;
   return target;

@@ -49,12 +49,11 @@ std::string describe(const BatchPlan& plan);
 // last launch may not be full.
 int64_t window_tokens(const BatchPlan& plan);
 
-// The maximum number of rows in a part of a window. A window with this many rows takes no other
-// chunk. 4096 rows are enough to fill the batches, and few enough for the memory.
-inline constexpr int64_t kWindowRows = 4096;
-// If the user gives more memory than the default, a window has more rows: one for each 4 KiB of the
-// text that it may have.
-inline constexpr int64_t kWindowRowTextBytes = 4096;
+// The maximum number of rows in a part of a window, if its texts may have `text_bytes`. A window
+// with this many rows takes no other chunk. 4096 rows are enough to fill the batches, and few
+// enough for the memory. If the user gives more memory than the default, a window has more rows:
+// one for each 4 KiB of text.
+int64_t window_rows(int64_t text_bytes);
 // The maximum number of chunks in a window. A stop waits until all chunks of a window are
 // committed, one after another.
 inline constexpr int64_t kWindowChunks = 64;

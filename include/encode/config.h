@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "encode/device.h"
 #include "encode/types.h"
 
 namespace encode {
@@ -64,22 +65,28 @@ struct ResultOptions {
   bool operator==(const ResultOptions&) const = default;
 };
 
-// The value of SpeedOptions::batch_size and SpeedOptions::batch_tokens for `auto`: the run chooses
-// the number when it starts. A run replaces it before a worker sees it.
-inline constexpr int64_t kAutoBatch = -1;
-
 // Everything that changes only the speed and the memory. It is never part of the fingerprint.
 struct SpeedOptions {
   // Limits a batch to batch_size x max_length tokens. A batch of shorter rows may therefore have
-  // more rows than batch_size. 0: no such limit. Or kAutoBatch.
+  // more rows than batch_size. 0: no such limit.
   int64_t batch_size = 0;
-  // The most tokens in a batch; 0: a number that suits every device of the kind. Or kAutoBatch.
+  // The most tokens in a batch; 0: a number that suits every device of the kind.
   int64_t batch_tokens = 0;
   int64_t threads = 0;                   // compute threads on a CPU; 0: the container's CPU quota
   int64_t tokenizer_threads = 0;         // 0: chosen by the program
   int64_t prefetch_bytes = 256LL << 20;  // host memory for texts and ids that are read ahead
 
   bool operator==(const SpeedOptions&) const = default;
+};
+
+// The limits of a batch that the config leaves to the run (`auto`). The run chooses them when it
+// starts. Until then they are 0 in SpeedOptions.
+struct AutoBatch {
+  bool size = false;    // SpeedOptions::batch_size
+  bool tokens = false;  // SpeedOptions::batch_tokens
+
+  bool any() const { return size || tokens; }
+  bool operator==(const AutoBatch&) const = default;
 };
 
 // One stream of one split. It has one input and one final matrix.
@@ -89,6 +96,7 @@ struct StreamConfig {
   InputOptions input;
   ResultOptions result;
   SpeedOptions speed;
+  AutoBatch auto_batch = {};
 
   std::string name() const { return split.empty() ? stream : split + "_" + stream; }  // "train_tc"
 
@@ -123,6 +131,10 @@ struct StoreOptions {
   // True: the run may replace files at the paths of its outputs that encode did not write.
   bool overwrite = false;
 
+  // False: the standard mode.
+  bool chunked() const { return use_chunked_encoding && save_chunks; }
+  // The number of rows in a chunk, if `chunk_size` is not kAutoChunkRows.
+  int64_t chunk_rows() const { return chunk_size > 0 ? chunk_size : kDefaultChunkRows; }
   bool operator==(const StoreOptions&) const = default;
 };
 
@@ -137,10 +149,11 @@ struct EmbeddingCacheOptions {
 };
 
 struct HardwareOptions {
-  std::string device = "auto";  // auto | cpu | cuda | cuda:N
-  // A run has one worker for each of these devices, which must be of one kind: "cpu", "cuda:N", or
-  // only "all" for every CUDA device that the process sees. Empty: `device`.
-  std::vector<std::string> devices = {};
+  DeviceChoice device = {};
+  // A run has one worker for each of these devices, which must be of one kind and are not "auto".
+  // Empty: `device`.
+  std::vector<DeviceChoice> devices = {};
+  bool all_devices = false;  // true: every CUDA device that the process sees; `devices` is empty
   // True: the run fails if the cache has chunks from another kind of device, or from another
   // version of LibTorch or the driver, because their last bits may differ. False: the run warns.
   bool strict_numerics = false;

@@ -2,11 +2,30 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 
 namespace encode {
 
 enum class DeviceKind { kCpu, kCuda };
+
+// A device as a config names it: "auto" (the first GPU, or the CPU if there is no GPU), "cpu",
+// "cuda" or "cuda:N".
+struct DeviceChoice {
+  enum class Kind { kAuto, kCpu, kCuda };
+
+  Kind kind = Kind::kAuto;
+  std::optional<int64_t> number = {};  // N, 0 to 99; nullopt if the name has none
+
+  int64_t ordinal() const { return number.value_or(0); }  // by which CUDA calls the GPU
+  bool operator==(const DeviceChoice&) const = default;
+};
+std::string to_string(const DeviceChoice& device);  // the name
+// Returns nullopt for a text that names no device.
+std::optional<DeviceChoice> find_device(std::string_view name);
+// Returns the device for a name that was checked. Throws Error kInternal "internal" for another.
+DeviceChoice parse_device(std::string_view name);
 
 // A device, and the versions of the software that computes on it. `kind`, `name`, `libtorch`,
 // `driver` and `products` can change the last bits of a result; the other members cannot.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fits the rational function by which src/kernels/activations.h computes erf, and prints its coefficients.
+"""Fits the rational function by which src/kernels/lane_activations.h computes erf, and prints its coefficients.
 
     erf.py [--numerator 5] [--denominator 5] [--limit 3.95]
 

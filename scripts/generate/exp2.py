@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fits the polynomial by which src/kernels/activations.h computes a fast 2^x, and prints its coefficients.
+"""Fits the polynomial by which src/kernels/lane_activations.h computes a fast 2^x, and prints its coefficients.
 
     exp2.py [--degree 4]
 

@@ -12,6 +12,7 @@ each finding. The exit code is 1 if there is a finding. clang-tidy checks the nu
 - A header begins with `#pragma once`. No file defines a macro; ALLOWED_MACROS lists the exceptions.
 - Two files of the programs do not define a type with the same full name. A program that links both would use the functions
   of one type for objects of the other one, and no linker reports this.
+- Two headers of the programs do not have the same name: a name alone says which header is meant.
 - No file has a mark of unfinished work, and no file names a folder that only one machine has.
 """
 import ast
@@ -141,6 +142,17 @@ class OneDefinition:
                     yield line, f"{name} is also a type in {first}: give one of them another name"
 
 
+class HeaderNames:
+    def __init__(self):
+        self.paths = {}
+
+    def findings(self, path, _):
+        name = pathlib.PurePath(path)
+        if path.startswith(PROGRAM_FOLDERS) and name.suffix in (".h", ".cuh"):
+            if (first := self.paths.setdefault(name.name, path)) != path:
+                yield 1, f"{first} is also called {name.name}: give one of them a telling name"
+
+
 def word_findings(text):
     for number, line in enumerate(text.splitlines(), 1):
         if mark := MARK.search(line):
@@ -180,8 +192,9 @@ def main():
         sys.exit(__doc__)
     failed = False
     definitions = OneDefinition()
+    headers = HeaderNames()
     for path, text in tracked_texts():
-        for line, finding in [*findings(path, text), *definitions.findings(path, text)]:
+        for line, finding in [*findings(path, text), *definitions.findings(path, text), *headers.findings(path, text)]:
             failed = True
             print(f"{path}:{line}: {finding}")
     sys.exit(failed)

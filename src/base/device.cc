@@ -2,23 +2,45 @@
 
 #include <charconv>
 #include <fmt/format.h>
-#include <string_view>
 
-#include "base/cuda_ordinal.h"
+#include "base/names.h"
 
 namespace encode {
+namespace {
+
+constexpr std::string_view kNumbered = "cuda:";
+constexpr NameTable<DeviceChoice::Kind, 3> kKinds = {{{"auto", DeviceChoice::Kind::kAuto},
+                                                      {"cpu", DeviceChoice::Kind::kCpu},
+                                                      {"cuda", DeviceChoice::Kind::kCuda}}};
+
+}  // namespace
 
 std::string describe(const DeviceFacts& device) {
   if (device.kind == DeviceKind::kCpu) return device.name;
   return fmt::format("{} {}", device.place, device.name);
 }
 
-int64_t cuda_ordinal(const std::string& device) {
-  constexpr std::string_view kPrefix = "cuda:";
-  int64_t ordinal = 0;
-  if (device.starts_with(kPrefix))
-    std::from_chars(device.data() + kPrefix.size(), device.data() + device.size(), ordinal);
-  return ordinal;
+std::string to_string(const DeviceChoice& device) {
+  if (device.number) return fmt::format("{}{}", kNumbered, *device.number);
+  return std::string(name_of(kKinds, device.kind));
+}
+
+std::optional<DeviceChoice> find_device(std::string_view name) {
+  if (const auto kind = find_value(kKinds, name)) return DeviceChoice{.kind = *kind};
+  if (!name.starts_with(kNumbered)) return std::nullopt;
+  constexpr int64_t kMost = 99;
+  int64_t number = -1;
+  std::from_chars(name.data() + kNumbered.size(), name.data() + name.size(), number);
+  const DeviceChoice device = {.kind = DeviceChoice::Kind::kCuda, .number = number};
+  // The name comes back unless it has other characters, as in "cuda:01" and "cuda:1x".
+  if (number < 0 || number > kMost || to_string(device) != name) return std::nullopt;
+  return device;
+}
+
+DeviceChoice parse_device(std::string_view name) {
+  const std::optional<DeviceChoice> device = find_device(name);
+  if (!device) refuse_unchecked_name(name);
+  return *device;
 }
 
 }  // namespace encode

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -85,14 +86,25 @@ std::vector<std::string> names_of(const Table& table) {
   return names;
 }
 
-// Returns the value for `name`, which must be one of names_of(table).
+// Returns the value for `name`, or nullopt if the table does not have the name.
+template <typename Enum, size_t kCount>
+std::optional<Enum> find_value(const NameTable<Enum, kCount>& table, std::string_view name) {
+  for (const auto& [candidate, value] : table) {
+    if (candidate == name) return value;
+  }
+  return std::nullopt;
+}
+
+// Throws Error kInternal "internal" for a name that was to be checked before.
+[[noreturn]] void refuse_unchecked_name(std::string_view name);
+
+// Returns the value for `name`, which must be one of names_of(table). Throws Error kInternal
+// "internal" if it is not.
 template <typename Enum, size_t kCount>
 Enum value_of(const NameTable<Enum, kCount>& table, std::string_view name) {
-  Enum found = table[0].second;
-  for (const auto& [candidate, value] : table) {
-    if (candidate == name) found = value;
-  }
-  return found;
+  const std::optional<Enum> value = find_value(table, name);
+  if (!value) refuse_unchecked_name(name);
+  return *value;
 }
 
 // Returns the first name of `value`, or "" if the table does not have the value.

@@ -14,22 +14,27 @@ namespace {
 template <typename Table>
 auto parse(const Table& table, std::string_view name, std::string_view kind,
            const std::string& where) {
-  std::string valid;
-  for (const auto& [candidate, value] : table) {
-    if (candidate == name) return value;
-    if (!valid.empty()) valid += ", ";
-    valid += candidate;
-  }
+  if (const auto value = find_value(table, name)) return *value;
   throw Error({.exit_code = ExitCode::kConfig,
                .code = "config.value",
                .what = fmt::format("unknown {}", kind),
                .where = where,
-               .expected = "one of: " + valid,
+               .expected = fmt::format("one of: {}", fmt::join(names_of(table), ", ")),
                .found = fmt::format("'{}'", preview(name)),
                .hint = "use one of the expected names"});
 }
 
 }  // namespace
+
+void refuse_unchecked_name(std::string_view name) {
+  throw Error({.exit_code = ExitCode::kInternal,
+               .code = "internal",
+               .what = "a name was not checked",
+               .where = "",
+               .expected = "a name that encode knows",
+               .found = fmt::format("'{}'", preview(name)),
+               .hint = "this is a defect of encode"});
+}
 
 std::string_view to_string(MatmulPrecision precision) {
   return name_of(kMatmulPrecisions, precision);

@@ -67,4 +67,10 @@ int64_t window_tokens(const BatchPlan& plan) {
   return kWindowBatches * plan.budget_tokens * plan.batches_at_once;
 }
 
+int64_t window_rows(int64_t text_bytes) {
+  constexpr int64_t kRows = 4096;
+  constexpr int64_t kTextBytesOfRow = 4096;
+  return std::max(kRows, text_bytes / kTextBytesOfRow);
+}
+
 }  // namespace encode

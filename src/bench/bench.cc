@@ -18,10 +18,10 @@
 #include "bench/bench_report.h"
 #include "bench/length_counts.h"
 #include "bench/product_session.h"
-#include "supervisor/plan/devices.h"
 #include "supervisor/plan/job_unit.h"
 #include "supervisor/plan/plan.h"
 #include "supervisor/plan/resume.h"
+#include "supervisor/plan/run_devices.h"
 #include "supervisor/report/run_log.h"
 #include "supervisor/stop_signal.h"
 

@@ -5,12 +5,13 @@
 #include <utility>
 
 #include "base/file.h"
+#include "store/run_files.h"
 #include "supervisor/plan/resume.h"
 
 namespace encode {
 
 ProductSession time_products(const JobSpec& job, WorkerOptions worker, const StopSignal& stop) {
-  const std::string path = job.cache_dir + "/products.json";
+  const std::string path = RunFiles(job.cache_dir).job(0);
   write_file_durably(path, to_json(job));
   // The worker reports no batch while it times matrix products, and one pass through a large model
   // takes a long time. So the worker counts as hung only after an hour.

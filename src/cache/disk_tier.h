@@ -10,8 +10,8 @@
 #include <unordered_set>
 #include <vector>
 
+#include "cache/cache_record.h"
 #include "cache/lmdb_store.h"
-#include "cache/record.h"
 
 namespace encode {
 

@@ -11,10 +11,10 @@
 
 #include "base/file.h"
 #include "base/path_kind.h"
+#include "cache/cache_record.h"
 #include "cache/disk_tier.h"
 #include "cache/folder.h"
 #include "cache/lmdb_store.h"
-#include "cache/record.h"
 
 namespace encode {
 namespace {

@@ -10,8 +10,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "cache/cache_record.h"
 #include "cache/embedding_key.h"
-#include "cache/record.h"
 
 namespace encode {
 

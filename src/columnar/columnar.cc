@@ -9,7 +9,7 @@
 #include "encode/error.h"
 
 #include "base/environment.h"
-#include "columnar/plugin.h"
+#include "columnar/arrow_plugin.h"
 
 namespace encode {
 namespace {

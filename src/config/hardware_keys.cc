@@ -23,7 +23,7 @@ std::vector<KeySpec> hardware_keys() {
        .value = device_value(),
        .default_text = "auto",
        .help = "The device that computes. auto: the first GPU, or the CPU if there is no GPU.",
-       .set_run = [](RunConfig& r, const Value& v) { r.hardware.device = text(v); }},
+       .set_run = [](RunConfig& r, const Value& v) { r.hardware.device = parse_device(text(v)); }},
       {.sections = {"hardware"},
        .name = "devices",
        .value = devices_value(),
@@ -35,7 +35,11 @@ std::vector<KeySpec> hardware_keys() {
            "device.",
        .set_run =
            [](RunConfig& r, const Value& v) {
-             r.hardware.devices = std::get<std::vector<std::string>>(v);
+             const auto& names = std::get<std::vector<std::string>>(v);
+             r.hardware.all_devices = names == std::vector<std::string>{kAllDevices};
+             r.hardware.devices.clear();
+             if (r.hardware.all_devices) return;
+             for (const std::string& name : names) r.hardware.devices.push_back(parse_device(name));
            }},
       {.sections = {"hardware"},
        .name = "strict_numerics",

@@ -7,6 +7,9 @@
 
 namespace encode {
 
+// In the place of a list of devices: every CUDA device.
+inline constexpr const char* kAllDevices = "all";
+
 std::vector<KeySpec> hardware_keys();
 
 }  // namespace encode

@@ -17,8 +17,9 @@ namespace encode {
 // a defect of the table of keys, they throw std::bad_variant_access. text() refers into `value`.
 inline bool boolean(const Value& value) { return std::get<bool>(value); }
 inline int64_t integer(const Value& value) { return std::get<int64_t>(value); }
+inline bool is_auto(const Value& value) { return std::holds_alternative<std::string>(value); }
 inline int64_t integer_or_auto(const Value& value, int64_t number_for_auto) {
-  return std::holds_alternative<std::string>(value) ? number_for_auto : integer(value);
+  return is_auto(value) ? number_for_auto : integer(value);
 }
 inline const std::string& text(const Value& value) { return std::get<std::string>(value); }
 

@@ -50,6 +50,10 @@ using FieldLister = std::function<std::string(const InputOptions&)>;
 LoadedConfig load_config(const std::string& path, const std::vector<Override>& overrides,
                          const FieldLister& list_fields = {});
 
+// Returns the device that the flag --device names, for commands without a config. Throws Error
+// kUsage as load_config() does.
+DeviceChoice device_of_flag(const std::string& name);
+
 // Prints YAML with the origin of each value as a comment. load_config() reads it back to the same
 // RunConfig, except for `config_path` and the name of a stream that is made of flags. Does not
 // throw Error.

@@ -7,6 +7,7 @@
 #include "base/allocator_conf.h"
 #include "base/units.h"
 #include "config/derived_defaults.h"
+#include "config/hardware_keys.h"
 #include "config/schema.h"
 
 namespace encode {
@@ -258,7 +259,7 @@ class Resolver {
   Effective settled_devices() const {
     Effective devices = run_value(spec("hardware", "devices"));
     const auto& names = std::get<std::vector<std::string>>(devices.value);
-    if (names.size() > 1 && std::find(names.begin(), names.end(), "all") != names.end())
+    if (names.size() > 1 && std::find(names.begin(), names.end(), kAllDevices) != names.end())
       refuse_devices(devices, "all without other devices", to_yaml(devices.value));
     const Effective device = run_value(spec("hardware", "device"));
     const std::string& name = std::get<std::string>(device.value);

@@ -24,6 +24,11 @@ void set_paths(InputOptions& input, const Value& value) {
   input.more_paths.assign(paths.begin() + 1, paths.end());
 }
 
+void set_batch_limit(int64_t& limit, bool& automatic, const Value& value) {
+  automatic = is_auto(value);
+  limit = integer_or_auto(value, 0);
+}
+
 // What is read.
 std::vector<KeySpec> file_keys() {
   return {
@@ -110,16 +115,20 @@ std::vector<KeySpec> stream_override_keys() {
        .default_note = "`semantic.batch_size`",
        .inherits = "semantic.batch_size",
        .help = "The batch size of this stream.",
-       .set_stream = [](StreamConfig& s,
-                        const Value& v) { s.speed.batch_size = integer_or_auto(v, kAutoBatch); }},
+       .set_stream =
+           [](StreamConfig& s, const Value& v) {
+             set_batch_limit(s.speed.batch_size, s.auto_batch.size, v);
+           }},
       {.sections = data_only,
        .name = "batch_tokens",
        .value = integer_or_auto_of(0, kMaxBatchTokens),
        .default_note = "`semantic.batch_tokens`",
        .inherits = "semantic.batch_tokens",
        .help = "The most tokens in a batch of this stream.",
-       .set_stream = [](StreamConfig& s,
-                        const Value& v) { s.speed.batch_tokens = integer_or_auto(v, kAutoBatch); }},
+       .set_stream =
+           [](StreamConfig& s, const Value& v) {
+             set_batch_limit(s.speed.batch_tokens, s.auto_batch.tokens, v);
+           }},
       {.sections = data_only,
        .name = "max_length",
        .value = max_length_value(),

@@ -7,7 +7,7 @@
 
 #include "engine/device_facts.h"
 #include "engine/transformer.h"
-#include "nn/cuda/device.h"
+#include "nn/cuda/cuda_device.h"
 
 namespace encode {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "base/host.h"
 #include "kernels/kernels.h"
-#include "nn/cuda/device.h"
+#include "nn/cuda/cuda_device.h"
 
 namespace encode {
 namespace {

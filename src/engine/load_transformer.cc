@@ -7,10 +7,10 @@
 #include "encode/error.h"
 
 #include "base/units.h"
-#include "engine/product_format.h"
-#include "nn/cuda/device.h"
-#include "nn/cuda/kernels.h"
-#include "nn/fp8/linear.h"
+#include "engine/chosen_product_format.h"
+#include "nn/cuda/cuda_device.h"
+#include "nn/cuda/cuda_kernels.h"
+#include "nn/fp8/fp8_linear.h"
 
 namespace encode {
 namespace {

@@ -9,7 +9,7 @@
 #include "base/hash.h"
 #include "engine/device_facts.h"
 #include "engine/transformer.h"
-#include "nn/cuda/device.h"
+#include "nn/cuda/cuda_device.h"
 #include "nn/cuda/plugin.h"
 #include "nn/cuda/product_search.h"
 

@@ -11,7 +11,7 @@
 #include <c10/util/Exception.h>
 
 #include "base/stopwatch.h"
-#include "nn/cuda/device.h"
+#include "nn/cuda/cuda_device.h"
 
 namespace encode {
 namespace {

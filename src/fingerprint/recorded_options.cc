@@ -20,9 +20,11 @@ constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
 template <typename Table>
 auto named(const Table& table, const JsonFields& fields, const std::string& key) {
   const std::string name = fields.string(key);
-  const auto value = value_of(table, name);
-  if (name_of(table, value) != name) fields.refuse(key, "a name that encode writes", name);
-  return value;
+  const auto value = find_value(table, name);
+  // Another name of the same value is for configs only.
+  if (!value || name_of(table, *value) != name)
+    fields.refuse(key, "a name that encode writes", name);
+  return *value;
 }
 
 InputOptions input_options(const JsonFields& fields) {

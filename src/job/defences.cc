@@ -18,7 +18,7 @@
 #include "job/cache_session.h"
 #include "job/tokenize_plan.h"
 #include "job/vector_check.h"
-#include "nn/cuda/device.h"
+#include "nn/cuda/cuda_device.h"
 
 namespace encode {
 namespace {

@@ -14,6 +14,7 @@
 #include "job/product_book.h"
 #include "job/self_test.h"
 #include "job/tokenize_plan.h"
+#include "store/run_files.h"
 #include "tokenizer/document_tokens.h"
 
 namespace encode {
@@ -148,7 +149,7 @@ Parity ModelKeeper::check_quantized(const JobUnit& unit) {
 void ModelKeeper::self_test(const JobUnit& unit) {
   const SelfTest test = run_self_test(*model_->encoder, model_->tokenizer.get(),
                                       without_input(unit.identity.fingerprint),
-                                      context_.job.cache_dir + "/self_test.json");
+                                      RunFiles(context_.job.cache_dir).self_test());
   model_->self_test_sha256 = test.vectors_sha256;
   if (test.outcome == SelfTest::Outcome::kSame) {
     context_.log("debug",

@@ -14,6 +14,7 @@
 #include "base/json.h"
 #include "base/system_call.h"
 #include "base/units.h"
+#include "store/run_files.h"
 #include "store/sealed_json.h"
 
 namespace encode {
@@ -154,8 +155,8 @@ std::string describe(const ProductShape& shape, const ProductFinding& finding) {
 }  // namespace
 
 ProductBook::ProductBook(const std::string& cache_dir, Signals signals)
-    : path_(cache_dir + "/products.json"),
-      lock_path_(cache_dir + "/products_lock"),
+    : path_(RunFiles(cache_dir).products()),
+      lock_path_(RunFiles(cache_dir).products_lock()),
       signals_(std::move(signals)) {}
 
 std::vector<ProductFinding> ProductBook::choose(const ProductRequest& request) const {

@@ -30,9 +30,8 @@ constexpr int64_t kVectorShares = 4;
 WindowSize wanted_window(const JobUnit& unit, const BatchPlan& batches) {
   const double read_ahead = static_cast<double>(unit.speed.prefetch_bytes) * unit.host_share;
   const int64_t texts = std::max<int64_t>(static_cast<int64_t>(read_ahead) / kWindowTextShares, 1);
-  WindowSize window = {.rows = std::max(kWindowRows, texts / kWindowRowTextBytes),
-                       .text_bytes = texts,
-                       .tokens = window_tokens(batches)};
+  WindowSize window = {
+      .rows = window_rows(texts), .text_bytes = texts, .tokens = window_tokens(batches)};
   if (!unit.identity.token_embeddings) return window;
   // In usual text a token has about four bytes, the size of one float32. So kVectorBytes / dim
   // bytes of text give about kVectorBytes of vectors.

@@ -5,7 +5,7 @@
 
 #include "encode/types.h"
 
-#include "kernels/linear.h"
+#include "kernels/packed_product.h"
 
 namespace encode::kernels {
 

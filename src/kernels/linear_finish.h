@@ -2,8 +2,8 @@
 // to results. Only the sources that are compiled per instruction set include this header.
 #pragma once
 
-#include "kernels/activations.h"
-#include "kernels/linear.h"
+#include "kernels/lane_activations.h"
+#include "kernels/packed_product.h"
 #include "kernels/vec.h"
 
 namespace encode::kernels::ENCODE_ISA {

@@ -1,7 +1,7 @@
 // The functions that linear.h calls for each kernel. linear.h states their contracts.
 #pragma once
 
-#include "kernels/linear.h"
+#include "kernels/packed_product.h"
 
 namespace encode::kernels {
 

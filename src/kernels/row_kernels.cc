@@ -1,9 +1,9 @@
 // The kernels of kernels.h for the instruction set ENCODE_ISA.
-#include "kernels/activations.h"
 #include "kernels/kernels.h"
+#include "kernels/lane_activations.h"
 #include "kernels/linear_functions.h"
-#include "kernels/products.h"
 #include "kernels/vec.h"
+#include "kernels/word_products.h"
 
 namespace encode::kernels::ENCODE_ISA {
 namespace {

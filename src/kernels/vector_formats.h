@@ -8,7 +8,7 @@
 #pragma once
 
 #include "kernels/fixed_point.h"
-#include "kernels/products.h"
+#include "kernels/word_products.h"
 
 namespace encode::kernels::ENCODE_ISA {
 

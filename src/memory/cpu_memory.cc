@@ -90,8 +90,8 @@ int64_t all_activations(const MemoryRequest& request) {
   return scaled(one, kMainThreadFactor) + (busy_threads(request) - 1) * scaled(one, kThreadFactor);
 }
 
-// CpuAttention in nn/cpu/attention.cc: transposed keys, packed values, and the scores of a block of
-// 32 queries.
+// CpuAttention in nn/cpu/cpu_attention.cc: transposed keys, packed values, and the scores of a
+// block of 32 queries.
 int64_t cpu_attention_bytes(const MemoryRequest& request) {
   constexpr int64_t kQueryBlock = 32;
   constexpr int64_t kHeadTables = 3;

@@ -20,8 +20,8 @@ constexpr int64_t kWorkspaceBytes = 32 * kMib;
 constexpr int64_t kSegmentBytes = 2 * kMib;
 constexpr int64_t kLargePoolSegment = 20 * kMib;
 
-// Fp8Linear::make() in nn/fp8/linear.cc keeps one byte for each weight and a float32 scale for each
-// output; Linear in nn/layers/linear.cc keeps the compute type.
+// Fp8Linear::make() in nn/fp8/fp8_linear.cc keeps one byte for each weight and a float32 scale for
+// each output; Linear in nn/layers/linear.cc keeps the compute type.
 int64_t weight_bytes(const MemoryRequest& request) {
   if (request.effective.dtype != ComputeType::kFp8) return matrix_bytes(request);
   int64_t scales = 0;
@@ -39,16 +39,17 @@ int64_t largest_product_bytes(const MemoryRequest& request) {
   return largest * element_bytes(request.effective.dtype);
 }
 
-// Quantized copies of a product's input: empty_fp8_rows() in nn/fp8/rows.cc, one byte for a number.
+// Quantized copies of a product's input: empty_fp8_rows() in nn/fp8/fp8_rows.cc, one byte for a
+// number.
 int64_t fp8_rows(const MemoryRequest& request) {
   if (request.effective.dtype != ComputeType::kFp8) return 0;
   return request.token_slots() *
          std::max(request.shape.hidden_size, request.shape.intermediate_size);
 }
 
-// varlen_attention() in nn/cuda/attention.cc. FlashAttention-2 keeps the logarithm of each sum of a
-// softmax. The memory-efficient kernel gets repeated heads of keys and values. pair_bias() makes a
-// matrix of biases for each head.
+// varlen_attention() in nn/cuda/cuda_attention.cc. FlashAttention-2 keeps the logarithm of each sum
+// of a softmax. The memory-efficient kernel gets repeated heads of keys and values. pair_bias()
+// makes a matrix of biases for each head.
 int64_t cuda_attention_bytes(const MemoryRequest& request) {
   const ModelShape& shape = request.shape;
   const int64_t slots = request.token_slots();

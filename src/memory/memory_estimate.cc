@@ -97,10 +97,10 @@ LargestWindow largest_window(const MemoryRequest& request) {
                             : static_cast<double>(request.longest_row_tokens());
   const double row_bytes =
       known ? static_cast<double>(texts.text_bytes) / static_cast<double>(texts.rows) : mean;
-  // PartSource::read_texts() ends a part at the chunk, at the rows of wanted_window(), or at its
+  // PartSource::read_texts() ends a part at the chunk, at window_rows(), or at its
   // share of prefetch_bytes.
   const int64_t text_bytes = request.prefetch_bytes / kWindowTextShares;
-  const int64_t most_rows = std::max(kWindowRows, text_bytes / kWindowRowTextBytes);
+  const int64_t most_rows = window_rows(text_bytes);
   const auto by_bytes =
       static_cast<int64_t>(static_cast<double>(text_bytes) / std::max(row_bytes, 1.0));
   const int64_t part = std::max<int64_t>(1, std::min({chunk, most_rows, by_bytes + 1}));

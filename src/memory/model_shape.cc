@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "model_dir/architectures.h"
 #include "model_dir/limits.h"
+#include "model_dir/supported_architectures.h"
 
 namespace encode {
 

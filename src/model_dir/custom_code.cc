@@ -7,8 +7,8 @@
 #include "base/json.h"
 #include "base/units.h"
 #include "model_dir/limits.h"
+#include "model_dir/model_refusal.h"
 #include "model_dir/recipes.h"
-#include "model_dir/refusal.h"
 #include "model_dir/sentence_modules.h"
 #include "model_dir/transformer_config.h"
 

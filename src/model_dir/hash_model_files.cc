@@ -9,7 +9,7 @@
 #include "model_dir/file_key.h"
 #include "model_dir/hash_cache.h"
 #include "model_dir/model_folder.h"
-#include "model_dir/refusal.h"
+#include "model_dir/model_refusal.h"
 
 namespace encode {
 namespace {

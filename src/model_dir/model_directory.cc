@@ -11,7 +11,7 @@
 #include "model_dir/custom_code.h"
 #include "model_dir/limits.h"
 #include "model_dir/model_folder.h"
-#include "model_dir/refusal.h"
+#include "model_dir/model_refusal.h"
 #include "model_dir/sentence_modules.h"
 #include "model_dir/sentence_settings.h"
 #include "model_dir/static_embedding.h"

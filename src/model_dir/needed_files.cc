@@ -7,12 +7,12 @@
 #include "encode/tokenizer_file.h"
 
 #include "base/units.h"
-#include "model_dir/architectures.h"
 #include "model_dir/custom_code.h"
 #include "model_dir/model_folder.h"
-#include "model_dir/refusal.h"
+#include "model_dir/model_refusal.h"
 #include "model_dir/sentence_modules.h"
 #include "model_dir/sentence_settings.h"
+#include "model_dir/supported_architectures.h"
 #include "model_dir/transformer_config.h"
 #include "model_dir/weight_files.h"
 

@@ -6,7 +6,7 @@
 
 #include "base/hash.h"
 #include "model_dir/file_key.h"
-#include "model_dir/refusal.h"
+#include "model_dir/model_refusal.h"
 
 namespace encode {
 

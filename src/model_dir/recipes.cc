@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "model_dir/architectures.h"
+#include "model_dir/supported_architectures.h"
 
 namespace encode {
 namespace {

@@ -10,7 +10,7 @@
 #include "base/path_kind.h"
 #include "base/units.h"
 #include "model_dir/hub_cache.h"
-#include "model_dir/refusal.h"
+#include "model_dir/model_refusal.h"
 
 namespace encode {
 namespace {

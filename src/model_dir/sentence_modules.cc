@@ -11,7 +11,7 @@
 #include "model_dir/hub_cache.h"
 #include "model_dir/late_interaction_modules.h"
 #include "model_dir/limits.h"
-#include "model_dir/refusal.h"
+#include "model_dir/model_refusal.h"
 #include "model_dir/weighted_modules.h"
 
 namespace encode {

@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "base/units.h"
 #include "model_dir/limits.h"
-#include "model_dir/refusal.h"
+#include "model_dir/model_refusal.h"
 
 namespace encode {
 namespace {

@@ -10,10 +10,10 @@
 
 #include "base/json.h"
 #include "base/units.h"
-#include "model_dir/architectures.h"
 #include "model_dir/limits.h"
+#include "model_dir/model_refusal.h"
 #include "model_dir/model_sizes.h"
-#include "model_dir/refusal.h"
+#include "model_dir/supported_architectures.h"
 
 namespace encode {
 namespace {
@@ -63,7 +63,8 @@ bool is_causal_lm(const JsonFields& fields) {
   static constexpr std::string_view kCausalLm = "ForCausalLM";
   const std::string name = first_class(fields);
   const bool causal_lm =
-      name.size() >= kCausalLm.size() && name.compare(name.size() - kCausalLm.size(), kCausalLm.size(), kCausalLm) == 0;
+      name.size() >= kCausalLm.size() &&
+      name.compare(name.size() - kCausalLm.size(), kCausalLm.size(), kCausalLm) == 0;
   return causal_lm && fields.boolean_or("is_causal", true);
 }
 

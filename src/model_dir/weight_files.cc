@@ -9,7 +9,7 @@
 
 #include "base/units.h"
 #include "model_dir/limits.h"
-#include "model_dir/refusal.h"
+#include "model_dir/model_refusal.h"
 #include "model_dir/safetensors.h"
 #include "model_dir/torch_file/torch_weights.h"
 

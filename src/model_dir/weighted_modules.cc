@@ -7,7 +7,7 @@
 #include "base/module_names.h"
 #include "base/units.h"
 #include "model_dir/limits.h"
-#include "model_dir/refusal.h"
+#include "model_dir/model_refusal.h"
 #include "model_dir/sentence_modules.h"
 #include "model_dir/weight_files.h"
 

@@ -9,7 +9,7 @@
 #include "encode/error.h"
 
 #include "model_dir/limits.h"
-#include "nn/cuda/kernels.h"
+#include "nn/cuda/cuda_kernels.h"
 
 namespace encode {
 

@@ -10,8 +10,8 @@
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/softmax.h>
 
-#include "model_dir/architectures.h"
 #include "model_dir/extra_weights.h"
+#include "model_dir/supported_architectures.h"
 #include "models/architectures.h"
 #include "models/decoder.h"
 

@@ -1,6 +1,6 @@
 #include <cstdlib>
 
-#include "model_dir/architectures.h"
+#include "model_dir/supported_architectures.h"
 #include "models/architectures.h"
 
 namespace encode {

@@ -4,9 +4,9 @@
 
 #include <ATen/ops/embedding.h>
 
-#include "model_dir/architectures.h"
 #include "model_dir/extra_weights.h"
 #include "model_dir/limits.h"
+#include "model_dir/supported_architectures.h"
 #include "models/architectures.h"
 #include "models/config_fields.h"
 #include "models/layers.h"

@@ -11,7 +11,7 @@
 
 #include "base/units.h"
 #include "memory/chunk_rows.h"
-#include "memory/refusal.h"
+#include "memory/memory_refusal.h"
 #include "plan/prices.h"
 #include "supervisor/plan/fit_check.h"
 #include "tokenizer/document_tokens.h"
@@ -191,11 +191,8 @@ class Planner {
 };
 
 BatchPlan Planner::own_batches(const SurveyedStream& surveyed, const PlannedDevice& device) const {
-  SpeedOptions speed = surveyed.config->speed;
-  if (speed.batch_size == kAutoBatch) speed.batch_size = 0;
-  if (speed.batch_tokens == kAutoBatch) speed.batch_tokens = 0;
   const EffectiveResult& effective = surveyed.request.effective;
-  return plan_batches(speed, effective.launch_tokens, effective.max_length,
+  return plan_batches(surveyed.config->speed, effective.launch_tokens, effective.max_length,
                       {.kind = device.room.kind, .threads = device.room.threads});
 }
 

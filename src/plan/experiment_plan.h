@@ -9,8 +9,8 @@
 
 #include "memory/compute_rate.h"
 #include "memory/disk_space.h"
-#include "plan/devices.h"
 #include "plan/padding.h"
+#include "plan/planned_devices.h"
 #include "plan/text_survey.h"
 
 namespace encode {

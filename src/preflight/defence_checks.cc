@@ -7,7 +7,7 @@
 
 #include "base/allocator_conf.h"
 #include "base/units.h"
-#include "supervisor/plan/devices.h"
+#include "supervisor/plan/run_devices.h"
 #include "supervisor/worker/fault_memory.h"
 #include "supervisor/worker/fault_policy.h"
 
@@ -78,7 +78,7 @@ void check_quarantine_policy(const RunConfig& config, PreflightFindings& finding
 
 void check_replacement(const RunConfig& config, PreflightFindings& findings) {
   const HardwareOptions& hardware = config.hardware;
-  if (devices_of(hardware).front() == "cpu") return;
+  if (devices_of(hardware).front().kind == DeviceChoice::Kind::kCpu) return;
   const int64_t chunks = hardware.worker_chunks.value_or(kGpuWorkerChunks);
   if (chunks == 0) {
     findings.yellow("worker",
@@ -92,7 +92,7 @@ void check_replacement(const RunConfig& config, PreflightFindings& findings) {
 
 void check_allocator(const RunConfig& config, PreflightFindings& findings) {
   const HardwareOptions& hardware = config.hardware;
-  if (devices_of(hardware).front() == "cpu") return;
+  if (devices_of(hardware).front().kind == DeviceChoice::Kind::kCpu) return;
   findings.guard("allocator", [&] {
     findings.green("allocator", allocator_settings(hardware) + " (on a GPU)");
   });
@@ -109,13 +109,10 @@ void check_defences(const RunConfig& config, PreflightFindings& findings) {
   check_search(config, findings);
   check_quarantine_policy(config, findings);
   const StoreOptions& store = config.store;
-  if (store.use_chunked_encoding && store.save_chunks) {
-    const std::string rows =
-        store.chunk_size == kAutoChunkRows
-            ? "a size that the run chooses"
-            : format_count(store.chunk_size > 0 ? store.chunk_size : kDefaultChunkRows, "row",
-                           "rows") +
-                  " each";
+  if (store.chunked()) {
+    const std::string rows = store.chunk_size == kAutoChunkRows
+                                 ? "a size that the run chooses"
+                                 : format_count(store.chunk_rows(), "row", "rows") + " each";
     findings.green("chunks", rows + "; an interruption loses at most the chunks in flight");
     return;
   }

@@ -6,7 +6,6 @@
 #include <fmt/ranges.h>
 #include <string_view>
 
-#include "base/cuda_ordinal.h"
 #include "base/file.h"
 #include "base/units.h"
 
@@ -39,7 +38,9 @@ ErrorDetail device_error(std::string what, std::string expected, std::string fou
 }
 
 // True if the config asks for a GPU. With "auto" a machine without one computes on its CPU.
-bool asks_for_gpu(const DeviceNeeds& needs) { return needs.device.starts_with("cuda"); }
+bool asks_for_gpu(const DeviceNeeds& needs) {
+  return needs.device.kind == DeviceChoice::Kind::kCuda;
+}
 
 // A failure that ends a run on "cuda", and makes "auto" compute on the CPU.
 void lost(const DeviceNeeds& needs, const std::string& check, const ErrorDetail& error,
@@ -231,25 +232,26 @@ PluginFacts find_plugin(const std::string& program) {
 }
 
 void check_device(const DriverFacts& facts, const DeviceNeeds& needs, PreflightFindings& findings) {
-  if (needs.device == "cpu")
+  if (needs.device.kind == DeviceChoice::Kind::kCpu)
     return findings.green("device", "device: cpu, so no GPU is looked for");
   if (facts.failure) return lost(needs, "driver", *facts.failure, findings);
   if (!facts.driver || facts.gpus.empty()) {
     if (!asks_for_gpu(needs))
       return findings.green("device", "device: auto, and no NVIDIA GPU: the CPU computes");
-    return findings.red("driver",
-                        device_error("this machine has no NVIDIA GPU with a driver", needs.device,
-                                     facts.driver ? "a driver without a GPU" : "no NVIDIA driver",
-                                     "install the driver, or set device: auto or cpu"));
+    return findings.red(
+        "driver",
+        device_error("this machine has no NVIDIA GPU with a driver", to_string(needs.device),
+                     facts.driver ? "a driver without a GPU" : "no NVIDIA driver",
+                     "install the driver, or set device: auto or cpu"));
   }
   check_versions(*facts.driver, needs, findings);
   const std::optional<size_t> chosen =
-      visible_gpu(facts.gpus, cuda_ordinal(needs.device), needs.selection);
+      visible_gpu(facts.gpus, needs.device.ordinal(), needs.selection);
   if (chosen) return check_gpu(facts.gpus[*chosen], needs, findings);
   const bool hidden = needs.selection.visible_devices.has_value();
   findings.yellow("device",
                   fmt::format("it is not certain which GPU is {}{}",
-                              asks_for_gpu(needs) ? needs.device : "cuda:0",
+                              asks_for_gpu(needs) ? to_string(needs.device) : "cuda:0",
                               hidden ? " (CUDA_VISIBLE_DEVICES is set)" : ""),
                   "set CUDA_DEVICE_ORDER=PCI_BUS_ID, or name the GPU by its UUID in "
                   "CUDA_VISIBLE_DEVICES (nvidia-smi -L)");

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "encode/device.h"
+
 #include "nvml/nvml.h"
 #include "preflight/findings.h"
 
@@ -30,8 +32,8 @@ struct PluginFacts {
 PluginFacts find_plugin(const std::string& program);
 
 struct DeviceNeeds {
-  std::string device = "auto";  // one of devices_of()
-  int64_t model_bytes = 0;      // of the files of the largest model; 0: not known
+  DeviceChoice device = {};  // one of devices_of()
+  int64_t model_bytes = 0;   // of the files of the largest model; 0: not known
   PluginFacts plugin = {};
   GpuSelection selection = {};
 };

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -17,13 +16,12 @@
 #include "preflight/store_checks.h"
 #include "preflight/worker_check.h"
 #include "protocol/device_kind.h"
-#include "supervisor/plan/devices.h"
+#include "store/run_files.h"
 #include "supervisor/plan/fit_check.h"
+#include "supervisor/plan/run_devices.h"
 
 namespace encode {
 namespace {
-
-constexpr const char* kHashCache = "/model_hashes.json";
 
 std::string temporary_folder() {
   std::error_code failure;
@@ -59,7 +57,7 @@ class Preflight {
 
  private:
   bool has_experiment() const { return !config_.streams.empty() && !request_.config_error; }
-  std::string hash_cache() const { return scratch_.path() + kHashCache; }
+  std::string hash_cache() const { return RunFiles(scratch_.path()).model_hashes(); }
   ModelNeeds model_needs() const {
     return {.hash_cache = hash_cache(), .limit = memory_limit_of(config_.hardware)};
   }
@@ -84,7 +82,7 @@ class Preflight {
 
   // Hashing a large model takes minutes, so hashes of earlier runs are used, but not written back.
   void take_hashes() {
-    const std::string earlier = config_.store.cache_dir + kHashCache;
+    const std::string earlier = RunFiles(config_.store.cache_dir).model_hashes();
     std::error_code ignored;  // the files are hashed again
     std::filesystem::copy_file(earlier, hash_cache(), ignored);
   }
@@ -121,9 +119,10 @@ class Preflight {
     const PluginFacts plugin = find_plugin(request_.worker.program);
     std::vector<PreflightFindings> of_devices;
     std::optional<DeviceFacts> found;
-    std::set<std::string> looked_at;  // several workers may compute on one device
-    for (const std::string& device : devices_of(config_.hardware)) {
-      if (!looked_at.insert(device).second) continue;
+    std::vector<DeviceChoice> looked_at;  // several workers may compute on one device
+    for (const DeviceChoice& device : devices_of(config_.hardware)) {
+      if (std::find(looked_at.begin(), looked_at.end(), device) != looked_at.end()) continue;
+      looked_at.push_back(device);
       PreflightFindings& findings = of_devices.emplace_back();
       findings.at(RunStep::kWorker);
       check_device(driver,
@@ -135,7 +134,8 @@ class Preflight {
       if (found) continue;
       found = try_worker(device, findings);
       if (findings.count(Grade::kRed) > 0) found = std::nullopt;
-      if (found && found->kind == DeviceKind::kCpu && !driver.gpus.empty() && device == "auto") {
+      const bool automatic = device.kind == DeviceChoice::Kind::kAuto;
+      if (found && found->kind == DeviceKind::kCpu && !driver.gpus.empty() && automatic) {
         findings.yellow("device", "this machine has an NVIDIA GPU, but the CPU computes",
                         "set device: cuda to see what is missing");
       }
@@ -148,7 +148,7 @@ class Preflight {
   }
 
   // Returns the device that the worker has opened.
-  std::optional<DeviceFacts> try_worker(const std::string& device, PreflightFindings& findings) {
+  std::optional<DeviceFacts> try_worker(const DeviceChoice& device, PreflightFindings& findings) {
     const bool models_failed =
         for_worker_.streams.empty() && (has_experiment() || !request_.model.empty());
     if (models_failed) return std::nullopt;

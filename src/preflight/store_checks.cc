@@ -18,6 +18,7 @@
 #include "preflight/input_checks.h"
 #include "store/audit.h"
 #include "store/layout.h"
+#include "store/run_files.h"
 #include "supervisor/plan/cache_files.h"
 #include "supervisor/plan/directory_probe.h"
 #include "supervisor/plan/earlier_name.h"
@@ -42,11 +43,12 @@ std::string append_problem(const std::string& path) {
 
 void check_records(const std::string& cache_dir, PreflightFindings& findings) {
   std::vector<std::string> problems;
-  for (const std::string& path : {fault_log_path(cache_dir), memory_log_path(cache_dir)}) {
+  const RunFiles files(cache_dir);
+  for (const std::string& path : {files.faults(), files.memory()}) {
     const std::string problem = append_problem(path);
     if (!problem.empty()) problems.push_back(fmt::format("{}: {}", path, problem));
   }
-  const FaultHistory faults = read_faults(fault_log_path(cache_dir));
+  const FaultHistory faults = read_faults(files.faults());
   problems.insert(problems.end(), faults.problems.begin(), faults.problems.end());
   const auto count = std::count_if(faults.records.begin(), faults.records.end(),
                                    [](const FaultRecord& fault) { return !is_notice(fault.type); });
@@ -66,8 +68,7 @@ void check_cache_directory(const RunConfig& config, PreflightFindings& findings)
   findings.at(RunStep::kCache);
   const bool good = findings.guard("cache", [&] {
     const std::string directory = first_existing_directory(cache_dir);
-    if (directory == cache_dir &&
-        entry_exists(fmt::format("{}/{}", cache_dir, kLockFile), "store.lock")) {
+    if (directory == cache_dir && entry_exists(RunFiles(cache_dir).lock(), "store.lock")) {
       check_lock_free(cache_dir);
       return findings.green("cache", cache_dir + ": no other run uses it");
     }
@@ -118,8 +119,7 @@ void check_chunks(const RunConfig& config, const StreamPlan& plan, StreamOutlook
                   PreflightFindings& findings) {
   const std::string check = "results " + plan.config.name();
   const std::string folder = chunks_dir(config.store.cache_dir, plan.config.name());
-  const int64_t chunk_rows =
-      config.store.chunk_size > 0 ? config.store.chunk_size : kDefaultChunkRows;
+  const int64_t chunk_rows = config.store.chunk_rows();
   check_chunk_owner(config.store.cache_dir, plan.identity, chunk_rows);
   outlook.encoded = plan.identity.rows == 0;
   // A run that was killed early leaves a folder without a description, which the next run writes.
@@ -165,7 +165,7 @@ StreamOutlook check_stream(const RunConfig& config, const StreamPlan& plan, bool
   }
   if (final.state == FinalState::kDamaged)
     findings.yellow(check, plan.final_path + " is damaged or unfinished", "the run makes it again");
-  if (store.use_chunked_encoding && store.save_chunks) {
+  if (store.chunked()) {
     check_chunks(config, plan, outlook, findings);
   } else {
     outlook.encoded = plan.identity.rows == 0 || has_standard_rows(store, plan);

@@ -14,16 +14,13 @@
 #include "base/path_kind.h"
 #include "base/units.h"
 #include "preflight/store_checks.h"
+#include "store/run_files.h"
 #include "supervisor/plan/job_unit.h"
 #include "supervisor/plan/resume.h"
 #include "supervisor/worker/fault_policy.h"
 
 namespace encode {
 namespace {
-
-// The worker of the check reads what earlier runs have left: the vectors of its self-test, and the
-// algorithms of the matrix products, which decide the bits of these vectors.
-constexpr std::array<const char*, 2> kEarlierFiles = {"/self_test.json", "/products.json"};
 
 // A unit for each model and each set of options. Streams that differ only in their input share one.
 std::vector<JobUnit> make_units(const CheckedExperiment& experiment) {
@@ -39,9 +36,6 @@ std::vector<JobUnit> make_units(const CheckedExperiment& experiment) {
     unit.scan = {};
     unit.scan.rows = 1;
     unit.scan.tokenized = stream.model->tokenizer == nullptr ? 1 : 0;
-    // Nothing is encoded, so the choice of the run does not matter.
-    if (unit.speed.batch_size == kAutoBatch) unit.speed.batch_size = 0;
-    if (unit.speed.batch_tokens == kAutoBatch) unit.speed.batch_tokens = 0;
   }
   return units;
 }
@@ -119,14 +113,17 @@ class Listener {
   bool cache_problem_ = false;
 };
 
-// What the worker of the check reads of earlier runs.
+// The worker of the check reads what earlier runs have left: the vectors of its self-test, and the
+// algorithms of the matrix products, which decide the bits of these vectors.
 void copy_earlier_files(const WorkerCheck& check) {
-  for (const char* name : kEarlierFiles) {
-    const std::string earlier = check.cache_dir + name;
+  const RunFiles from(check.cache_dir);
+  const RunFiles to(check.scratch);
+  for (const auto& [earlier, copy] :
+       {std::pair(from.self_test(), to.self_test()), std::pair(from.products(), to.products())}) {
     if (check.cache_dir.empty() || !path_exists(earlier, "io.stat")) continue;
     std::error_code failure;
-    std::filesystem::copy_file(earlier, check.scratch + name,
-                               std::filesystem::copy_options::overwrite_existing, failure);
+    std::filesystem::copy_file(earlier, copy, std::filesystem::copy_options::overwrite_existing,
+                               failure);
     if (failure) throw system_error("io.read", "copy", earlier, failure.value());
   }
 }
@@ -135,9 +132,9 @@ void copy_earlier_files(const WorkerCheck& check) {
 WorkerOutcome run_once(const WorkerCheck& check, const JobSpec& job, WorkerFacts& facts,
                        PreflightFindings& findings) {
   copy_earlier_files(check);
-  const std::string path = check.scratch + "/job.json";
+  const std::string path = RunFiles(check.scratch).job(0);
   write_file_without_sync(path, to_json(job));
-  Listener listener(job.hardware.device, facts, findings);
+  Listener listener(to_string(job.hardware.device), facts, findings);
   WorkerSession session(check.worker, check.stop,
                         {.on_event = [&](const WorkerEvent& event) { listener.event(event); },
                          .on_output = [](std::string_view) {},

@@ -22,11 +22,12 @@
 #include <utility>
 #include <vector>
 
+#include "encode/device.h"
 #include "encode/error.h"
 
 #include "base/json.h"
 #include "base/names.h"
-#include "protocol/refusal.h"
+#include "protocol/protocol_refusal.h"
 
 namespace encode {
 
@@ -53,6 +54,8 @@ class JsonWriter {
       if (name.empty())
         refuse_document("an enumerator has no name", fmt::to_string(static_cast<int>(value)));
       return name;
+    } else if constexpr (std::same_as<T, DeviceChoice>) {
+      return to_string(value);
     } else if constexpr (std::is_arithmetic_v<T> || std::same_as<T, std::string>) {
       return value;
     } else {
@@ -134,6 +137,11 @@ class JsonReader {
     from_value(key, json, code);
     if (code < 0 || code > 255) wrong_type(key, json);
     value = static_cast<ExitCode>(code);
+  }
+  static void from_value(const std::string& key, const Json& json, DeviceChoice& value) {
+    const auto device = json.is_string() ? find_device(json.get<std::string>()) : std::nullopt;
+    if (!device) wrong_type(key, json);
+    value = *device;
   }
   template <class T>
   requires std::is_enum_v<T>

@@ -16,7 +16,8 @@
 #include "base/units.h"
 #include "base/utf8.h"
 #include "model_dir/hash_cache.h"
-#include "supervisor/plan/devices.h"
+#include "store/run_files.h"
+#include "supervisor/plan/run_devices.h"
 
 namespace encode {
 namespace {
@@ -50,7 +51,7 @@ std::vector<std::string> read_lines(const InputOptions& options, const std::stri
 
 // Saves the hashes, so that the run finds them.
 void remember(const std::vector<FileHash>& files, const std::string& cache_dir) {
-  HashCache cache(cache_dir + "/model_hashes.json", /*min_age_ns=*/0);
+  HashCache cache(RunFiles(cache_dir).model_hashes(), /*min_age_ns=*/0);
   for (const FileHash& file : files) {
     if (file.settled_key) cache.store(*file.settled_key, file.sha256);
   }

@@ -11,6 +11,8 @@
 #include "base/units.h"
 #include "search/run_match.h"
 #include "store/audit.h"
+#include "store/layout.h"
+#include "store/run_files.h"
 #include "supervisor/plan/plan.h"
 
 namespace encode {
@@ -42,7 +44,7 @@ const StreamConfig& stream_of(const RunConfig& config, const std::string& name) 
 Error unfinished(const RunConfig& config, const StreamConfig& stream, const std::string& path) {
   std::string found = "no committed rows";
   const std::string folder = chunks_dir(config.store.cache_dir, stream.name());
-  if (path_exists(folder + "/stream.json", "store.stream")) {
+  if (path_exists(join_path(folder, kStreamFile), "store.stream")) {
     const ChunkProgress progress = read_chunk_progress(folder);
     found = fmt::format("{} of {} committed", format_count(progress.rows),
                         format_count(progress.identity.rows, "row is", "rows are"));
@@ -71,7 +73,7 @@ SearchTarget find_stream(const RunConfig& config, const std::string& name) {
   target.revision = stream.result.revision;
   target.hardware = config.hardware;
   target.threads = stream.speed.threads;
-  target.hash_cache = config.store.cache_dir + "/model_hashes.json";
+  target.hash_cache = RunFiles(config.store.cache_dir).model_hashes();
   if (stream.input.path == "-") return target;  // the run has copied it; the manifest has the path
   target.texts = {stream.input.path};
   target.texts.insert(target.texts.end(), stream.input.more_paths.begin(),

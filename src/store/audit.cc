@@ -10,9 +10,10 @@
 #include "base/file.h"
 #include "base/own_cache.h"
 #include "base/path_kind.h"
+#include "store/chunk_recovery.h"
 #include "store/layout.h"
 #include "store/records.h"
-#include "store/recovery.h"
+#include "store/run_files.h"
 
 namespace encode {
 namespace {
@@ -36,7 +37,7 @@ std::vector<std::string> stray_files(const std::string& directory,
 }  // namespace
 
 bool has_run(const std::string& directory) {
-  return path_exists(join_path(directory, kLockFile), "store.lock");
+  return path_exists(RunFiles(directory).lock(), "store.lock");
 }
 
 std::string own_run_dir(const std::string& output) {

@@ -36,6 +36,9 @@ bool ranges_fit(const std::string& matrix_path, const Manifest& manifest);
 // Files beside a matrix are from encode if the matrix has a manifest or a publishing_path(). A
 // ledger without them is from encode if it is empty or begins with a line of a ledger.
 std::string foreign_final_file(const std::string& matrix_path);
+// Returns true if the list of rows that were set aside, beside a matrix, is a file that the
+// manifest does not name and that does not begin as encode writes such a list.
+bool is_foreign_set_aside(const std::string& matrix_path);
 
 // The state of a chunk folder on disk.
 struct ChunkFolder {

@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/npy_reader.h"
+#include "store/chunk_recovery.h"
 #include "store/final_values.h"
 #include "store/layout.h"
 #include "store/ledger.h"
@@ -16,7 +17,6 @@
 #include "store/matrix_file.h"
 #include "store/offsets.h"
 #include "store/records.h"
-#include "store/recovery.h"
 #include "store/sealed_json.h"
 #include "store/set_aside.h"
 

@@ -120,8 +120,9 @@ void read_inputs(const JsonFields& fields, const std::string& where, Manifest& m
 
 void read_quarantine(const JsonFields& fields, const std::string& where, Manifest& manifest) {
   const std::string name = fields.string("quarantine");
-  manifest.quarantine = value_of(kQuarantinePolicies, name);
-  if (to_string(manifest.quarantine) != name) fields.refuse("quarantine", "zeros or drop", name);
+  const std::optional<QuarantinePolicy> policy = find_value(kQuarantinePolicies, name);
+  if (!policy) fields.refuse("quarantine", "zeros or drop", name);
+  manifest.quarantine = *policy;
   manifest.dropped_rows = fields.integer("dropped_rows", 0, manifest.identity.rows);
   if (fields.has("set_aside"))
     manifest.set_aside = file_seal_from_json(fields.object("set_aside"), where);
@@ -130,9 +131,9 @@ void read_quarantine(const JsonFields& fields, const std::string& where, Manifes
 void read_file_format(const JsonFields& fields, const std::string& where, Manifest& manifest) {
   const JsonFields file(fields.object("file"), where + ", file", "store.damaged");
   const std::string name = file.string("format");
-  manifest.file = value_of(kMatrixFormats, name);
-  if (manifest.file == MatrixFormat::kNpy || to_string(manifest.file) != name)
-    file.refuse("format", "parquet or arrow", name);
+  const std::optional<MatrixFormat> format = find_value(kMatrixFormats, name);
+  if (!format || *format == MatrixFormat::kNpy) file.refuse("format", "parquet or arrow", name);
+  manifest.file = *format;
   std::vector<std::string> names = strings(file, "columns");
   // Older manifests, and those of a table without renamed columns, have no sources.
   std::vector<std::string> sources = file.has("sources") ? strings(file, "sources") : names;

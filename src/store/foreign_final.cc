@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/npy.h"
+#include "base/path_kind.h"
 #include "columnar/matrix_reader.h"
 #include "store/audit.h"
 #include "store/layout.h"
@@ -63,7 +64,30 @@ bool is_own_ledger(const std::string& path) {
   return head.empty() || has_line;
 }
 
+// Recognises a list of rows that were set aside. ledger_line() sorts the keys.
+bool is_own_set_aside(const std::string& path) {
+  constexpr std::string_view kBegin = R"({"code":")";
+  const std::string head = first_bytes(path, std::ssize(kBegin));
+  return head.empty() || head == kBegin;
+}
+
+// True if a damaged manifest may name the list.
+bool names_set_aside(const std::string& matrix_path) {
+  try {
+    const std::optional<Manifest> manifest = read_manifest(matrix_path);
+    return manifest && manifest->set_aside;
+  } catch (const Error&) {
+    return true;
+  }
+}
+
 }  // namespace
+
+bool is_foreign_set_aside(const std::string& matrix_path) {
+  const std::string path = set_aside_path(matrix_path);
+  if (!entry_exists(path, kFinalCode) || names_set_aside(matrix_path)) return false;
+  return path_kind(path, kFinalCode) != PathKind::kFile || !is_own_set_aside(path);
+}
 
 std::string foreign_final_file(const std::string& matrix_path) {
   if (const std::string mark = publishing_path(matrix_path); entry_exists(mark, kFinalCode))

@@ -77,6 +77,10 @@ std::string set_aside_path(const std::string& matrix_path) {
   return beside_matrix(matrix_path, kSetAsideSuffix);
 }
 
+std::string rejected_rows_path(const std::string& output) {
+  return beside_matrix(output, kRejectedRowsSuffix);
+}
+
 std::string chunk_file_name(int64_t index) { return chunk_name(index, kMatrixSuffix); }
 std::optional<int64_t> parse_chunk_file_name(std::string_view name) {
   return parse_chunk_name(name, kMatrixSuffix);

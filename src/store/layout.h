@@ -23,9 +23,9 @@ inline constexpr int64_t kMaxManifestBytes = 16 << 20;
 inline constexpr int64_t kMaxInteger = std::numeric_limits<int64_t>::max() / 2;
 inline constexpr int64_t kOldestStoreFormat = 1;  // the oldest format that this version reads
 inline constexpr std::string_view kElementType = "<f4";
-inline constexpr std::string_view kLockFile = "LOCK";
 inline constexpr std::string_view kLogFile = "chunks.log";
 inline constexpr std::string_view kStreamFile = "stream.json";
+inline constexpr std::string_view kRejectedRowsSuffix = ".rejected.jsonl";
 
 // The names of the files of one chunk. Each parse function returns nullopt for a name that the
 // function before it would not build. `index` is at least 0.
@@ -38,6 +38,9 @@ std::optional<int64_t> parse_chunk_offsets_name(std::string_view name);
 std::string chunk_set_aside_name(int64_t index);  // 17 -> "chunk_0017.set_aside.jsonl"
 std::optional<int64_t> parse_chunk_set_aside_name(std::string_view name);
 std::string join_path(const std::string& directory, std::string_view name);
+// x.npy -> x.rejected.jsonl, and x.parquet -> x.parquet.rejected.jsonl: where a run that removes
+// its cache directory leaves the list of rejected rows.
+std::string rejected_rows_path(const std::string& output);
 
 // Returns true if `name` is the name of a file, or of a temporary file, that a ChunkStore writes
 // into its folder.

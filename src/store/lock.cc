@@ -21,6 +21,7 @@
 #include "base/utf8.h"
 #include "store/audit.h"
 #include "store/layout.h"
+#include "store/run_files.h"
 
 namespace encode {
 namespace {
@@ -179,7 +180,7 @@ void wait_for_lock(const std::string& path, const Done& done) {
 }  // namespace
 
 CacheLock CacheLock::acquire(const std::string& cache_dir) {
-  const std::string path = join_path(cache_dir, kLockFile);
+  const std::string path = RunFiles(cache_dir).lock();
   for (int attempt = 0; attempt < kMaxReopens; ++attempt) {
     create_directories_durably(cache_dir);  // a finished run may have removed it meanwhile
     UniqueFd fd = open_lock_file(path, O_RDWR | O_CREAT);
@@ -194,7 +195,7 @@ CacheLock CacheLock::acquire(const std::string& cache_dir) {
 }
 
 void check_lock_free(const std::string& cache_dir) {
-  const std::string path = join_path(cache_dir, kLockFile);
+  const std::string path = RunFiles(cache_dir).lock();
   if (!entry_exists(path, "store.lock")) return;
   const UniqueFd fd = open_lock_file(path, O_RDWR);
   if (!fd) return;
@@ -219,7 +220,7 @@ void check_locks(const UniqueFd& fd, const std::string& path) {
 }
 
 LockState read_lock_state(const std::string& cache_dir) {
-  const std::string path = join_path(cache_dir, kLockFile);
+  const std::string path = RunFiles(cache_dir).lock();
   LockState state;
   try {
     const UniqueFd fd = open_for_reading(path, "store.lock");

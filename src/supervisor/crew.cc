@@ -9,20 +9,21 @@
 
 #include "base/file.h"
 #include "protocol/device_kind.h"
-#include "supervisor/plan/cache_files.h"
-#include "supervisor/plan/devices.h"
+#include "store/run_files.h"
 #include "supervisor/plan/job_unit.h"
+#include "supervisor/plan/run_devices.h"
 
 namespace encode {
 
 Crew::Crew(const CrewContext& context, std::vector<StreamState>& states)
     : context_(context), states_(states) {
   const HardwareOptions& hardware = context_.config.hardware;
-  std::vector<std::string> devices = devices_of(hardware);
-  counted_ = !are_all_devices(hardware);
+  std::vector<DeviceChoice> devices = devices_of(hardware);
+  counted_ = !hardware.all_devices;
   shared_ = devices.size() > 1 || !counted_;
   if (shared_ && !context_.finisher.chunk_files()) {
-    context_.log.info("one_worker", "the standard mode has one worker, on " + devices.front());
+    context_.log.info("one_worker",
+                      "the standard mode has one worker, on " + to_string(devices.front()));
     devices.resize(1);
     shared_ = false;
     counted_ = true;
@@ -32,7 +33,7 @@ Crew::Crew(const CrewContext& context, std::vector<StreamState>& states)
 }
 
 // Adds a slot for each new device, and names all of them.
-void Crew::name_devices(const std::vector<std::string>& devices) {
+void Crew::name_devices(const std::vector<DeviceChoice>& devices) {
   const std::vector<std::string> labels = device_labels(devices);
   for (size_t i = 0; i < devices.size(); ++i) {
     if (i == slots_.size()) slots_.push_back(std::make_unique<Slot>());
@@ -144,7 +145,7 @@ JobSpec Crew::make_job(const Slot& slot) const {
 }
 
 std::string Crew::write_job(const Slot& slot, const JobSpec& job) const {
-  const std::string path = context_.config.store.cache_dir + "/" + job_file_name(slot.name.number);
+  const std::string path = RunFiles(context_.config.store.cache_dir).job(slot.name.number);
   write_file_durably(path, to_json(job));
   return path;
 }

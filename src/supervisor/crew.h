@@ -18,7 +18,7 @@
 #include "supervisor/report/run_reporter.h"
 #include "supervisor/run.h"
 #include "supervisor/stop_signal.h"
-#include "supervisor/worker/recovery.h"
+#include "supervisor/worker/worker_recovery.h"
 #include "supervisor/worker/worker_session.h"
 
 namespace encode {
@@ -66,7 +66,7 @@ class Crew {
       kLost,     // the run goes on without the device
     };
     WorkerName name;
-    std::string device;
+    DeviceChoice device;
     State state = State::kWaiting;
     Clock::time_point due = {};
     std::unique_ptr<WorkerSession> session = nullptr;
@@ -87,7 +87,7 @@ class Crew {
   void dismiss_loading_workers();
   void settle();
   void settle_stream(size_t stream);
-  void name_devices(const std::vector<std::string>& devices);
+  void name_devices(const std::vector<DeviceChoice>& devices);
   JobSpec make_job(const Slot& slot) const;
   std::string write_job(const Slot& slot, const JobSpec& job) const;
   std::vector<UnitProgress> progress_of(const Slot& slot) const;

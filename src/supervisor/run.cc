@@ -20,9 +20,10 @@
 #include "base/own_cache.h"
 #include "base/stopwatch.h"
 #include "base/units.h"
+#include "store/layout.h"
+#include "store/run_files.h"
 #include "supervisor/crew.h"
 #include "supervisor/plan/cache_files.h"
-#include "supervisor/plan/devices.h"
 #include "supervisor/plan/directory_probe.h"
 #include "supervisor/plan/fit_check.h"
 #include "supervisor/plan/leavings.h"
@@ -30,6 +31,7 @@
 #include "supervisor/plan/plan_steps.h"
 #include "supervisor/plan/quarantine.h"
 #include "supervisor/plan/resume.h"
+#include "supervisor/plan/run_devices.h"
 #include "supervisor/report/finished_run.h"
 #include "supervisor/report/progress.h"
 #include "supervisor/report/run_log.h"
@@ -37,7 +39,7 @@
 #include "supervisor/report/status_file.h"
 #include "supervisor/report/summary.h"
 #include "supervisor/stop_signal.h"
-#include "supervisor/worker/recovery.h"
+#include "supervisor/worker/worker_recovery.h"
 
 namespace encode {
 namespace {
@@ -134,7 +136,7 @@ void Run::record_end(const std::string& state, const ErrorDetail* error) {
   } catch (const Error&) {
     return;  // the file of this name may be someone else's
   }
-  StatusFile(cache_dir_ + "/status.json").keep_earlier(error);
+  StatusFile(RunFiles(cache_dir_).status()).keep_earlier(error);
 }
 
 void Run::prepare() {
@@ -155,11 +157,11 @@ void Run::prepare() {
              {"available_bytes", memory.available_bytes}});
   const StoreOptions& store = config_.store;
   std::string mode = "mode: standard, one pass without chunk files";
-  if (store.use_chunked_encoding && store.save_chunks) {
+  if (store.chunked()) {
     mode = fmt::format("mode: chunked, chunks are {} after the final is published",
                        store.keep_chunk_cache ? "kept" : "deleted");
   }
-  log_.detail("mode", mode, {{"chunked", store.use_chunked_encoding && store.save_chunks}});
+  log_.detail("mode", mode, {{"chunked", store.chunked()}});
   note_padding(config_.padding, log_);
   progress_.step("reading the texts and the model");
   plan_ = make_plan(config_, PlanPurpose::kRun, log_);

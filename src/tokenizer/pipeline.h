@@ -12,7 +12,7 @@
 #include "encode/tokenizer.h"
 
 #include "tokenizer/added_tokens.h"
-#include "tokenizer/models/model.h"
+#include "tokenizer/models/token_model.h"
 #include "tokenizer/models/vocabulary.h"
 #include "tokenizer/normalize/normalizer.h"
 #include "tokenizer/scratch_pool.h"

@@ -13,7 +13,7 @@
 #include "tokenizer/load/slow_class_document.h"
 #include "tokenizer/load/tokenizer_document.h"
 #include "tokenizer/models/sentencepiece.h"
-#include "tokenizer/refusal.h"
+#include "tokenizer/tokenizer_refusal.h"
 
 namespace encode {
 namespace {

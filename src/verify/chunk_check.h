@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "verify/findings.h"
 #include "verify/verify.h"
+#include "verify/verify_findings.h"
 
 namespace encode {
 

@@ -5,7 +5,7 @@
 
 #include "encode/store.h"
 
-#include "verify/findings.h"
+#include "verify/verify_findings.h"
 
 namespace encode {
 

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/names.h"
 #include "base/refused.h"
 
 namespace encode {
@@ -38,6 +39,20 @@ TEST(Names, AreListedWhereOneIsWrong) {
   EXPECT_EQ(error.found, "'float8'");
   EXPECT_THAT(error.expected, HasSubstr("float32, bfloat16, float16"));
   EXPECT_EQ(refused([] { parse_pooling_mode("", "x"); }).exit_code, ExitCode::kConfig);
+}
+
+TEST(Names, AreFoundOrNot) {
+  EXPECT_EQ(find_value(kMatrixFormats, "arrow"), MatrixFormat::kArrow);
+  EXPECT_EQ(find_value(kComputeTypes, "bf16"), ComputeType::kBFloat16);
+  EXPECT_EQ(find_value(kMatrixFormats, "csv"), std::nullopt);
+}
+
+// The first value of the table in the place of an unknown one would be a wrong result.
+TEST(Names, ThatNobodyHasCheckedAreADefect) {
+  EXPECT_EQ(value_of(kQuarantinePolicies, "drop"), QuarantinePolicy::kDrop);
+  const auto error = refused([] { value_of(kQuarantinePolicies, "ignore"); });
+  EXPECT_EQ(error.exit_code, ExitCode::kInternal);
+  EXPECT_EQ(error.found, "'ignore'");
 }
 
 }  // namespace

@@ -45,6 +45,12 @@ TEST(BatchPlan, WindowFeedsEveryThread) {
   EXPECT_EQ(window_tokens(plan(0, 0, gpu())), 16 * 16384);
 }
 
+TEST(Windows, HaveMoreRowsOnlyWithMoreMemory) {
+  EXPECT_EQ(window_rows(1), 4096);
+  EXPECT_EQ(window_rows(int64_t{16} << 20), 4096);
+  EXPECT_EQ(window_rows(int64_t{32} << 20), 8192);
+}
+
 // halved() can be repeated until the budget is one launch. Each result is a plan that the user
 // could have configured, so committed chunks stay valid.
 TEST(BatchPlan, HalvingEndsAtOneLaunchAndKeepsTheLaunches) {

@@ -1,11 +1,10 @@
 // Tests that a record is read as it was written, and that any changed bit is found.
-#include "cache/record.h"
-
 #include <bit>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "cache/cache_record.h"
 #include "known_rows.h"
 
 namespace encode::testing {

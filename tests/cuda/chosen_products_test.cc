@@ -8,7 +8,7 @@
 
 #include "counted_plugin.h"
 #include "fake_products.h"
-#include "nn/cuda/device.h"
+#include "nn/cuda/cuda_device.h"
 #include "nn/cuda/product_search.h"
 #include "search_each_product.h"
 #include "vectors.h"

@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "counted_plugin.h"
-#include "nn/cuda/kernels.h"
+#include "nn/cuda/cuda_kernels.h"
 #include "vectors.h"
 
 namespace encode {

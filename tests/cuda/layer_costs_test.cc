@@ -68,7 +68,7 @@ CudaStandInCounts cost_of(const std::string& model, ComputeType dtype, bool chos
   testing::TestModel opened = testing::open_test_model(model, result);
   opened.effective.launch_tokens = kLaunchTokens;
   EncoderOptions options;
-  options.hardware.device = "cuda";
+  options.hardware.device = parse_device("cuda");
   if (chosen_products) options.choose_products = testing::search_each_product;
   const auto encoder = testing::load_test_encoder(opened, options);
   const std::vector<PackedBatch> batches = pack(testing::random_rows(kRows), kLaunchTokens, 0);

@@ -25,7 +25,7 @@ class SteadyState : public ::testing::TestWithParam<const char*> {
     testing::TestModel opened = testing::open_test_model(GetParam(), {});
     opened.effective.launch_tokens = kLaunchTokens;
     EncoderOptions options;
-    options.hardware.device = "cuda";
+    options.hardware.device = parse_device("cuda");
     encoder_ = testing::load_test_encoder(opened, options);
     ASSERT_GT(counts().launches, 0) << "the stand-in was not opened";
   }

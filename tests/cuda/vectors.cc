@@ -55,7 +55,7 @@ std::unique_ptr<Encoder> load_on(const std::string& device, const TestModelChoic
   TestModel opened = open_test_model(choice.model, result);
   opened.effective.launch_tokens = launch_tokens;
   EncoderOptions options;
-  options.hardware.device = device;
+  options.hardware.device = parse_device(device);
   options.choose_products = choice.choose_products;
   return load_test_encoder(opened, options);
 }

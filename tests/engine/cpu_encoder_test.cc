@@ -26,7 +26,7 @@ std::unique_ptr<Encoder> load(const std::string& model, int64_t threads,
   result.dtype = dtype;
   result.normalize = !pooling;
   EncoderOptions options;
-  options.hardware.device = "cpu";
+  options.hardware.device = parse_device("cpu");
   options.threads = threads;
   return testing::load_test_encoder(testing::open_test_model(model, result), options);
 }
@@ -144,7 +144,7 @@ TEST(CpuEncoder, StopsWhenAsked) {
 
 TEST(CpuEncoder, AnAbsentGpuIsSaidToBeAbsent) {
   EncoderOptions options;
-  options.hardware.device = "cuda:77";
+  options.hardware.device = parse_device("cuda:77");
   try {
     testing::load_test_encoder(testing::open_test_model("bert"), options);
     FAIL() << "cuda:77 was accepted";

@@ -22,7 +22,7 @@ std::unique_ptr<Encoder> load(const std::string& model, const std::string& devic
   result.dtype = dtype;
   result.normalize = true;
   EncoderOptions options;
-  options.hardware.device = device;
+  options.hardware.device = parse_device(device);
   testing::TestModel opened = testing::open_test_model(model, result);
   // Small, so that some batches are padded to 1024 tokens and others to a multiple.
   opened.effective.launch_tokens = 1024;

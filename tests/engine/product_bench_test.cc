@@ -38,7 +38,7 @@ struct Timed {
   }
   static EncoderOptions on_cpu(int64_t threads) {
     EncoderOptions options;
-    options.hardware.device = "cpu";
+    options.hardware.device = parse_device("cpu");
     options.threads = threads;
     return options;
   }

@@ -26,7 +26,7 @@ int64_t from_environment(const char* name, int64_t fallback) {
 class TwoWorkers : public FaultRun {
  public:
   TwoWorkers() {
-    config.hardware.devices = {"cpu", "cpu"};
+    config.hardware.devices = {parse_device("cpu"), parse_device("cpu")};
     config.hardware.max_restarts = 3;
     config.store.chunk_size = 2;
     config.store.quarantine = QuarantinePolicy::kZeros;

@@ -26,7 +26,7 @@ FaultRun::FaultRun(std::vector<int64_t> poison) {
   std::filesystem::create_directory(dir_.file("counters"));
   config.store.cache_dir = dir_.file("cache");
   config.store.chunk_size = 20;
-  config.hardware.device = "cpu";
+  config.hardware.device = parse_device("cpu");
   environment.worker.program = built_file(FAKE_WORKER_PROGRAM);
   environment.worker.kill_grace = std::chrono::minutes(2);  // a busy machine ends processes slowly
   environment.first_restart_delay_seconds = 0.01;

@@ -21,7 +21,7 @@ constexpr const char* kSlow = "slow@above:0*9999";
 class TwoCpus : public FaultRun {
  public:
   explicit TwoCpus(std::vector<int64_t> poison = {}) : FaultRun(std::move(poison)) {
-    config.hardware.devices = {"cpu", "cpu"};
+    config.hardware.devices = {parse_device("cpu"), parse_device("cpu")};
     config.store.chunk_size = 2;
   }
 

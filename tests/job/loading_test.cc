@@ -32,7 +32,7 @@ class Loading {
     unit.model_files = hash_model_files(directory, "");
     tensors = directory.tensors.size();
     job_.cache_dir = dir_.path();
-    job_.hardware.device = "cpu";
+    job_.hardware.device = parse_device("cpu");
     job_.units.push_back(unit);
 
     std::array<int, 2> ends = {};

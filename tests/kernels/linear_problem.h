@@ -15,7 +15,7 @@
 #include <gtest/gtest.h>
 
 #include "aligned_memory.h"
-#include "kernels/linear.h"
+#include "kernels/packed_product.h"
 #include "values.h"
 
 namespace encode::kernels {

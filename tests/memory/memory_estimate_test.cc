@@ -69,7 +69,7 @@ TEST(Windows, AFewRowsFillNoLargerWindow) {
                    .text_bytes = 400'000'000,
                    .longest_row_tokens = 100};
   request.chunk_rows = 1'000'000;
-  EXPECT_LE(largest_window(request).rows, kWindowRows);
+  EXPECT_LE(largest_window(request).rows, window_rows(request.prefetch_bytes / kWindowTextShares));
 }
 
 }  // namespace

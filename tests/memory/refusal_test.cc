@@ -1,6 +1,4 @@
 // Tests that the absurd is refused with its arithmetic, and that everything that may fit is not.
-#include "memory/refusal.h"
-
 #include <string>
 
 #include <gmock/gmock.h>
@@ -8,6 +6,7 @@
 
 #include "encode/error.h"
 
+#include "memory/memory_refusal.h"
 #include "memory/shapes.h"
 
 namespace encode::testing {

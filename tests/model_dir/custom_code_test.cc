@@ -8,9 +8,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "model_dir/architectures.h"
 #include "model_dir/needed_files.h"
 #include "model_dir/recipes.h"
+#include "model_dir/supported_architectures.h"
 #include "tiny_model.h"
 
 namespace encode {

@@ -7,7 +7,7 @@
 
 #include "encode/error.h"
 
-#include "model_dir/architectures.h"
+#include "model_dir/supported_architectures.h"
 #include "support/temp_dir.h"
 
 namespace encode::testing {

@@ -31,7 +31,7 @@ std::string edited_model(const testing::TempDir& dir, const std::string& name,
 
 ErrorDetail load_error(const std::string& model) {
   EncoderOptions options;
-  options.hardware.device = "cpu";
+  options.hardware.device = parse_device("cpu");
   options.threads = 1;
   try {
     const ModelDirectory directory = open_model_directory(model);

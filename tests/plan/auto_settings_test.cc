@@ -26,33 +26,33 @@ MemoryLimit card() {
 }
 
 TEST(AutoSettings, OnAGpuGoByTheFreeMemory) {
-  SpeedOptions speed;
-  speed.batch_size = kAutoBatch;
-  speed.batch_tokens = kAutoBatch;
-  const ChosenSettings chosen = choose_settings(speed, request(), card());
-  EXPECT_GT(chosen.speed.batch_tokens, 16384);
-  EXPECT_EQ(chosen.speed.batch_size, 0) << "no other limit";
-  ASSERT_EQ(chosen.notes.size(), 1U);
-  EXPECT_THAT(chosen.notes.front(), ::testing::HasSubstr("20.0 GB"));
+  StreamConfig stream;
+  stream.auto_batch = {.size = true, .tokens = true};
+  const std::string note = choose_batches(stream, request(), card());
+  EXPECT_GT(stream.speed.batch_tokens, 16384);
+  EXPECT_EQ(stream.speed.batch_size, 0) << "no other limit";
+  EXPECT_FALSE(stream.auto_batch.any()) << "it is chosen once";
+  EXPECT_THAT(note, ::testing::HasSubstr("20.0 GB"));
   MemoryRequest planned = request();
-  planned.batches.budget_tokens = chosen.speed.batch_tokens;
+  planned.batches.budget_tokens = stream.speed.batch_tokens;
   EXPECT_LE(estimate_cuda(planned).total_bytes(), card().free_bytes * 85 / 100);
 }
 
 TEST(AutoSettings, OnACpuTheUsualBatchStays) {
-  SpeedOptions speed;
-  speed.batch_size = kAutoBatch;
-  const ChosenSettings chosen = choose_settings(speed, request(), std::nullopt);
-  EXPECT_EQ(chosen.speed.batch_size, 0);
-  EXPECT_EQ(chosen.speed.batch_tokens, 0);
+  StreamConfig stream;
+  stream.auto_batch.size = true;
+  choose_batches(stream, request(), std::nullopt);
+  EXPECT_EQ(stream.speed.batch_size, 0);
+  EXPECT_EQ(stream.speed.batch_tokens, 0);
 }
 
 TEST(AutoSettings, WhatTheUserHasSetStays) {
-  SpeedOptions speed;
-  speed.batch_size = 7;
-  const ChosenSettings chosen = choose_settings(speed, request(), card());
-  EXPECT_EQ(chosen.speed, speed);
-  EXPECT_TRUE(chosen.notes.empty());
+  StreamConfig stream;
+  stream.speed.batch_size = 7;
+  stream.auto_batch.tokens = true;
+  choose_batches(stream, request(), card());
+  EXPECT_EQ(stream.speed.batch_size, 7);
+  EXPECT_GT(stream.speed.batch_tokens, 0);
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ GpuStatus healthy() {
 PreflightFindings check(const GpuStatus& gpu, const std::string& device = "cuda") {
   PreflightFindings findings;
   check_device({.driver = NvidiaDriver{.version = "580.1", .cuda_version = 13000}, .gpus = {gpu}},
-               {.device = device,
+               {.device = parse_device(device),
                 .model_bytes = 1'000'000'000,
                 .plugin = {.path = "lib/libencode_cuda.so", .cuda_version = 13},
                 .selection = {}},
@@ -94,7 +94,8 @@ TEST(DeviceChecks, ALostDriverIsRedOnlyIfAGpuIsAskedFor) {
        {std::pair{"cuda:0", ExitCode::kUnavailable}, std::pair{"auto", ExitCode::kOk},
         std::pair{"cpu", ExitCode::kOk}}) {
     PreflightFindings findings;
-    check_device({.driver = {}, .gpus = {}, .failure = failure}, {.device = device}, findings);
+    check_device({.driver = {}, .gpus = {}, .failure = failure}, {.device = parse_device(device)},
+                 findings);
     EXPECT_EQ(findings.exit_code(), code) << device;
     EXPECT_EQ(findings.count(Grade::kYellow), device == std::string("auto") ? 1 : 0) << device;
   }

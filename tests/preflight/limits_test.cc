@@ -21,7 +21,7 @@ TEST(HostChecks, TooLittleMemoryToReadAheadIsYellow) {
 
 RunConfig on_gpu() {
   RunConfig config;
-  config.hardware.device = "cuda";
+  config.hardware.device = parse_device("cuda");
   return config;
 }
 
@@ -44,9 +44,9 @@ TEST(DefenceChecks, EachDefenceIsInForceByDefault) {
 
 TEST(DefenceChecks, ACpuHasNoAllocatorToShow) {
   RunConfig config;
-  config.hardware.devices = {"cpu", "cpu"};
+  config.hardware.devices = {parse_device("cpu"), parse_device("cpu")};
   EXPECT_FALSE(finds(config, Grade::kGreen, "expandable_segments"));
-  config.hardware.devices = {"cuda:0", "cuda:1"};
+  config.hardware.devices = {parse_device("cuda:0"), parse_device("cuda:1")};
   EXPECT_TRUE(finds(config, Grade::kGreen, "expandable_segments:True"));
 }
 

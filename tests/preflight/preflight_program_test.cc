@@ -106,6 +106,13 @@ TEST(Preflight, WithoutAConfigChecksTheMachine) {
   EXPECT_TRUE(model.has("green", "token ids"));
 }
 
+TEST(Preflight, RefusesAFlagThatNamesNoDevice) {
+  const HealthyExperiment setup;
+  const auto end = Program(setup.dir().path(), {"preflight", "--device", "cuda:x"}).wait();
+  EXPECT_EQ(end.exit_code, 64);
+  EXPECT_THAT(end.err, ::testing::HasSubstr("error[config.value]"));
+}
+
 TEST(Preflight, SaysIfTheModelIsMissing) {
   const HealthyExperiment setup;
   const Report report = setup.preflight({"--model", setup.file("nothing")});

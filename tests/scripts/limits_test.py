@@ -87,6 +87,22 @@ class Definitions(unittest.TestCase):
         self.assertEqual(self.found_after_header("tests/plan/b.cc", self.HEADER), [])
 
 
+class Headers(unittest.TestCase):
+    def found_after_header(self, path):
+        headers = limits.HeaderNames()
+        self.assertEqual(list(headers.findings("src/verify/rows.h", "")), [])
+        return list(headers.findings(path, ""))
+
+    def test_a_second_one_of_the_same_name_is_found(self):
+        for path in ("src/plan/rows.h", "include/encode/rows.h", "src/verify/deeper/rows.h"):
+            [(_, text)] = self.found_after_header(path)
+            self.assertIn("src/verify/rows.h is also called rows.h", text)
+
+    def test_other_names_and_tests_are_not(self):
+        for path in ("src/plan/plan_rows.h", "src/plan/rows.cc", "tests/plan/rows.h", "src/verify/rows.h"):
+            self.assertEqual(self.found_after_header(path), [], path)
+
+
 class Words(unittest.TestCase):
     def test_marks_of_unfinished_work_are_found(self):
         for mark in ("TO" + "DO", "FIX" + "ME"):

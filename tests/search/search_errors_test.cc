@@ -56,6 +56,16 @@ TEST_F(SearchErrors, CommandLinesThatAreNotComplete) {
   expect(by_matrix({"--config", "x"}), "usage", 64);
 }
 
+TEST_F(SearchErrors, DevicesThatAreNone) {
+  for (const char* device : {"gpu", "cuda:x", "cuda:100"})
+    expect({"--matrix", run_.matrix(), "--device", device, "zebra"}, "config.value", 64,
+           "auto, cpu, cuda or cuda:N");
+  const std::string file = run_.dir().write("d.yaml",
+                                            "semantic: {model: m}\nhardware: {device: 'cuda:x'}\n"
+                                            "input: {file: a.txt}\n");
+  expect({"--config", file, "zebra"}, "config.value", 78, "auto, cpu, cuda or cuda:N");
+}
+
 TEST_F(SearchErrors, StreamsThatAreNotThere) {
   const std::string file = config();
   expect({"--config", file, "zebra"}, "search.stream", 64, "train_tc, train_commit");

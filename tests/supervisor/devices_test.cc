@@ -1,6 +1,4 @@
 // Tests runs with several devices: who encodes what, and what happens when a device fails.
-#include "supervisor/plan/devices.h"
-
 #include <algorithm>
 #include <cstdlib>
 #include <string>
@@ -11,6 +9,7 @@
 
 #include "base/json.h"
 #include "supervisor/experiment.h"
+#include "supervisor/plan/run_devices.h"
 #include "supervisor/report/fault_log.h"
 #include "supervisor/report/run_status.h"
 
@@ -27,7 +26,7 @@ class TwoDevices : public Experiment {
  public:
   explicit TwoDevices(int64_t chunk_size = 2, const char* batch_ms = "60") {
     ::setenv("FAKE_WORKER_SLOW_MS", batch_ms, 1);
-    config.hardware.devices = {"cpu", "cpu"};
+    config.hardware.devices = {parse_device("cpu"), parse_device("cpu")};
     config.store.chunk_size = chunk_size;
   }
   ~TwoDevices() { ::unsetenv("FAKE_WORKER_SLOW_MS"); }
@@ -143,14 +142,14 @@ TEST(Devices, StandardModeHasOneWorkerAndSaysSo) {
 
 TEST(Devices, AllIsTheCpuWithoutAGpu) {
   TwoDevices run;
-  run.config.hardware.devices = {"all"};
+  run.config.hardware.all_devices = true;
   ASSERT_EQ(run.run("killed:2:1").exit_code, ExitCode::kOk);
   EXPECT_EQ(run.read(run.tc()), undisturbed_tc());
 }
 
 TEST(Devices, AllIsEveryGpuThatTheFirstWorkerCounts) {
   TwoDevices run;
-  run.config.hardware.devices = {"all"};
+  run.config.hardware.all_devices = true;
   const RunResult result = run.run("gpus:-1:99");
   ASSERT_EQ(result.exit_code, ExitCode::kOk) << render(result.error);
   const std::string log = run.read(run.cache("encode.log"));
@@ -161,7 +160,7 @@ TEST(Devices, AllIsEveryGpuThatTheFirstWorkerCounts) {
 
 TEST(Devices, OneInAListIsAnOrdinaryRun) {
   TwoDevices run;
-  run.config.hardware.devices = {"cpu"};
+  run.config.hardware.devices = {parse_device("cpu")};
   const RunResult result = run.run();
   EXPECT_EQ(result.exit_code, ExitCode::kOk);
   EXPECT_THAT(result.log, Not(HasSubstr("cpu#")));
@@ -169,9 +168,11 @@ TEST(Devices, OneInAListIsAnOrdinaryRun) {
 }
 
 TEST(Devices, LabelsTellEqualDevicesApart) {
-  EXPECT_THAT(device_labels({"cuda:3"}), ElementsAre(""));
-  EXPECT_THAT(device_labels({"cuda:0", "cuda:1"}), ElementsAre("cuda:0", "cuda:1"));
-  EXPECT_THAT(device_labels({"cpu", "cpu"}), ElementsAre("cpu#1", "cpu#2"));
+  EXPECT_THAT(device_labels({parse_device("cuda:3")}), ElementsAre(""));
+  EXPECT_THAT(device_labels({parse_device("cuda:0"), parse_device("cuda:1")}),
+              ElementsAre("cuda:0", "cuda:1"));
+  EXPECT_THAT(device_labels({parse_device("cpu"), parse_device("cpu")}),
+              ElementsAre("cpu#1", "cpu#2"));
 }
 
 TEST(Devices, TheHostIsDividedAmongTheWorkers) {

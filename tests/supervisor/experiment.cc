@@ -22,7 +22,7 @@ Experiment::Experiment() {
   }
   config.store.cache_dir = dir_.file("cache");
   config.store.chunk_size = 5;
-  config.hardware.device = "cpu";
+  config.hardware.device = parse_device("cpu");
   environment.worker.program = built_file(FAKE_WORKER_PROGRAM);
   environment.worker.hang_floor = std::chrono::seconds(1);
   environment.worker.loading_patience = std::chrono::seconds(4);

@@ -138,7 +138,7 @@ class FakeWorker {
       throw Error({.exit_code = ExitCode::kUnavailable,
                    .code = "device.absent",
                    .what = "no such device",
-                   .where = job_.hardware.device,
+                   .where = to_string(job_.hardware.device),
                    .expected = "cpu",
                    .found = "",
                    .hint = ""});

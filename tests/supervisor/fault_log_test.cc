@@ -12,6 +12,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "store/run_files.h"
 #include "support/temp_dir.h"
 
 namespace encode {
@@ -48,7 +49,7 @@ FaultRecord example() {
 
 TEST(FaultLog, EveryTypeAndActionComesBackAsItWasWritten) {
   const TempDir dir;
-  const std::string path = fault_log_path(dir.path());
+  const std::string path = RunFiles(dir.path()).faults();
   Logged logged;
   FaultLog log = logged.open(path);
   std::vector<FaultRecord> written;
@@ -84,7 +85,7 @@ TEST(FaultLog, EveryTypeAndActionComesBackAsItWasWritten) {
 
 TEST(FaultLog, HoldsOnlyPrintableAsciiAndBoundedLines) {
   const TempDir dir;
-  const std::string path = fault_log_path(dir.path());
+  const std::string path = RunFiles(dir.path()).faults();
   Logged logged;
   FaultLog log = logged.open(path);
   FaultRecord fault = example();
@@ -103,7 +104,7 @@ TEST(FaultLog, HoldsOnlyPrintableAsciiAndBoundedLines) {
 
 TEST(FaultLog, EveryCutOfTheFileKeepsTheWholeRecordsAndTheNextOne) {
   const TempDir dir;
-  const std::string path = fault_log_path(dir.path());
+  const std::string path = RunFiles(dir.path()).faults();
   Logged logged;
   for (int i = 0; i < 3; ++i) logged.open(path).add(example());
   const std::string whole = read_bytes(path);
@@ -126,7 +127,7 @@ TEST(FaultLog, EveryCutOfTheFileKeepsTheWholeRecordsAndTheNextOne) {
 
 TEST(FaultLog, StaysBoundedDropsTheOldestAndSaysSo) {
   const TempDir dir;
-  const std::string path = fault_log_path(dir.path());
+  const std::string path = RunFiles(dir.path()).faults();
   constexpr std::uintmax_t kMaxBytes = 4 << 20;
   Logged logged;
   FaultLog log = logged.open(path);
@@ -153,7 +154,7 @@ TEST(FaultLog, StaysBoundedDropsTheOldestAndSaysSo) {
 
 TEST(FaultLog, DamagedLinesAreCountedAndTheOthersAreRead) {
   const TempDir dir;
-  const std::string path = fault_log_path(dir.path());
+  const std::string path = RunFiles(dir.path()).faults();
   Logged logged;
   FaultLog log = logged.open(path);
   for (int i = 0; i < 2; ++i) log.add(example());
@@ -186,7 +187,7 @@ TEST(FaultLog, LeavesWhatIsNotOursAloneAndSaysSoOnce) {
   for (const bool older : {false, true}) {
     for (const Foreign& kind : kinds) {
       const TempDir dir;
-      const std::string path = fault_log_path(dir.path());
+      const std::string path = RunFiles(dir.path()).faults();
       kind.make(older ? older_records_path(path) : path, dir);
       const auto type = std::filesystem::symlink_status(older ? older_records_path(path) : path);
       Logged logged;

@@ -172,8 +172,9 @@ INSTANTIATE_TEST_SUITE_P(All, Outputs, ::testing::ValuesIn(victims()),
 
 TEST_F(Outputs, FilesBesideTheFinalAreCheckedToo) {
   const std::string matrix = dir_.file("out.npy");
-  for (const std::string& beside : {manifest_path(matrix), ranges_path(matrix), ledger_path(matrix),
-                                    offsets_path(matrix), publishing_path(matrix)}) {
+  for (const std::string& beside :
+       {manifest_path(matrix), ranges_path(matrix), ledger_path(matrix), offsets_path(matrix),
+        set_aside_path(matrix), publishing_path(matrix)}) {
     write_bytes(beside, "a text of the user");
     expect_refused(run(matrix), beside, false);
     fs::remove(beside);
@@ -254,6 +255,24 @@ TEST_F(Outputs, FreshDeletesOnlyOwnFinals) {
   expect_refused(arguments, path, false);
   EXPECT_EQ(encode(arguments, true).exit_code, 0);
   EXPECT_EQ(encode(arguments, false).exit_code, 0);
+}
+
+// A final that has no such list may have a file of the user in its place.
+TEST_F(Outputs, FreshDeletesOnlyOwnListsOfRowsThatWereSetAside) {
+  const std::string matrix = dir_.file("out.npy");
+  ASSERT_EQ(encode(run(matrix), false).exit_code, 0);
+  std::vector<std::string> arguments = run(matrix);
+  arguments.emplace_back("--fresh");
+  const std::string list = set_aside_path(matrix);
+  write_bytes(list, "a text of the user");
+  expect_refused(arguments, list, false);
+  EXPECT_EQ(encode(arguments, true).exit_code, 0);
+  EXPECT_FALSE(fs::exists(list));
+  write_bytes(list, "{\"code\":\"x\",\"message\":\"m\",\"row\":0}\n");
+  EXPECT_EQ(encode(arguments, false).exit_code, 0) << "encode writes such a list";
+  EXPECT_FALSE(fs::exists(list));
+  fs::create_directory(list);
+  expect_refused(arguments, list, true);
 }
 
 TEST(CacheFiles, LinksAreNotFollowed) {

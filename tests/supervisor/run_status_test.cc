@@ -12,6 +12,7 @@
 
 #include "encode/error.h"
 
+#include "store/run_files.h"
 #include "supervisor/experiment.h"
 
 namespace encode::testing {
@@ -163,7 +164,7 @@ TEST(RunStatus, AddsTheStagesOfAllWorkersAlsoOfOneThatCrashed) {
   EXPECT_EQ(status_of(experiment).memory[1].stages.encode, 10);
 
   Experiment devices;
-  devices.config.hardware.devices = {"cpu", "cpu"};
+  devices.config.hardware.devices = {parse_device("cpu"), parse_device("cpu")};
   ASSERT_EQ(devices.run().exit_code, ExitCode::kOk);
   EXPECT_EQ(status_of(devices).stages.encode, 2 * Experiment::kRows);
 }
@@ -239,9 +240,9 @@ TEST(RunStatus, CountsFaultsByCause) {
   ASSERT_EQ(experiment.run("69:2:1").exit_code, ExitCode::kUnavailable);
   const std::string cache = experiment.config.store.cache_dir;
   ASSERT_THAT(status_of(experiment).faults, SizeIs(1)) << "the run has recorded its own end";
-  fs::remove(fault_log_path(cache));
+  fs::remove(RunFiles(cache).faults());
   {
-    FaultLog log(fault_log_path(cache),
+    FaultLog log(RunFiles(cache).faults(),
                  [](const std::string& problem) { ADD_FAILURE() << problem; });
     log.add({.type = FaultType::kRunStarted});
     for (int i = 0; i < 3; ++i)
@@ -305,7 +306,7 @@ TEST(RunStatus, EveryDamageToEveryFileIsAStatus) {
   experiment.config.store.fresh = true;
   ASSERT_EQ(experiment.run("69:2:1").exit_code, ExitCode::kUnavailable);
   const std::string cache = experiment.config.store.cache_dir;
-  FaultLog(fault_log_path(cache), [](const std::string&) {}).add({});
+  FaultLog(RunFiles(cache).faults(), [](const std::string&) {}).add({});
   std::vector<std::string> files;
   for (const auto& [path, bytes] : content(cache)) files.push_back(path.substr(cache.size()));
   ASSERT_GT(files.size(), 8U);

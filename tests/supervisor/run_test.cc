@@ -170,7 +170,7 @@ TEST(Run, AForeignFileWithTheNameOfTheProbeIsKept) {
 TEST(Run, AutomaticBatchesAreNumbersBeforeAWorkerStarts) {
   Experiment experiment;
   for (StreamConfig& stream : experiment.config.streams)
-    stream.speed = {.batch_size = kAutoBatch, .batch_tokens = kAutoBatch};
+    stream.auto_batch = {.size = true, .tokens = true};
   const RunResult result = experiment.run();
   EXPECT_EQ(result.exit_code, ExitCode::kOk);
   EXPECT_THAT(result.log, HasSubstr("train_tc: batches: auto, as large as"));

@@ -1,9 +1,8 @@
 // The function that libencode_arrow.so exports.
-#include "columnar/plugin.h"
-
 #include "columnar/arrow/array_reader.h"
 #include "columnar/arrow/table_writer.h"
 #include "columnar/arrow/vector_reader.h"
+#include "columnar/arrow_plugin.h"
 
 namespace encode {
 namespace {

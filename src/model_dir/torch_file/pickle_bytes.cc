@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "model_dir/refusal.h"
+#include "model_dir/model_refusal.h"
 
 namespace encode {
 

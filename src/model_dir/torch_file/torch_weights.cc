@@ -14,7 +14,7 @@
 #include "base/lfs_pointer.h"
 #include "base/units.h"
 #include "model_dir/limits.h"
-#include "model_dir/refusal.h"
+#include "model_dir/model_refusal.h"
 #include "model_dir/torch_file/state_dict_pickle.h"
 #include "model_dir/torch_file/zip_directory.h"
 

@@ -1,5 +1,5 @@
 // The operands of the matrix products in CPU attention, and their order in memory. Only
-// nn/cpu/attention.cc includes this header.
+// nn/cpu/cpu_attention.cc includes this header.
 #pragma once
 
 #include <algorithm>

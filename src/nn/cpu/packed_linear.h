@@ -1,4 +1,4 @@
-// The linear layer y = x W^T + b on CPU, with the kernels of kernels/linear.h.
+// The linear layer y = x W^T + b on CPU, with the kernels of kernels/packed_product.h.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "kernels/linear.h"
+#include "kernels/packed_product.h"
 #include "nn/layers/product_format.h"
 
 namespace encode {

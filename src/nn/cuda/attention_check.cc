@@ -4,7 +4,7 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
 
-#include "nn/cuda/attention.h"
+#include "nn/cuda/cuda_attention.h"
 #include "nn/cuda/kernel_check.h"
 
 namespace encode {

@@ -7,7 +7,7 @@
 #include <ATen/core/Tensor.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
-#include "nn/cuda/kernels.h"
+#include "nn/cuda/cuda_kernels.h"
 #include "nn/cuda/plugin.h"
 
 namespace encode {

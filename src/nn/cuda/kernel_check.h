@@ -15,7 +15,7 @@
 #include <ATen/ops/randn.h>
 #include <ATen/ops/tensor.h>
 
-#include "nn/cuda/kernels.h"
+#include "nn/cuda/cuda_kernels.h"
 
 namespace encode {
 

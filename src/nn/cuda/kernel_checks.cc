@@ -179,8 +179,8 @@ void check_pool(KernelCheck& check) {
   }
 }
 
-// The kernel and the reference multiply and round as nn/fp8/rows.h defines, so the values must be
-// the same.
+// The kernel and the reference multiply and round as nn/fp8/fp8_rows.h defines, so the values must
+// be the same.
 void check_quantize(KernelCheck& check) {
   constexpr int64_t kRows = 9;
   const auto vector = static_cast<int64_t>(16 / check.random({1}).element_size());

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "nn/cuda/kernels.h"
+#include "nn/cuda/cuda_kernels.h"
 
 namespace encode {
 

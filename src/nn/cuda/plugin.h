@@ -51,7 +51,7 @@ enum EncodeCudaPooling : int32_t {
   kEncodeCudaPoolWeightedMean = 5,
 };
 
-// Quantized rows: e4m3 values with one float32 scale for each row. nn/fp8/rows.h defines them.
+// Quantized rows: e4m3 values with one float32 scale for each row. nn/fp8/fp8_rows.h defines them.
 struct EncodeCudaFp8Rows {
   void* values;  // [rows, width] dense; width is a multiple of 16
   float* scale;  // [rows]

@@ -6,7 +6,7 @@
 #include <ATen/ops/empty.h>
 #include <c10/core/DeviceGuard.h>
 
-#include "nn/cuda/kernels.h"
+#include "nn/cuda/cuda_kernels.h"
 #include "nn/cuda/product_arguments.h"
 
 namespace encode {

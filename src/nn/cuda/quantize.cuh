@@ -1,4 +1,4 @@
-// Quantizes rows to 8-bit floats, as nn/fp8/rows.h defines.
+// Quantizes rows to 8-bit floats, as nn/fp8/fp8_rows.h defines.
 #pragma once
 
 #include <type_traits>

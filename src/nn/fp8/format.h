@@ -1,5 +1,5 @@
-// The constants of the 8-bit float format, for host code and for CUDA code. nn/fp8/rows.h describes
-// the format.
+// The constants of the 8-bit float format, for host code and for CUDA code. nn/fp8/fp8_rows.h
+// describes the format.
 #pragma once
 
 #include <cstdint>

@@ -7,7 +7,7 @@
 #include <ATen/ops/relu.h>
 #include <ATen/ops/silu.h>
 
-#include "nn/cuda/kernels.h"
+#include "nn/cuda/cuda_kernels.h"
 
 namespace encode {
 

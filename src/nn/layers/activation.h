@@ -3,7 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "nn/fp8/rows.h"
+#include "nn/fp8/fp8_rows.h"
 
 namespace encode {
 

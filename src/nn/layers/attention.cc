@@ -1,7 +1,7 @@
 #include "nn/layers/attention.h"
 
-#include "nn/cpu/attention.h"
-#include "nn/cuda/attention.h"
+#include "nn/cpu/cpu_attention.h"
+#include "nn/cuda/cuda_attention.h"
 
 namespace encode {
 

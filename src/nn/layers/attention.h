@@ -39,8 +39,8 @@ struct RelativePositions {
   at::Tensor bias = {};           // [heads, P] float32, added after scaling
   at::Tensor of_query = {};       // [T, heads, P] in the compute type, added before scaling
   at::Tensor of_key = {};         // as of_query, but the first index is the token of the key
-  // The result of pair_bias() (nn/cuda/attention.h) for the batch, if several layers share it. If
-  // `pairs` is undefined, attention on CUDA calls pair_bias() itself.
+  // The result of pair_bias() (nn/cuda/cuda_attention.h) for the batch, if several layers share it.
+  // If `pairs` is undefined, attention on CUDA calls pair_bias() itself.
   at::Tensor pairs = {};
 };
 

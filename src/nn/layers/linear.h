@@ -9,7 +9,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "nn/cpu/packed_linear.h"
-#include "nn/fp8/linear.h"
+#include "nn/fp8/fp8_linear.h"
 #include "nn/layers/activation.h"
 #include "nn/layers/product_format.h"
 #include "nn/layers/residual.h"
@@ -19,7 +19,7 @@ namespace encode {
 // The number of token rows of a block. A library may choose another kernel for another number of
 // rows, and so another order of summation; the bits of a row would then depend on the other rows.
 // On CPU, LibTorch's products have sixteen rows more (kOneDnnRows in linear.cc). The project's own
-// kernels (kernels/linear.h) accept any number of rows.
+// kernels (kernels/packed_product.h) accept any number of rows.
 inline constexpr int64_t kCpuBlockTokens = 512;
 
 // Returns the number of token slots that a batch of `tokens` tokens should have on CPU, so that the

@@ -8,7 +8,7 @@
 #include <ATen/ops/layer_norm.h>
 
 #include "nn/cpu/rows.h"
-#include "nn/cuda/kernels.h"
+#include "nn/cuda/cuda_kernels.h"
 #include "nn/layers/linear.h"
 
 namespace encode {

@@ -5,7 +5,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "nn/fp8/rows.h"
+#include "nn/fp8/fp8_rows.h"
 #include "nn/layers/residual.h"
 
 namespace encode {

@@ -9,7 +9,7 @@
 #include <ATen/ops/norm.h>
 #include <ATen/ops/segment_reduce.h>
 
-#include "nn/cuda/kernels.h"
+#include "nn/cuda/cuda_kernels.h"
 #include "nn/layers/linear.h"
 
 namespace encode {

@@ -13,7 +13,7 @@
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/where.h>
 
-#include "nn/cuda/attention.h"
+#include "nn/cuda/cuda_attention.h"
 
 namespace encode {
 namespace {

@@ -7,7 +7,7 @@
 #include <ATen/ops/sin.h>
 
 #include "nn/cpu/rows.h"
-#include "nn/cuda/kernels.h"
+#include "nn/cuda/cuda_kernels.h"
 
 namespace encode {
 namespace {

@@ -1,18 +1,11 @@
-// The files that a run keeps in its cache directory, apart from the chunks and the finals.
+// Which files of a cache directory encode has written, and may remove.
 #pragma once
 
-#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace encode {
-
-// A file that is written and deleted to time a commit, and its content.
-inline constexpr std::string_view kCommitProbe = "commit_probe";
-inline constexpr std::string_view kCommitProbeText = "encode times a commit with this file\n";
-// Returns the name of the file with the job of a worker: "job.json" for worker 0, "job.1.json".
-std::string job_file_name(size_t worker);
 
 // Returns true if a directory has a file of this name only because it is a cache directory (it has
 // the file LOCK) or a folder of chunks. A final matrix is not such a file.

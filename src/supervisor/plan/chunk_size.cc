@@ -10,7 +10,7 @@
 #include "base/units.h"
 #include "memory/chunk_rows.h"
 #include "memory/compute_rate.h"
-#include "supervisor/plan/cache_files.h"
+#include "store/run_files.h"
 #include "supervisor/plan/fit_check.h"
 
 namespace encode {
@@ -45,7 +45,7 @@ Speed speed_on_cpu(const MemoryRequest& request, int64_t threads) {
 double ChunkSizes::commit_seconds() {
   if (commit_seconds_) return *commit_seconds_;
   constexpr size_t kProbes = 3;
-  const std::string path = fmt::format("{}/{}", config_.store.cache_dir, kCommitProbe);
+  const std::string path = RunFiles(config_.store.cache_dir).commit_probe();
   std::array<double, kProbes> seconds = {};
   for (double& probe : seconds) {
     const Stopwatch watch;
@@ -60,9 +60,8 @@ double ChunkSizes::commit_seconds() {
 
 void ChunkSizes::choose(const ModelDirectory& directory, StreamPlan& stream) {
   const StoreOptions& store = config_.store;
-  const bool chunks = store.use_chunked_encoding && store.save_chunks;
-  if (store.chunk_size != kAutoChunkRows || !chunks) {
-    stream.chunk_rows = store.chunk_size > 0 ? store.chunk_size : kDefaultChunkRows;
+  if (store.chunk_size != kAutoChunkRows || !store.chunked()) {
+    stream.chunk_rows = store.chunk_rows();
     return;
   }
   const std::optional<MemoryLimit>& gpu = gpu_.get();

@@ -10,6 +10,7 @@
 #include "base/system_call.h"
 #include "base/temp_path.h"
 #include "store/audit.h"
+#include "store/run_files.h"
 
 namespace encode {
 namespace {
@@ -19,7 +20,7 @@ namespace {
 class ProbeFile {
  public:
   explicit ProbeFile(const std::string& directory)
-      : target_(directory + "/job.json"), path_(new_temp_path(target_)) {
+      : target_(RunFiles(directory).job(0)), path_(new_temp_path(target_)) {
     constexpr int kFlags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
     fd_ = UniqueFd(retried([&] { return ::open(path_.c_str(), kFlags, 0666); }));
     if (fd_) return;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <filesystem>
 #include <fmt/format.h>
 #include <future>
@@ -59,11 +58,7 @@ MemoryLimit limit_of(const GpuStatus& gpu) {
 // nullopt if it is not known which of the `gpus` this is.
 std::optional<MemoryLimit> numbered_gpu(const std::vector<GpuStatus>& gpus,
                                         const HardwareOptions& hardware) {
-  const size_t colon = hardware.device.find(':');
-  const int64_t ordinal = colon == std::string::npos
-                              ? 0
-                              : std::strtoll(hardware.device.c_str() + colon + 1, nullptr, 10);
-  const auto place = visible_gpu(gpus, ordinal, gpu_selection_of_environment());
+  const auto place = visible_gpu(gpus, hardware.device.ordinal(), gpu_selection_of_environment());
   if (!place) return std::nullopt;
   return limit_of(gpus[*place]);
 }
@@ -88,7 +83,7 @@ std::optional<MemoryLimit> gpu_limit(const HardwareOptions& hardware) {
     limit = first_gpu(gpus, [](const MemoryLimit& a, const MemoryLimit& b) {
       return a.total_bytes > b.total_bytes;
     });
-  if (!limit || hardware.device != "auto") return limit;
+  if (!limit || hardware.device.kind != DeviceChoice::Kind::kAuto) return limit;
   // The CPU computes if the GPU cannot be used.
   const MemoryLimit host = host_limit();
   return host.total_bytes > limit->total_bytes ? host : limit;
@@ -161,14 +156,14 @@ MemoryRequest planned_request(const StreamPlan& stream, const ModelDirectory& di
 }
 
 std::optional<MemoryLimit> memory_limit_of(const HardwareOptions& hardware) {
-  if (hardware.device == "cpu") return host_limit();
+  if (hardware.device.kind == DeviceChoice::Kind::kCpu) return host_limit();
   std::optional<MemoryLimit> gpu = gpu_limit(hardware);
-  if (!gpu && hardware.device == "auto") return host_limit();
+  if (!gpu && hardware.device.kind == DeviceChoice::Kind::kAuto) return host_limit();
   return gpu;
 }
 
 std::optional<MemoryLimit> gpu_of(const HardwareOptions& hardware) {
-  if (hardware.device == "cpu") return std::nullopt;
+  if (hardware.device.kind == DeviceChoice::Kind::kCpu) return std::nullopt;
   const std::vector<GpuStatus> gpus = gpus_in_time();
   if (const auto gpu = numbered_gpu(gpus, hardware)) return gpu;
   return first_gpu(
@@ -185,10 +180,10 @@ void check_model_fits(const ModelDirectory& directory, const ResultOptions& opti
 StreamDisk stream_disk(const RunConfig& config, const std::string& name, int64_t vectors,
                        const EffectiveResult& effective) {
   const StoreOptions& store = config.store;
-  const bool chunked = store.use_chunked_encoding && store.save_chunks;
-  const int64_t chunk = store.chunk_size > 0 ? store.chunk_size : kDefaultChunkRows;
-  StreamDisk stream = {
-      .name = name, .vectors = vectors, .largest_chunk = chunked ? chunk : 0, .dim = effective.dim};
+  StreamDisk stream = {.name = name,
+                       .vectors = vectors,
+                       .largest_chunk = store.chunked() ? store.chunk_rows() : 0,
+                       .dim = effective.dim};
   stream.existing_bytes =
       file_bytes(final_path_of(config, name)) + folder_bytes(chunks_dir(store.cache_dir, name));
   return stream;
@@ -209,15 +204,11 @@ ExperimentDisk check_experiment_disk(const RunConfig& config, std::vector<Stream
 
 void settle_settings(StreamPlan& stream, const ModelDirectory& directory, RunGpu& gpu,
                      RunLog& log) {
-  const SpeedOptions& speed = stream.config.speed;
-  const bool automatic = speed.batch_size == kAutoBatch || speed.batch_tokens == kAutoBatch;
+  if (!stream.config.auto_batch.any()) return;
   MemoryRequest request = memory_request(directory, stream.effective);
   request.texts = facts_of(stream.scan, stream.effective.max_length);
-  const ChosenSettings chosen =
-      choose_settings(speed, request, automatic ? gpu.get() : std::nullopt);
-  stream.config.speed = chosen.speed;
-  for (const std::string& note : chosen.notes)
-    log.info("auto", fmt::format("{}: {}", stream.config.name(), note));
+  const std::string note = choose_batches(stream.config, request, gpu.get());
+  log.info("auto", fmt::format("{}: {}", stream.config.name(), note));
 }
 
 void warn_of_memory(const StreamPlan& stream, const ModelDirectory& directory,

@@ -11,7 +11,7 @@
 
 #include "memory/disk_space.h"
 #include "memory/memory_estimate.h"
-#include "memory/refusal.h"
+#include "memory/memory_refusal.h"
 #include "supervisor/plan/plan.h"
 #include "supervisor/report/run_log.h"
 

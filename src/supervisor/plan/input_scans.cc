@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/stopwatch.h"
 #include "base/units.h"
+#include "store/run_files.h"
 
 namespace encode {
 namespace {
@@ -23,7 +24,7 @@ std::string rejected_line(const RejectedRow& row) {
 }
 
 ScannedInput scan_one(const StreamConfig& stream, const std::string& cache_dir) {
-  const std::string path = fmt::format("{}/{}.rejected.jsonl", cache_dir, stream.name());
+  const std::string path = RunFiles(cache_dir).rejected_rows(stream.name());
   std::optional<AtomicFile> rejected;
   ScannedInput result;
   result.scan = scan_texts(stream.input, [&](const RejectedRow& row) {

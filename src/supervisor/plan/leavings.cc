@@ -9,13 +9,13 @@
 #include "base/file.h"
 #include "base/own_cache.h"
 #include "base/path_kind.h"
+#include "store/layout.h"
 #include "supervisor/report/finished_run.h"
 
 namespace encode {
 namespace {
 
 constexpr const char* kListCode = "io.read";
-constexpr std::string_view kSetAside = ".set_aside.jsonl";
 
 // The records of the list are objects whose first key is "file"; see rejected_line().
 bool is_foreign_list(const std::string& path) {
@@ -55,12 +55,6 @@ bool has_record_of(const std::string& output, const Manifest& manifest) {
 }
 
 }  // namespace
-
-std::string rejected_rows_path(const std::string& output) {
-  std::string path = set_aside_path(output);
-  path.resize(path.size() - kSetAside.size());
-  return path + ".rejected.jsonl";
-}
 
 void check_leavings(const StoreOptions& store, const OutputGuard& guard) {
   if (!has_own_cache(store)) return;

@@ -12,9 +12,6 @@
 
 namespace encode {
 
-// x.npy -> x.rejected.jsonl, and x.parquet -> x.parquet.rejected.jsonl.
-std::string rejected_rows_path(const std::string& output);
-
 // Throws the errors of OutputGuard if a file that encode did not write has the path of the list of
 // rejected rows, or of the record of the run. Does nothing for other runs.
 void check_leavings(const StoreOptions& store, const OutputGuard& guard);

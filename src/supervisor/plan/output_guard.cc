@@ -119,7 +119,7 @@ void OutputGuard::refuse_foreign(const std::string& path, const std::string& fou
 void OutputGuard::check_final(const std::string& matrix_path) const {
   for (const std::string& path :
        {matrix_path, manifest_path(matrix_path), ranges_path(matrix_path), ledger_path(matrix_path),
-        offsets_path(matrix_path), publishing_path(matrix_path)}) {
+        offsets_path(matrix_path), set_aside_path(matrix_path), publishing_path(matrix_path)}) {
     kind_of(path);
   }
   const std::string foreign = foreign_final_file(matrix_path);

@@ -18,6 +18,8 @@
 #include "base/units.h"
 #include "fingerprint/fingerprint.h"
 #include "model_dir/prompt_families.h"
+#include "store/audit.h"
+#include "store/run_files.h"
 #include "supervisor/plan/chunk_size.h"
 #include "supervisor/plan/earlier_name.h"
 #include "supervisor/plan/final_table.h"
@@ -189,7 +191,7 @@ void log_prompt(const StreamConfig& stream, const ModelDirectory& directory, Run
 // Copies standard input and says which format was guessed, if none was given.
 InputOptions spool(const StreamConfig& stream, const std::string& cache_dir, RunLog& log) {
   SpooledInput spooled =
-      spool_standard_input(stream.input, fmt::format("{}/{}.stdin", cache_dir, stream.name()));
+      spool_standard_input(stream.input, RunFiles(cache_dir).standard_input(stream.name()));
   const Json fields = {{"stream", stream.name()},
                        {"format", name_of(kTextFormats, spooled.options.format)}};
   if (spooled.ambiguous) {
@@ -266,7 +268,7 @@ std::string final_path_of(const RunConfig& config, const std::string& stream_nam
 }
 
 std::string log_path(const RunConfig& config) {
-  return config.log.file.empty() ? config.store.cache_dir + "/encode.log" : config.log.file;
+  return config.log.file.empty() ? RunFiles(config.store.cache_dir).log() : config.log.file;
 }
 
 void check_log(const RunConfig& config) {
@@ -283,8 +285,12 @@ void check_outputs(const RunConfig& config, OutputGuard guard) {
   protect_inputs(config, guard);
   for (const StreamConfig& stream : config.streams) {
     const std::string path = final_path_of(config, stream.name());
-    guard.check_final(path);
-    guard.check_final(standard_path_of(config.store, path));
+    for (const std::string& matrix : {path, standard_path_of(config.store, path)}) {
+      guard.check_final(matrix);
+      // remove_final() deletes this file, whatever the manifest says.
+      if (config.store.fresh)
+        guard.check_beside(set_aside_path(matrix), is_foreign_set_aside(matrix));
+    }
   }
   for (const CombineConfig& combine : config.combine)
     guard.check_final(final_path(config.store.cache_dir, combined_name(combine)));
@@ -295,7 +301,7 @@ RunPlan make_plan(const RunConfig& config, PlanPurpose purpose, RunLog& log) {
   const std::string& cache_dir = config.store.cache_dir;
   OutputGuard guard(config.store.overwrite);
   const std::optional<MemoryLimit> limit = memory_limit_of(config.hardware);
-  Models models(cache_dir + "/model_hashes.json", limit, log);
+  Models models(RunFiles(cache_dir).model_hashes(), limit, log);
   RunPlan plan;
   // The models come first, because a mistake in a model shows at once, and the inputs may take
   // minutes to read.

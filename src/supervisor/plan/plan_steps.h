@@ -10,7 +10,7 @@
 #include "encode/config.h"
 #include "encode/model_directory.h"
 
-#include "memory/refusal.h"
+#include "memory/memory_refusal.h"
 #include "supervisor/plan/plan.h"
 
 namespace encode {

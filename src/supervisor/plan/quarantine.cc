@@ -27,7 +27,7 @@ namespace {
 void check_quarantine(const StoreOptions& options, const RunPlan& plan) {
   if (options.quarantine == QuarantinePolicy::kError) return;
   const std::string policy(to_string(options.quarantine));
-  if (!options.use_chunked_encoding || !options.save_chunks)
+  if (!options.chunked())
     refuse(policy, "use_chunked_encoding: true and save_chunks: true", "the standard mode");
   if (options.quarantine != QuarantinePolicy::kDrop) return;
   for (const std::vector<size_t>& split : streams_of_splits(plan)) {

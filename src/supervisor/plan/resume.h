@@ -38,7 +38,7 @@ class StreamFinisher {
       : options_(options), log_(log), stop_(stop) {}
 
   // Returns false in standard mode, which writes the final in one pass.
-  bool chunk_files() const { return options_.use_chunked_encoding && options_.save_chunks; }
+  bool chunk_files() const { return options_.chunked(); }
 
   // See standard_path_of(). finish() converts this file.
   std::string standard_path(const StreamPlan& stream) const;

@@ -79,8 +79,6 @@ void FaultLog::add(const FaultRecord& fault) {
   file_.add(to_json(record));
 }
 
-std::string fault_log_path(const std::string& cache_dir) { return cache_dir + "/faults.jsonl"; }
-
 Records read_fault_records(const std::string& path) { return read_records(path, fault_records()); }
 
 FaultHistory read_faults(const std::string& path) {

@@ -95,8 +95,8 @@ struct FaultRecord {
 // Not thread-safe. See RecordFile for the size, for failures to write and for the lock.
 class FaultLog {
  public:
-  // `path` is fault_log_path(). `on_problem` gets one sentence, at most once, if the records cannot
-  // be written.
+  // `path` is RunFiles::faults(). `on_problem` gets one sentence, at most once, if the records
+  // cannot be written.
   FaultLog(const std::string& path, std::function<void(const std::string&)> on_problem);
 
   // Appends a record with the present time. Throws no Error.
@@ -105,8 +105,6 @@ class FaultLog {
  private:
   RecordFile file_;
 };
-
-std::string fault_log_path(const std::string& cache_dir);  // <cache>/faults.jsonl
 
 struct FaultHistory {
   std::vector<FaultRecord> records;   // oldest first

@@ -10,6 +10,7 @@
 #include "base/own_cache.h"
 #include "base/path_kind.h"
 #include "base/utf8.h"
+#include "store/run_files.h"
 #include "store/sealed_json.h"
 #include "supervisor/report/fault_log.h"
 #include "supervisor/report/memory_log.h"
@@ -79,14 +80,14 @@ std::string finished_run_path(const std::string& output) {
 }
 
 FinishedRun collect_finished_run(const std::string& cache_dir) {
+  const RunFiles files(cache_dir);
   FinishedRun run;
   run.status = Json::object();
   if_readable([&] {
-    run.status =
-        read_json_file(cache_dir + "/status.json", {.max_bytes = 1 << 20, .max_depth = 8}, kCode);
+    run.status = read_json_file(files.status(), {.max_bytes = 1 << 20, .max_depth = 8}, kCode);
   });
-  run.faults = newest(read_fault_records(fault_log_path(cache_dir)));
-  run.memory = thinned(read_memory_records(memory_log_path(cache_dir)));
+  run.faults = newest(read_fault_records(files.faults()));
+  run.memory = thinned(read_memory_records(files.memory()));
   return run;
 }
 

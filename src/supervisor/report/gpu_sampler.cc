@@ -9,7 +9,6 @@
 
 #include "encode/error.h"
 
-#include "base/cuda_ordinal.h"
 #include "nvml/nvml.h"
 
 namespace encode {
@@ -48,7 +47,9 @@ bool GpuSampler::Shared::sample_once(const Nvml& nvml) {
   const std::vector<GpuStatus> gpus = nvml.gpus();
   GpuSelection selection = gpu_selection_of_environment();
   selection.name = gpu.name;
-  const std::optional<size_t> place = visible_gpu(gpus, cuda_ordinal(gpu.place), selection);
+  const std::optional<DeviceChoice> device = find_device(gpu.place);
+  if (!device) return false;
+  const std::optional<size_t> place = visible_gpu(gpus, device->ordinal(), selection);
   if (!place) return false;
   const std::lock_guard<std::mutex> guard(mutex);
   sample = to_sample(gpus[*place]);

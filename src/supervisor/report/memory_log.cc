@@ -1,6 +1,5 @@
 #include "supervisor/report/memory_log.h"
 
-#include <algorithm>
 #include <chrono>
 #include <ctime>
 #include <fmt/format.h>
@@ -51,10 +50,9 @@ MemorySample sample_from_json(const Json& json, const std::string& where) {
 GpuWarning warning_from_json(const Json& json, const std::string& where) {
   const JsonFields fields(json, where, "records.damaged");
   const std::string name = fields.string("warning");
-  const std::vector<std::string> names = names_of(kGpuTroubles);
-  if (std::find(names.begin(), names.end(), name) == names.end())
-    fields.refuse("warning", "a warning of this version", name);
-  return {.trouble = value_of(kGpuTroubles, name),
+  const std::optional<GpuTrouble> trouble = find_value(kGpuTroubles, name);
+  if (!trouble) fields.refuse("warning", "a warning of this version", name);
+  return {.trouble = *trouble,
           .message = fields.string("message"),
           .time = fields.integer("time", 0, INT64_MAX / 2)};
 }
@@ -104,8 +102,6 @@ void MemoryLog::add(const GpuWarning& warning) {
   now.time = static_cast<int64_t>(std::time(nullptr));
   file_.add(to_json(now));
 }
-
-std::string memory_log_path(const std::string& cache_dir) { return cache_dir + "/memory.jsonl"; }
 
 Records read_memory_records(const std::string& path) {
   return read_records(path, memory_records());

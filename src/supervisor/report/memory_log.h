@@ -37,7 +37,7 @@ Json to_json(const GpuWarning& warning);
 // Not thread-safe. See RecordFile for the size, for failures to write and for the lock.
 class MemoryLog {
  public:
-  // `path` is memory_log_path(). `on_problem` gets one sentence, at most once.
+  // `path` is RunFiles::memory(). `on_problem` gets one sentence, at most once.
   MemoryLog(const std::string& path, std::function<void(const std::string&)> on_problem);
 
   // Appends a sample with the present time. Throws no Error.
@@ -48,8 +48,6 @@ class MemoryLog {
  private:
   RecordFile file_;
 };
-
-std::string memory_log_path(const std::string& cache_dir);  // <cache>/memory.jsonl
 
 struct MemoryHistory {
   std::vector<MemorySample> samples;  // oldest first

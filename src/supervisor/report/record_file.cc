@@ -3,7 +3,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <fcntl.h>
-#include <filesystem>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,6 +11,7 @@
 #include "encode/error.h"
 
 #include "base/system_call.h"
+#include "store/run_files.h"
 
 namespace encode {
 namespace {
@@ -165,12 +165,6 @@ void RecordFile::rotate() {
 void RecordFile::append(const std::string& text) {
   write_all(fd_, text.data(), text.size(), path_);
   bytes_ += static_cast<int64_t>(text.size());
-}
-
-std::string older_records_path(const std::string& path) {
-  std::filesystem::path older(path);
-  const std::string extension = older.extension().string();
-  return older.replace_extension(".older" + extension).string();
 }
 
 Records read_records(const std::string& path, const RecordFileKind& kind) {

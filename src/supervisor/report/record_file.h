@@ -53,8 +53,6 @@ class RecordFile {
   bool failed_ = false;
 };
 
-std::string older_records_path(const std::string& path);  // faults.jsonl -> faults.older.jsonl
-
 struct Records {
   std::vector<Json> lines;  // objects, oldest first
   bool dropped = false;     // true: older records were dropped to limit the size

@@ -1,8 +1,6 @@
 #include "supervisor/report/run_of_output.h"
 
-#include <fmt/format.h>
 #include <optional>
-#include <string_view>
 
 #include "encode/error.h"
 #include "encode/job.h"
@@ -11,7 +9,7 @@
 #include "base/file.h"
 #include "base/path_kind.h"
 #include "store/audit.h"
-#include "supervisor/plan/cache_files.h"
+#include "store/run_files.h"
 #include "supervisor/report/finished_run.h"
 
 namespace encode {
@@ -23,7 +21,7 @@ constexpr int64_t kMaxJobBytes = 64 << 20;
 // counts as none, because everything else is known without it.
 void take_job(RunOfOutput& run) {
   try {
-    const std::string path = run.cache_dir + "/" + job_file_name(0);
+    const std::string path = RunFiles(run.cache_dir).job(0);
     const JobSpec job = job_spec_from_json(read_file(path, kMaxJobBytes, "status.output"));
     for (const JobUnit& unit : job.units) {
       if (!run.stream.empty() && unit.identity.name != run.stream) continue;
@@ -45,18 +43,6 @@ void take_record(const Manifest& manifest, RunOfOutput& run) {
 }
 
 }  // namespace
-
-std::string output_of_cache_dir(const std::string& cache_dir) {
-  constexpr std::string_view kSuffix = ".cache";
-  std::string own = cache_dir;
-  while (own.ends_with('/')) own.pop_back();
-  if (!own.ends_with(kSuffix)) return "";
-  std::string output = own.substr(0, own.size() - kSuffix.size());
-  const size_t name = output.rfind('/') + 1;  // 0 if there is no slash
-  if (output.compare(name, 1, ".") != 0) return output;
-  output.erase(name, 1);
-  return output;
-}
 
 RunOfOutput run_of_output(const std::string& path) {
   RunOfOutput run;

@@ -18,8 +18,4 @@ struct RunOfOutput {
 // what read_manifest() throws. Any thread may call it.
 RunOfOutput run_of_output(const std::string& path);
 
-// The path of the output whose run has this cache directory because nobody has chosen another one;
-// "" if the directory has another name. The file may not exist. Does not throw Error.
-std::string output_of_cache_dir(const std::string& cache_dir);
-
 }  // namespace encode

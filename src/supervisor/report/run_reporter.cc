@@ -7,6 +7,7 @@
 
 #include "base/host.h"
 #include "base/units.h"
+#include "store/run_files.h"
 #include "supervisor/report/cache_report.h"
 #include "supervisor/report/stage_report.h"
 
@@ -38,8 +39,8 @@ int64_t unit_number(const WorkerEvent& event) {
 RunReporter::RunReporter(RunLog& log, Progress& progress, const RunConfig& config, size_t streams)
     : log_(log),
       progress_(progress),
-      status_(config.store.cache_dir + "/status.json"),
-      memory_log_(memory_log_path(config.store.cache_dir),
+      status_(RunFiles(config.store.cache_dir).status()),
+      memory_log_(RunFiles(config.store.cache_dir).memory(),
                   [&log](const std::string& problem) { log.warning("memory_log", problem); }),
       config_path_(config.config_path),
       started_(static_cast<int64_t>(std::time(nullptr))),

@@ -17,6 +17,7 @@
 #include "base/path_kind.h"
 #include "base/units.h"
 #include "store/layout.h"
+#include "store/run_files.h"
 #include "supervisor/report/cache_report.h"
 #include "supervisor/report/finished_run.h"
 #include "supervisor/report/stage_report.h"
@@ -122,7 +123,7 @@ std::string state_of(const RunStatus& status, bool own_file) {
 // Reads status.json. It counts only if the process that LOCK names has written it: a run that has
 // just begun leaves the file of the run before it.
 ReportedRows read_status_file(RunStatus& status) {
-  const std::string path = status.cache_dir + "/status.json";
+  const std::string path = RunFiles(status.cache_dir).status();
   ReportedRows rows;
   bool own_file = false;
   if (is_there(path)) {
@@ -170,7 +171,7 @@ bool take_final(const std::string& path, StreamStatus& stream, RunStatus& status
 
 void take_chunks(StreamStatus& stream, RunStatus& status) {
   const std::string directory = chunks_dir(status.cache_dir, stream.name);
-  if (!is_there(directory + "/stream.json")) return;
+  if (!is_there(join_path(directory, kStreamFile))) return;
   const bool readable = guarded(status, directory, [&] {
     const ChunkProgress progress = read_chunk_progress(directory);
     stream.rows_set_aside = progress.rows_set_aside;
@@ -319,7 +320,7 @@ std::vector<std::string> runs_below(const std::string& directory) {
   std::vector<std::string> found;
   for (const std::string& name : list_cache(directory)) {
     const std::string path = join_path(directory, name);
-    if (found.size() < kShown && is_there(join_path(path, kLockFile))) found.push_back(path);
+    if (found.size() < kShown && is_there(RunFiles(path).lock())) found.push_back(path);
   }
   return found;
 }
@@ -361,7 +362,7 @@ void take_finished_run(const StatusRequest& request, RunStatus& status) {
 // A finished run may have removed its cache directory and left a record beside its output.
 bool is_gone(const StatusRequest& request) {
   if (request.cache_dir.empty()) return true;
-  return !request.output.empty() && !is_there(fmt::format("{}/{}", request.cache_dir, kLockFile)) &&
+  return !request.output.empty() && !is_there(RunFiles(request.cache_dir).lock()) &&
          is_there(finished_run_path(request.output));
 }
 
@@ -381,8 +382,9 @@ RunStatus read_run_status(const StatusRequest& request) {
   const ReportedRows reported = read_status_file(status);
   for (const StatusRequest::Stream& stream : all_streams(request, reported))
     status.streams.push_back(stream_status(stream, reported, status));
-  take_faults(read_faults(fault_log_path(status.cache_dir)), status);
-  take_memory(read_memory(memory_log_path(status.cache_dir)), status);
+  const RunFiles files(status.cache_dir);
+  take_faults(read_faults(files.faults()), status);
+  take_memory(read_memory(files.memory()), status);
   status.advice = advice(status);
   const bool nothing = status.state == "none" && status.streams.empty();
   const std::vector<std::string> below =

@@ -4,6 +4,7 @@
 #include "encode/store.h"
 
 #include "base/file.h"
+#include "base/own_cache.h"
 #include "base/path_kind.h"
 #include "supervisor/plan/plan.h"
 #include "supervisor/report/run_status.h"

@@ -18,7 +18,7 @@
 #include "tokenizer/load/load_added_tokens.h"
 #include "tokenizer/load/special_token_files.h"
 #include "tokenizer/load/tokenizer_class.h"
-#include "tokenizer/refusal.h"
+#include "tokenizer/tokenizer_refusal.h"
 
 namespace encode {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tokenizer/load/load_post_processor.h"
-#include "tokenizer/refusal.h"
+#include "tokenizer/tokenizer_refusal.h"
 
 namespace encode {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "tokenizer/load/added_vocabulary.h"
-#include "tokenizer/refusal.h"
+#include "tokenizer/tokenizer_refusal.h"
 
 namespace encode {
 namespace {

@@ -12,7 +12,7 @@
 #include "tokenizer/load/load_post_processor.h"
 #include "tokenizer/load/load_pre_tokenizer.h"
 #include "tokenizer/load/tokenizer_document.h"
-#include "tokenizer/refusal.h"
+#include "tokenizer/tokenizer_refusal.h"
 
 namespace encode {
 namespace {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/units.h"
-#include "tokenizer/refusal.h"
+#include "tokenizer/tokenizer_refusal.h"
 
 namespace encode {
 

@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "base/json.h"
-#include "tokenizer/refusal.h"
 #include "tokenizer/split/text_pattern.h"
+#include "tokenizer/tokenizer_refusal.h"
 
 namespace encode {
 

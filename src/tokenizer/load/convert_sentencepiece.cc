@@ -10,7 +10,7 @@
 #include "tokenizer/load/sentencepiece_merges.h"
 #include "tokenizer/load/slow_class_document.h"
 #include "tokenizer/models/sentencepiece_model.h"
-#include "tokenizer/refusal.h"
+#include "tokenizer/tokenizer_refusal.h"
 #include "tokenizer/unicode/unicode.h"
 
 namespace encode {

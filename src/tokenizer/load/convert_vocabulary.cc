@@ -8,7 +8,7 @@
 #include "base/utf8.h"
 #include "tokenizer/load/merge_loader.h"
 #include "tokenizer/load/slow_class_document.h"
-#include "tokenizer/refusal.h"
+#include "tokenizer/tokenizer_refusal.h"
 
 namespace encode {
 namespace {

@@ -9,8 +9,8 @@
 #include "encode/error.h"
 
 #include "base/units.h"
-#include "tokenizer/refusal.h"
 #include "tokenizer/text_buffer.h"
+#include "tokenizer/tokenizer_refusal.h"
 
 namespace encode {
 namespace {

@@ -11,7 +11,7 @@
 #include "tokenizer/models/unigram.h"
 #include "tokenizer/models/word_level.h"
 #include "tokenizer/models/wordpiece.h"
-#include "tokenizer/refusal.h"
+#include "tokenizer/tokenizer_refusal.h"
 
 namespace encode {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "tokenizer/load/model_json.h"
-#include "tokenizer/models/model.h"
+#include "tokenizer/models/token_model.h"
 
 namespace encode {
 

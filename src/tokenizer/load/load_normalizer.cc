@@ -15,7 +15,7 @@
 #include "tokenizer/normalize/precompiled.h"
 #include "tokenizer/normalize/simple_normalizers.h"
 #include "tokenizer/normalize/unicode_normalizer.h"
-#include "tokenizer/refusal.h"
+#include "tokenizer/tokenizer_refusal.h"
 
 namespace encode {
 namespace {

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "tokenizer/load/component.h"
-#include "tokenizer/refusal.h"
 #include "tokenizer/split/metaspace.h"
+#include "tokenizer/tokenizer_refusal.h"
 #include "tokenizer/unicode/unicode.h"
 
 namespace encode {

@@ -6,7 +6,7 @@
 
 #include "base/units.h"
 #include "tokenizer/load/component.h"
-#include "tokenizer/refusal.h"
+#include "tokenizer/tokenizer_refusal.h"
 
 namespace encode {
 namespace {

@@ -10,7 +10,7 @@
 #include "base/units.h"
 #include "tokenizer/load/merge_loader.h"
 #include "tokenizer/load/tokenizer_document.h"
-#include "tokenizer/refusal.h"
+#include "tokenizer/tokenizer_refusal.h"
 
 namespace encode {
 namespace {

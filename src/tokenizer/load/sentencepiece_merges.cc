@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <string_view>
 
-#include "tokenizer/refusal.h"
+#include "tokenizer/tokenizer_refusal.h"
 #include "tokenizer/unicode/unicode.h"
 
 namespace encode {

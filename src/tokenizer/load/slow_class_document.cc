@@ -5,7 +5,7 @@
 
 #include "base/units.h"
 #include "tokenizer/load/amend_document.h"
-#include "tokenizer/refusal.h"
+#include "tokenizer/tokenizer_refusal.h"
 
 namespace encode {
 namespace {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/units.h"
-#include "tokenizer/refusal.h"
+#include "tokenizer/tokenizer_refusal.h"
 
 namespace encode {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "tokenizer/refusal.h"
+#include "tokenizer/tokenizer_refusal.h"
 
 namespace encode {
 namespace {

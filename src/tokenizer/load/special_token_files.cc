@@ -9,7 +9,7 @@
 #include <simdjson.h>
 
 #include "base/units.h"
-#include "tokenizer/refusal.h"
+#include "tokenizer/tokenizer_refusal.h"
 
 namespace encode {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "tokenizer/models/model.h"
+#include "tokenizer/models/token_model.h"
 #include "tokenizer/models/vocabulary.h"
 
 namespace encode {

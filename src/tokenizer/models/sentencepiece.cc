@@ -16,8 +16,8 @@
 #include "tokenizer/models/sentencepiece_bpe.h"
 #include "tokenizer/models/sentencepiece_model.h"
 #include "tokenizer/pipeline.h"
-#include "tokenizer/refusal.h"
 #include "tokenizer/rewrite_budget.h"
+#include "tokenizer/tokenizer_refusal.h"
 
 namespace encode {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "tokenizer/models/bpe.h"
 #include "tokenizer/normalize/simple_normalizers.h"
-#include "tokenizer/refusal.h"
+#include "tokenizer/tokenizer_refusal.h"
 #include "tokenizer/unicode/unicode.h"
 
 namespace encode {

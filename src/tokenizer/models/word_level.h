@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "tokenizer/models/model.h"
+#include "tokenizer/models/token_model.h"
 #include "tokenizer/models/vocabulary.h"
 
 namespace encode {

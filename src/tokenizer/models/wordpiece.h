@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "tokenizer/models/model.h"
+#include "tokenizer/models/token_model.h"
 #include "tokenizer/models/vocabulary.h"
 
 namespace encode {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "tokenizer/refusal.h"
+#include "tokenizer/tokenizer_refusal.h"
 #include "tokenizer/unicode/unicode.h"
 
 namespace encode {

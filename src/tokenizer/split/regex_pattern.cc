@@ -9,8 +9,8 @@
 #include "encode/tokenizer.h"
 
 #include "base/units.h"
-#include "tokenizer/refusal.h"
 #include "tokenizer/split/regex_translation.h"
+#include "tokenizer/tokenizer_refusal.h"
 #include "tokenizer/unicode/unicode.h"
 
 namespace encode {

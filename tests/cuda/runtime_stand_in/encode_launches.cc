@@ -80,7 +80,7 @@ void encode_batches(const Case& what, ComputeType type) {
   EffectiveResult effective = effective_result(directory, options);
   effective.launch_tokens = kLaunchTokens;
   EncoderOptions on_cuda;
-  on_cuda.hardware.device = "cuda";
+  on_cuda.hardware.device = parse_device("cuda");
   if (what.product_search) on_cuda.choose_products = search_each_product;
   const std::unique_ptr<Encoder> encoder = load_encoder(directory, effective, on_cuda).encoder;
   const std::vector<PackedBatch> all = batches(*encoder);

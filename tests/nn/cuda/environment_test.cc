@@ -11,7 +11,7 @@
 #include "encode/error.h"
 
 #include "base/allocator_conf.h"
-#include "nn/cuda/device.h"
+#include "nn/cuda/cuda_device.h"
 #include "nn/cuda/product_settings.h"
 
 namespace encode {
@@ -42,7 +42,7 @@ class DeviceEnvironment : public ::testing::Test {
 
 // Opens a device that no machine has, so that the other tests of the program stay on the CPU.
 void open_absent(HardwareOptions options) {
-  options.device = "cuda:63";
+  options.device = parse_device("cuda:63");
   EXPECT_THROW(open_device(options), Error);
 }
 
@@ -50,7 +50,7 @@ void open_absent(HardwareOptions options) {
 TEST_F(DeviceEnvironment, WithoutADriverTheHintAsksForNoLibraries) {
   if (std::filesystem::exists("/proc/driver/nvidia/version")) GTEST_SKIP() << "there is a driver";
   HardwareOptions options;
-  options.device = "cuda";
+  options.device = parse_device("cuda");
   try {
     open_device(options);
     FAIL() << "a GPU without a driver";
@@ -89,7 +89,7 @@ TEST_F(DeviceEnvironment, AVariableThatIsNotValidIsRefusedByItsName) {
   for (const char* name : {"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"}) {
     ::setenv(name, "max_splitsize_mb:64", 1);
     HardwareOptions options;
-    options.device = "cuda:63";
+    options.device = parse_device("cuda:63");
     try {
       open_device(options);
       FAIL() << name;
@@ -107,7 +107,7 @@ TEST_F(DeviceEnvironment, OfACpuRunIsNotTouched) {
   ::setenv("PYTORCH_ALLOC_CONF", "of another program", 1);
   ::setenv("CUBLAS_WORKSPACE_CONFIG", ":16:8", 1);
   HardwareOptions options;
-  options.device = "cpu";
+  options.device = parse_device("cpu");
   EXPECT_NO_THROW(open_device(options));
   EXPECT_EQ(variable("PYTORCH_ALLOC_CONF"), "of another program");
   EXPECT_EQ(variable("PYTORCH_CUDA_ALLOC_CONF"), "");

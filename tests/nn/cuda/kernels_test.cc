@@ -1,7 +1,5 @@
 // Tests CudaKernels and check_kernels() with the CPU kernels of host_kernels.h. Also tests the
 // parts of the plugin that need no GPU.
-#include "nn/cuda/kernels.h"
-
 #include <cmath>
 #include <dlfcn.h>
 #include <filesystem>
@@ -11,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "host_kernels.h"
+#include "nn/cuda/cuda_kernels.h"
 #include "nn/cuda/kernel_checks.h"
 
 namespace encode {

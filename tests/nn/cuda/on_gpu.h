@@ -7,7 +7,7 @@
 
 #include "encode/error.h"
 
-#include "nn/cuda/device.h"
+#include "nn/cuda/cuda_device.h"
 
 namespace encode::testing {
 
@@ -19,7 +19,7 @@ class OnGpu : public ::testing::Test {
     const char* asked = std::getenv("ENCODE_TEST_DEVICE");
     try {
       HardwareOptions options;
-      options.device = asked != nullptr ? asked : "cuda";
+      options.device = parse_device(asked != nullptr ? asked : "cuda");
       static const at::Device opened = open_device(options).device;
       device_ = opened;
     } catch (const Error& error) {

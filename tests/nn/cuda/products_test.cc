@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "equal_rows.h"
-#include "nn/cuda/kernels.h"
+#include "nn/cuda/cuda_kernels.h"
 #include "on_gpu.h"
 
 namespace encode {

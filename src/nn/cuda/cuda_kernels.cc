@@ -1,4 +1,4 @@
-#include "nn/cuda/kernels.h"
+#include "nn/cuda/cuda_kernels.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -10,7 +10,7 @@
 
 #include <c10/core/DeviceGuard.h>
 
-#include "nn/cuda/device.h"
+#include "nn/cuda/cuda_device.h"
 #include "nn/cuda/kernel_arguments.h"
 #include "nn/cuda/kernel_checks.h"
 #include "nn/cuda/plugin.h"

@@ -1,4 +1,4 @@
-#include "nn/cuda/device.h"
+#include "nn/cuda/cuda_device.h"
 
 #include <cstdlib>
 #include <dlfcn.h>
@@ -16,7 +16,6 @@
 #include "encode/error.h"
 
 #include "base/allocator_conf.h"
-#include "base/cuda_ordinal.h"
 #include "base/environment.h"
 #include "base/units.h"
 #include "nn/cuda/plugin.h"
@@ -52,7 +51,7 @@ Error unavailable(const HardwareOptions& options, std::string found, std::string
                 .code = "device.absent",
                 .what = "the device asked for is not there",
                 .where = "hardware.device",
-                .expected = options.device,
+                .expected = to_string(options.device),
                 .found = std::move(found),
                 .hint = std::move(hint)});
 }
@@ -145,10 +144,11 @@ c10::DeviceAllocator& allocator(c10::Device device) {
 
 OpenedDevice open_device(const HardwareOptions& options) {
   const c10::Device cpu(c10::kCPU);
-  if (options.device == "cpu") return {.device = cpu, .warning = ""};
+  if (options.device.kind == DeviceChoice::Kind::kCpu) return {.device = cpu, .warning = ""};
   // `warning` is for a GPU that cannot be used. A machine without a GPU is no reason for one.
   const auto absent = [&](std::string found, std::string hint, bool has_gpu) -> OpenedDevice {
-    if (options.device != "auto") throw unavailable(options, std::move(found), std::move(hint));
+    if (options.device.kind != DeviceChoice::Kind::kAuto)
+      throw unavailable(options, std::move(found), std::move(hint));
     if (!has_gpu) return {.device = cpu, .warning = ""};
     return {.device = cpu,
             .warning = fmt::format("this machine has an NVIDIA GPU, but the CPU computes: {}; {}",
@@ -169,7 +169,7 @@ OpenedDevice open_device(const HardwareOptions& options) {
                   /*has_gpu=*/true);
   }
   const c10::DeviceIndex count = at::detail::getCUDAHooks().deviceCount();
-  const int64_t ordinal = cuda_ordinal(options.device);
+  const int64_t ordinal = options.device.ordinal();
   if (count <= ordinal) {
     return absent(fmt::format("{} CUDA devices", count),
                   count == 0 ? "check the driver with nvidia-smi, and CUDA_VISIBLE_DEVICES"

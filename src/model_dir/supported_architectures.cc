@@ -1,4 +1,4 @@
-#include "model_dir/architectures.h"
+#include "model_dir/supported_architectures.h"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/units.h"
-#include "model_dir/refusal.h"
+#include "model_dir/model_refusal.h"
 
 namespace encode {
 namespace {

@@ -1,4 +1,4 @@
-#include "nn/fp8/linear.h"
+#include "nn/fp8/fp8_linear.h"
 
 #include <cmath>
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-#include "nn/cuda/attention.h"
+#include "nn/cuda/cuda_attention.h"
 
 #include <algorithm>
 #include <limits>
@@ -13,8 +13,8 @@
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/zeros.h>
 
-#include "nn/cuda/device.h"
-#include "nn/cuda/kernels.h"
+#include "nn/cuda/cuda_device.h"
+#include "nn/cuda/cuda_kernels.h"
 #include "nn/round_up.h"
 
 namespace encode {

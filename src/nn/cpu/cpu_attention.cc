@@ -1,4 +1,4 @@
-#include "nn/cpu/attention.h"
+#include "nn/cpu/cpu_attention.h"
 
 #include <algorithm>
 #include <cmath>

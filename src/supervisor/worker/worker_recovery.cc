@@ -1,4 +1,4 @@
-#include "supervisor/worker/recovery.h"
+#include "supervisor/worker/worker_recovery.h"
 
 #include <fmt/format.h>
 #include <utility>
@@ -6,7 +6,8 @@
 #include "base/allocator_conf.h"
 #include "base/names.h"
 #include "base/units.h"
-#include "supervisor/plan/devices.h"
+#include "store/run_files.h"
+#include "supervisor/plan/run_devices.h"
 
 namespace encode {
 namespace {
@@ -38,9 +39,9 @@ std::string rows_text(RowRange rows) {
 Recovery::Recovery(const RunConfig& config, RunLog& log, double first_delay_seconds)
     : config_(config),
       log_(log),
-      memory_(config.store.cache_dir + "/attempts.json"),
+      memory_(RunFiles(config.store.cache_dir).attempts()),
       policy_(config.hardware.max_restarts, first_delay_seconds, memory_),
-      faults_(fault_log_path(config.store.cache_dir),
+      faults_(RunFiles(config.store.cache_dir).faults(),
               [&log](const std::string& problem) { log.warning("fault_log", problem); }) {
   if (config.store.fresh) memory_.forget_all();
 }

@@ -1,4 +1,4 @@
-#include "cache/record.h"
+#include "cache/cache_record.h"
 
 #include <algorithm>
 #include <bit>

@@ -1,4 +1,4 @@
-#include "verify/findings.h"
+#include "verify/verify_findings.h"
 
 #include <fmt/format.h>
 

@@ -14,7 +14,7 @@
 
 #include "encode/types.h"
 
-#include "nn/fp8/rows.h"
+#include "nn/fp8/fp8_rows.h"
 #include "nn/layers/activation.h"
 #include "nn/layers/attention.h"
 

@@ -1,4 +1,4 @@
-#include "protocol/refusal.h"
+#include "protocol/protocol_refusal.h"
 
 #include <utility>
 

@@ -1,4 +1,4 @@
-// The linear layer y = x W^T + b in 8-bit floats. nn/fp8/rows.h describes the format.
+// The linear layer y = x W^T + b in 8-bit floats. nn/fp8/fp8_rows.h describes the format.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "nn/fp8/rows.h"
+#include "nn/fp8/fp8_rows.h"
 
 namespace encode {
 

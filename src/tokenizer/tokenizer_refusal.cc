@@ -1,4 +1,4 @@
-#include "tokenizer/refusal.h"
+#include "tokenizer/tokenizer_refusal.h"
 
 #include <fmt/format.h>
 #include <utility>

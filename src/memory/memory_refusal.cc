@@ -1,4 +1,4 @@
-#include "memory/refusal.h"
+#include "memory/memory_refusal.h"
 
 #include <algorithm>
 #include <fmt/format.h>

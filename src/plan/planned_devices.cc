@@ -1,4 +1,4 @@
-#include "plan/devices.h"
+#include "plan/planned_devices.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -120,19 +120,20 @@ std::vector<PlannedDevice> planned_devices(const HardwareOptions& hardware, int6
     return {absent_card(fmt::format("a GPU with {}", format_bytes(wish.memory_bytes)),
                         wish.memory_bytes, wish.safety_margin)};
   }
-  if (hardware.device == "cpu") return {cpu_device(threads, wish.safety_margin)};
+  if (hardware.device.kind == DeviceChoice::Kind::kCpu)
+    return {cpu_device(threads, wish.safety_margin)};
   std::vector<PlannedDevice> gpus = gpus_of_machine(wish.safety_margin);
-  const size_t colon = hardware.device.find(':');
-  if (colon != std::string::npos) {
-    std::erase_if(gpus, [&](const PlannedDevice& gpu) { return gpu.place != hardware.device; });
-  }
+  const std::string name = to_string(hardware.device);
+  if (hardware.device.number)
+    std::erase_if(gpus, [&](const PlannedDevice& gpu) { return gpu.place != name; });
   if (!gpus.empty()) return gpus;
-  if (hardware.device == "auto") return {cpu_device(threads, wish.safety_margin)};
+  if (hardware.device.kind == DeviceChoice::Kind::kAuto)
+    return {cpu_device(threads, wish.safety_margin)};
   throw Error({.exit_code = ExitCode::kUnavailable,
                .code = "device.absent",
                .what = "the device asked for is not there",
                .where = "hardware.device",
-               .expected = hardware.device,
+               .expected = name,
                .found = "no such NVIDIA GPU",
                .hint = "plan for a card that is not there with --gpu NAME or --gpu-memory 24GB"});
 }

@@ -1,4 +1,4 @@
-#include "store/recovery.h"
+#include "store/chunk_recovery.h"
 
 #include <algorithm>
 #include <cerrno>

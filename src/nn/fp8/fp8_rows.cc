@@ -1,11 +1,11 @@
-#include "nn/fp8/rows.h"
+#include "nn/fp8/fp8_rows.h"
 
 #include <ATen/ops/abs.h>
 #include <ATen/ops/amax.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
 
-#include "nn/cuda/kernels.h"
+#include "nn/cuda/cuda_kernels.h"
 
 namespace encode {
 

@@ -1,9 +1,9 @@
-#include "engine/product_format.h"
+#include "engine/chosen_product_format.h"
 
 #include "encode/error.h"
 
 #include "nn/cpu/packed_linear.h"
-#include "nn/cuda/device.h"
+#include "nn/cuda/cuda_device.h"
 
 namespace encode {
 namespace {
