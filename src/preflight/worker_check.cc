@@ -21,9 +21,8 @@
 namespace encode {
 namespace {
 
-// The worker of the check reads what earlier runs have left: the vectors of its self-test, and the
-// algorithms of the matrix products, which decide the bits of these vectors.
-constexpr std::array<const char*, 2> kEarlierFiles = {"/self_test.json", "/products.json"};
+// The worker of the check reads what earlier runs have left: the vectors of its self-test.
+constexpr const char* kEarlierFile = "/self_test.json";
 
 // A unit for each model and each set of options. Streams that differ only in their input share one.
 std::vector<JobUnit> make_units(const CheckedExperiment& experiment) {
@@ -119,22 +118,19 @@ class Listener {
   bool cache_problem_ = false;
 };
 
-// What the worker of the check reads of earlier runs.
-void copy_earlier_files(const WorkerCheck& check) {
-  for (const char* name : kEarlierFiles) {
-    const std::string earlier = check.cache_dir + name;
-    if (check.cache_dir.empty() || !path_exists(earlier, "io.stat")) continue;
-    std::error_code failure;
-    std::filesystem::copy_file(earlier, check.scratch + name,
-                               std::filesystem::copy_options::overwrite_existing, failure);
-    if (failure) throw system_error("io.read", "copy", earlier, failure.value());
-  }
+void copy_earlier_file(const WorkerCheck& check) {
+  const std::string earlier = check.cache_dir + kEarlierFile;
+  if (check.cache_dir.empty() || !path_exists(earlier, "io.stat")) return;
+  std::error_code failure;
+  std::filesystem::copy_file(earlier, check.scratch + kEarlierFile,
+                             std::filesystem::copy_options::overwrite_existing, failure);
+  if (failure) throw system_error("io.read", "copy", earlier, failure.value());
 }
 
 // Runs one worker. Returns how it has ended.
 WorkerOutcome run_once(const WorkerCheck& check, const JobSpec& job, WorkerFacts& facts,
                        PreflightFindings& findings) {
-  copy_earlier_files(check);
+  copy_earlier_file(check);
   const std::string path = check.scratch + "/job.json";
   write_file_without_sync(path, to_json(job));
   Listener listener(job.hardware.device, facts, findings);

@@ -22,7 +22,8 @@ namespace encode {
 namespace {
 
 // A file of a cache directory. One of the two texts is near the beginning of each file that encode
-// has written under this name, unless power loss has left a file that is empty or no text.
+// has written under this name, unless power loss has left a file that is empty or no text. Versions
+// before 0.2.0 wrote products.json, and products_lock below.
 struct CacheFile {
   std::string_view name;
   std::string_view mark;
