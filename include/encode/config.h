@@ -164,10 +164,6 @@ struct HardwareOptions {
   // True: every CUDA kernel ends before the next one starts (CUDA_LAUNCH_BLOCKING=1), so that an
   // error names the call that caused it. The run is slower; the results are the same.
   bool synchronous_launches = false;
-  // True: when a worker loads a model on a GPU, it measures several algorithms of cuBLASLt for each
-  // shape of a matrix product and takes the fastest. The choice is kept in
-  // <cache_dir>/products.json. False: LibTorch takes cuBLASLt's first suggestion.
-  bool product_search = false;
   int64_t max_restarts = 5;  // the most restarts of the worker without progress between them
   // The worker is replaced by a new one after this number of chunks, so that nothing can pile up in
   // it; 0: never. nullopt: 50 on a GPU, and never on a CPU.
@@ -197,6 +193,8 @@ struct RunConfig {
   EmbeddingCacheOptions embedding_cache;
   HardwareOptions hardware;
   LogOptions log;
+  // A sentence for each key that was given and that only earlier versions had
+  std::vector<std::string> retired_keys;
 
   bool operator==(const RunConfig&) const = default;
 };

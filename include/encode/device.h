@@ -27,8 +27,8 @@ std::optional<DeviceChoice> find_device(std::string_view name);
 // Returns the device for a name that was checked. Throws Error kInternal "internal" for another.
 DeviceChoice parse_device(std::string_view name);
 
-// A device, and the versions of the software that computes on it. `kind`, `name`, `libtorch`,
-// `driver` and `products` can change the last bits of a result; the other members cannot.
+// A device, and the versions of the software that computes on it. `kind`, `name`, `libtorch` and
+// `driver` can change the last bits of a result; the other members cannot.
 struct DeviceFacts {
   DeviceKind kind = DeviceKind::kCpu;
   // Devices with the same name give the same bits: "cpu (avx512bf16)", "NVIDIA H200".
@@ -38,9 +38,6 @@ struct DeviceFacts {
   std::string driver = {};    // the version of the GPU's driver, "580.65.06"; "" on a CPU
   int64_t threads = 1;        // the number of CPU threads that compute; 1 on a GPU
   int64_t places = 1;         // the number of GPUs that the process sees; 1 on a CPU
-  // A hash of the algorithms that were chosen for the matrix products of the model
-  // (HardwareOptions::product_search); "" if LibTorch computes all of them.
-  std::string products = {};
 
   bool operator==(const DeviceFacts&) const = default;
 };

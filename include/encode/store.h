@@ -89,7 +89,9 @@ struct ChunkOrigin {
   std::string driver = {};    // the version of the GPU's driver; "" on a CPU
   // BatchPlan::budget_tokens; 0 in records that are older than this field
   int64_t batch_tokens = 0;
-  std::string products = {};  // DeviceFacts::products
+  // A hash of the algorithms of the matrix products, in records of versions that searched for them;
+  // "" if LibTorch has chosen them, as it does now
+  std::string products = {};
 
   // Returns true if the device and the versions are the same.
   bool same_kind(const ChunkOrigin& other) const {

@@ -78,7 +78,7 @@ def file_sha256(path):
 
 
 class Checks:
-    chosen_products, attention = choices.chosen_products, choices.attention  # methods of this class
+    attention = choices.attention  # a method of this class
 
     def __init__(self, args, work, report):
         self.args, self.work, self.report = args, work, report
@@ -388,7 +388,7 @@ def main():
         checks = Checks(args, pathlib.Path(work), report)
         # What tells whether the vectors are right comes first, in case the time is up before the last step.
         run_steps((checks.gpu_tests, checks.preflight, checks.parity, checks.fp8, checks.chunks_and_resume,
-                   checks.chosen_products, checks.attention, checks.kernels, checks.throughput, checks.limits, checks.chunk_overhead), report, args.seconds)
+                   checks.attention, checks.kernels, checks.throughput, checks.limits, checks.chunk_overhead), report, args.seconds)
     report.lines += ["", f"{len(report.failed)} failed; {time.monotonic() - started:.0f} s in all"]
     report.write()
     print(f"{report.path}: {'FAIL: ' + ', '.join(report.failed) if report.failed else 'PASS'}")

@@ -2,7 +2,6 @@
 # Runs all reference models on LibTorch's real CUDA library without a GPU: NVIDIA's libraries below it are the stand-in of
 # tests/cuda/runtime_stand_in, in which kernels do nothing. Each model runs as float32, bfloat16, float16 and fp8 on devices of
 # six compute capabilities. The kernels, the waits and the requests for memory of a batch must be those of docs/cuda-kernels.md.
-# Then some models run with hardware.product_search: each matrix product must be computed with an algorithm that the search took.
 #
 # usage: scripts/soak/cuda_runtime.sh [--write]
 #   --write   writes docs/cuda-kernels.md anew, after a change that has a reason
@@ -14,8 +13,6 @@ set -euo pipefail
 
 CAPABILITIES=(75 80 89 90 100 120)
 TYPES=float32,bfloat16,float16,fp8
-# DeBERTa and Gemma 2 are not among them: LibTorch computes their products between tokens.
-SEARCHED_MODELS=(bert qwen2 modernbert t5 t5_gated gemma xlm_roberta_xl jina_bert nomic_bert mpnet)
 
 # Prints a folder with the lib/ of LibTorch's wheel with CUDA. It keeps the folder in the cache.
 cuda_torch() {
@@ -40,7 +37,7 @@ build_programs() {
 }
 
 main() {
-  local action=--check torch capability model
+  local action=--check torch capability
   case ${1:-} in
     -h | --help) show_help && return ;;
     --write) action=--write ;;
@@ -62,11 +59,6 @@ main() {
       RUNTIME_STAND_IN_CAPABILITY="$capability" RUNTIME_STAND_IN_LOG="$WORK/record.$capability" \
       "$WORK/bin/encode_launches" "$TYPES" "$ROOT"/tests/data/models/*
   done
-  local searched=()
-  for model in "${SEARCHED_MODELS[@]}"; do searched+=("$ROOT/tests/data/models/$model"); done
-  phase "chosen products" env LD_LIBRARY_PATH="$WORK/cuda/torch/lib" RUNTIME_STAND_IN_CAPABILITY=90 \
-    RUNTIME_STAND_IN_LOG="$WORK/products.90" "$WORK/bin/encode_launches" --product-search float32,bfloat16 "${searched[@]}"
-  "$PYTHON" "$ROOT/scripts/gpu/product_record.py" "$WORK"/products.90.*
   "$PYTHON" "$ROOT/scripts/gpu/kernel_table.py" "$action" "$ROOT/docs/cuda-kernels.md" "$WORK"/record.*
   print_phases
 }

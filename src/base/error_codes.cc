@@ -122,6 +122,10 @@ std::vector<ErrorCodes> make_table() {
        "75",
        "the allocator could not ask NVML about the device memory, which is probably full; another "
        "worker continues without expandable segments"},
+      {{"device.products"},
+       "69",
+       "a matrix product gives equal rows unequal bits on this GPU, whatever the size of its "
+       "launches"},
       {{"device.query"}, "69", "the CUDA runtime does not answer"},
       {{"fp8.parity"},
        "65",

@@ -12,11 +12,6 @@ std::vector<ErrorCodes> matrix_error_codes() {
       {{"matrix.unfinished"}, "65", "a matrix has no manifest: `encode` did not finish it"},
       {{"output.column"}, "78", "the first 1,000 rows lack a field of `output.columns`"},
       {{"output.token_vectors"}, "78", "token embeddings cannot be written as Parquet or Arrow"},
-      {{"products.file"},
-       "74 (73, 77)",
-       "with `hardware.product_search: true`: products.json or products_lock in the cache "
-       "directory "
-       "cannot be read, written or locked"},
       {{"report.combined"},
        "64",
        "`encode report`: a combined matrix is reported by its parts, or by the config"},

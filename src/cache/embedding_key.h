@@ -36,11 +36,10 @@ struct KeyRules {
   int64_t prompt_tokens = 0;     // PackedBatch::prompt_tokens, which pooling leaves out
   // The token types of the special tokens and of the text; empty if all are 0.
   std::string token_types;
-  // The kind of device and the algorithms of its matrix products: ChunkOrigin::same_bits().
+  // The kind of device: ChunkOrigin::same_kind().
   std::string device;
   std::string libtorch;
   std::string driver;
-  std::string products;  // ChunkOrigin::products
   // A hash of the vectors that the loaded model gives to fixed texts. It differs where the program
   // computes other bits and none of the fields above says so.
   std::string self_test;

@@ -128,17 +128,6 @@ std::vector<KeySpec> hardware_keys() {
            "slower, with the same results.",
        .set_run = [](RunConfig& r,
                      const Value& v) { r.hardware.synchronous_launches = boolean(v); }},
-      {.sections = {"hardware"},
-       .name = "product_search",
-       .value = boolean_value(),
-       .default_text = "false",
-       .help =
-           "On a GPU: measure up to 16 algorithms of cuBLASLt for each shape of a matrix product "
-           "when a model is loaded, and take the fastest whose results are right. The choice is "
-           "kept in products.json in the cache directory, and the whole run uses it. false: take "
-           "cuBLASLt's first suggestion. No GPU has run the search yet, so it is off "
-           "(docs/gpu.md).",
-       .set_run = [](RunConfig& r, const Value& v) { r.hardware.product_search = boolean(v); }},
   };
 }
 

@@ -32,7 +32,12 @@ class Reader {
   void read_entry(const SchemaNode& section, const YamlNode& key, const YamlNode& value,
                   const std::string& path) {
     const SchemaNode* child = section.child(key.text);
-    if (child == nullptr) refuse_key(section, key, path);
+    if (child == nullptr) {
+      const RetiredKey* retired = retired_key(join_key(path, key.text));
+      if (retired == nullptr) refuse_key(section, key, path);
+      file_.retired_keys.push_back(describe(*retired, where(key.mark)));
+      return;
+    }
     const bool any_name = child == section.wildcard();
     if (any_name && !is_name(key.text)) refuse_name(*child, key);
     const std::string child_path = join_key(path, any_name ? key.text : child->name);

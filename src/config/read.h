@@ -30,7 +30,8 @@ struct ConfigFile {
   std::string name;                             // the name for messages; "" if there is no file
   std::map<std::string, Given> values;          // by key; an alias is replaced by the key's name
   std::map<std::string, std::string> sections;  // the path of each section -> its position
-  std::vector<StreamPlace> streams;  // the streams of data.splits, in the order of the file
+  std::vector<StreamPlace> streams;       // the streams of data.splits, in the order of the file
+  std::vector<std::string> retired_keys;  // as RunConfig::retired_keys
 };
 
 // All throw the errors of load_config(). `path` is not "".

@@ -33,6 +33,7 @@ struct Effective {
 class Resolver {
  public:
   Resolver(const ConfigFile& file, const std::vector<Override>& overrides) : file_(file) {
+    loaded_.run.retired_keys = file.retired_keys;
     for (const Override& given : overrides) add_flag(given);
   }
 
@@ -67,6 +68,10 @@ class Resolver {
 
  private:
   void add_flag(const Override& given) {
+    if (const RetiredKey* retired = retired_key(given.key)) {
+      loaded_.run.retired_keys.push_back(describe(*retired, given.flag));
+      return;
+    }
     const SchemaNode* node = &config_schema();
     std::string path;
     for (const std::string& name : split_key(given.key)) {

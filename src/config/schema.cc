@@ -33,6 +33,8 @@ constexpr std::array<SectionHelp, 13> kSectionHelp = {{
     {"log", "The messages and the progress."},
 }};
 
+constexpr std::array<RetiredKey, 1> kRetiredKeys = {{{"hardware.product_search", "0.2.0"}}};
+
 std::string help_of(const std::string& path) {
   const auto* found =
       std::find_if(kSectionHelp.begin(), kSectionHelp.end(),
@@ -85,6 +87,16 @@ bool is_name(const std::string& text) {
 
 bool KeySpec::in(const std::string& section) const {
   return std::find(sections.begin(), sections.end(), section) != sections.end();
+}
+
+const RetiredKey* retired_key(std::string_view path) {
+  const auto* found = std::find_if(kRetiredKeys.begin(), kRetiredKeys.end(),
+                                   [path](const RetiredKey& key) { return key.path == path; });
+  return found == kRetiredKeys.end() ? nullptr : found;
+}
+
+std::string describe(const RetiredKey& key, const std::string& where) {
+  return fmt::format("{}: {} has no effect any more, since version {}", where, key.path, key.since);
 }
 
 Value KeySpec::default_value() const {

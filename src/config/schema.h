@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "encode/config.h"
@@ -47,6 +48,16 @@ struct KeySpec {
 // Returns a table that is made at the first call and lives as long as the process. Any thread may
 // call it.
 const std::vector<KeySpec>& config_keys();
+
+// A key that only versions before `since` had. A config and a flag may still give it: its value is
+// not read, and the run warns of it.
+struct RetiredKey {
+  std::string_view path;   // "hardware.product_search"
+  std::string_view since;  // the first version without it
+};
+const RetiredKey* retired_key(std::string_view path);  // nullptr: no retired key has this path
+// Returns a sentence for the log. `where` is the place of the key.
+std::string describe(const RetiredKey& key, const std::string& where);
 
 // The table as a tree of sections, which has the form of a config file.
 struct SchemaNode {

@@ -19,9 +19,7 @@ class CudaEncoder : public Encoder {
  public:
   explicit CudaEncoder(Transformer transformer)
       : transformer_(std::move(transformer)),
-        device_(device_facts(transformer_.device, /*threads=*/1)) {
-    device_.products = transformer_.products_hash;
-  }
+        device_(device_facts(transformer_.device, /*threads=*/1)) {}
 
   bool encode(std::span<const PackedBatch> batches, std::span<float> out,
               const OnBatch& done) override {

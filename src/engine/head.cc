@@ -19,8 +19,8 @@ constexpr double kLayerNormEps = 1e-5;
 class Dense {
  public:
   Dense(const SentenceModule& module, const OpenedFiles& files, at::Device device,
-        ProductTrace* trace)
-      : linear_(load(module, files, device, trace)),
+        const ProductOptions& products)
+      : linear_(load(module, files, device, products)),
         activation_(module.activation),
         residual_(module.residual) {
     if (!residual_ || module.in_features == module.out_features) return;
@@ -28,7 +28,7 @@ class Dense {
     const WeightScope root(weights, "");
     const at::Tensor weight = root.take("residual.weight", {{"out_features", module.out_features},
                                                             {"in_features", module.in_features}});
-    projection_ = linear({weight.to(device)}, at::Tensor(), trace);
+    projection_.emplace(std::vector{weight.to(device)}, at::Tensor(), Activation::kNone, products);
   }
 
   at::Tensor operator()(const at::Tensor& x) const {
@@ -38,20 +38,15 @@ class Dense {
   }
 
  private:
-  static Linear linear(const std::vector<at::Tensor>& weight, const at::Tensor& bias,
-                       ProductTrace* trace) {
-    return {weight, bias, Activation::kNone, {.format = ProductFormat::kFloat32, .trace = trace}};
-  }
-
   static Linear load(const SentenceModule& module, const OpenedFiles& files, at::Device device,
-                     ProductTrace* trace) {
+                     const ProductOptions& products) {
     Weights weights(module.tensors, files, {.dtype = at::kFloat, .origin = module.path});
     const WeightScope root(weights, "");
     const Dim out = {"out_features", module.out_features};
     const at::Tensor weight =
         root.take("linear.weight", {out, {"in_features", module.in_features}}).to(device);
     const at::Tensor bias = module.bias ? root.take("linear.bias", {out}).to(device) : at::Tensor();
-    return linear({weight}, bias, trace);
+    return {{weight}, bias, Activation::kNone, products};
   }
 
   Linear linear_;
@@ -77,10 +72,10 @@ at::Tensor normalize(const at::Tensor& x) {
 
 std::function<at::Tensor(const at::Tensor&)> load_step(const SentenceModule& module,
                                                        const OpenedFiles& files, at::Device device,
-                                                       ProductTrace* trace) {
+                                                       const ProductOptions& products) {
   switch (module.kind) {
     case Kind::kDense:
-      return Dense(module, files, device, trace);
+      return Dense(module, files, device, products);
     case Kind::kLayerNorm:
       return load_layer_norm(module, files, device);
     case Kind::kTruncate:
@@ -101,13 +96,14 @@ bool has_weights(const SentenceModule& module) {
 }  // namespace
 
 EmbeddingHead::EmbeddingHead(const EffectiveResult& effective, const OpenedFiles& files,
-                             at::Device device, ProductTrace* trace)
+                             at::Device device, ProductOptions products)
     : pooling_(effective.pooling) {
+  products.format = ProductFormat::kFloat32;
   size_t first_on_host = effective.modules.size();
   while (first_on_host > 1 && !has_weights(effective.modules[first_on_host - 1])) --first_on_host;
   for (size_t i = 1; i < effective.modules.size(); ++i) {
     std::vector<Step>& steps = i < first_on_host ? on_device_ : on_host_;
-    steps.push_back(load_step(effective.modules[i], files, device, trace));
+    steps.push_back(load_step(effective.modules[i], files, device, products));
   }
 }
 

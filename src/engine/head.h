@@ -19,9 +19,9 @@ class EmbeddingHead {
  public:
   // The weights and the products of the modules are float32, even if the model has another type.
   // They are small, and their output is the result. `files` has the files of the weights open.
-  // `trace` records the products and must outlive the head. Throws what WeightScope::take() throws.
+  // `products` has the options of the model's products. Throws what WeightScope::take() throws.
   EmbeddingHead(const EffectiveResult& effective, const OpenedFiles& files, at::Device device,
-                ProductTrace* trace);
+                ProductOptions products);
 
   const std::vector<PoolingMode>& pooling() const { return pooling_; }
 

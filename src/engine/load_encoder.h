@@ -11,8 +11,6 @@
 #include "encode/encoder.h"
 #include "encode/model_directory.h"
 
-#include "engine/product_choices.h"
-
 namespace encode {
 
 struct EncoderOptions {
@@ -21,9 +19,6 @@ struct EncoderOptions {
   // The loading thread calls it after each step: a device that was opened, a tensor that was read,
   // a check that has ended. Loading may take minutes, and these calls show that it makes progress.
   std::function<void()> alive = [] {};
-  // Chooses the algorithms of the matrix products on a GPU, after the model is loaded. Empty:
-  // LibTorch computes all products, with cuBLASLt's first suggestion.
-  ChooseProducts choose_products = {};
 };
 
 // A message for the log about the loading of a model.
@@ -39,8 +34,9 @@ struct LoadedEncoder {
 
 // Loads the weights to the device. `effective` was made for `directory`. Throws what load_model()
 // throws if the files do not fit config.json. Throws Error (ExitCode::kUnavailable) if the machine
-// does not have the device, or the device does not support the type. The encoder keeps no reference
-// to the arguments. Throws Error kIoError "model.changed" as open_model_directory() does.
+// does not have the device, or the device does not support the type, or gives equal rows unequal
+// bits in a matrix product. The encoder keeps no reference to the arguments. Throws Error kIoError
+// "model.changed" as open_model_directory() does.
 LoadedEncoder load_encoder(const ModelDirectory& directory, const EffectiveResult& effective,
                            const EncoderOptions& options);
 

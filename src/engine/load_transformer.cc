@@ -8,6 +8,7 @@
 
 #include "base/units.h"
 #include "engine/chosen_product_format.h"
+#include "engine/equal_rows.h"
 #include "nn/cuda/cuda_device.h"
 #include "nn/cuda/cuda_kernels.h"
 #include "nn/fp8/fp8_linear.h"
@@ -72,21 +73,8 @@ void note_fp8(const Fp8Counts& products, Notes& notes) {
                                                        "product stays", "products stay"))});
 }
 
-// Returns null if LibTorch shall compute all products, or must, because the process has no cuBLASLt
-// that the plugin can use.
-std::unique_ptr<CudaProducts> open_products(at::Device device, const EncoderOptions& options,
-                                            Notes& notes) {
-  if (!device.is_cuda() || !options.choose_products) return nullptr;
-  if (plugin_products() != nullptr)
-    return std::make_unique<CudaProducts>(*plugin_products(), device);
-  notes.push_back({"warning",
-                   "hardware.product_search: LibTorch's CUDA library does not use cuBLASLt 13, so "
-                   "LibTorch chooses the algorithms of the matrix products"});
-  return nullptr;
-}
-
 LoadedTransformer load_once(const ModelDirectory& directory, const EffectiveResult& effective,
-                            const EncoderOptions& options) {
+                            const EncoderOptions& options, const Launches& launches) {
   const OpenedDevice opened = open_device(options.hardware);
   options.alive();
   const at::Device device = opened.device;
@@ -110,36 +98,51 @@ LoadedTransformer load_once(const ModelDirectory& directory, const EffectiveResu
                    .origin = directory.transformer_path,
                    .alive = options.alive});
   auto trace = std::make_unique<ProductTrace>();
-  std::unique_ptr<CudaProducts> products = open_products(device, options, notes);
+  const ProductOptions products = {.format = format, .launches = launches, .trace = trace.get()};
   Fp8Counts fp8_counts;
-  auto model =
-      load_model(directory.model_type, {.config = fields,
-                                        .document = config,
-                                        .weights = weights,
-                                        .device = device,
-                                        .products = {.format = format,
-                                                     .launch_rows = effective.launch_tokens,
-                                                     .trace = trace.get(),
-                                                     .products = products.get()},
-                                        .fp8 = fp8 ? &fp8_counts : nullptr,
-                                        .max_positions = effective.max_length,
-                                        .causal = effective.causal});
+  auto model = load_model(directory.model_type, {.config = fields,
+                                                 .document = config,
+                                                 .weights = weights,
+                                                 .device = device,
+                                                 .products = products,
+                                                 .fp8 = fp8 ? &fp8_counts : nullptr,
+                                                 .max_positions = effective.max_length,
+                                                 .causal = effective.causal});
   if (fp8) note_fp8(fp8_counts, notes);
-  EmbeddingHead head(effective, *directory.opened, device, trace.get());
+  EmbeddingHead head(effective, *directory.opened, device, products);
   options.alive();
-  LoadedTransformer loaded = {.transformer = {.trace = std::move(trace),
-                                              .products = std::move(products),
-                                              .model = std::move(model),
-                                              .head = std::move(head),
-                                              .device = device,
-                                              .format = format,
-                                              .effective = effective,
-                                              .vocab_size = directory.vocab_size},
-                              .notes = std::move(notes)};
-  Transformer& transformer = loaded.transformer;
-  if (transformer.products != nullptr)
-    loaded.notes.push_back({"debug", choose_products(transformer, options.choose_products)});
-  return loaded;
+  return {.transformer = {.trace = std::move(trace),
+                          .model = std::move(model),
+                          .head = std::move(head),
+                          .device = device,
+                          .format = format,
+                          .effective = effective,
+                          .vocab_size = directory.vocab_size},
+          .notes = std::move(notes)};
+}
+
+// Loads the model again with smaller launches while a matrix product gives equal rows unequal bits.
+LoadedTransformer load_with_equal_rows(const ModelDirectory& directory,
+                                       const EffectiveResult& effective,
+                                       const EncoderOptions& options) {
+  Launches launches = {.rows = effective.launch_tokens};
+  Notes notes;
+  for (;;) {
+    LoadedTransformer loaded = load_once(directory, effective, options, launches);
+    const at::Device device = loaded.transformer.device;
+    const std::optional<TracedProduct> unequal =
+        device.is_cuda() ? find_unequal_rows(loaded.transformer) : std::nullopt;
+    options.alive();
+    if (!unequal) {
+      loaded.notes.insert(loaded.notes.end(), notes.begin(), notes.end());
+      return loaded;
+    }
+    launches = smaller_launches(launches, *unequal, device);
+    notes = {{"warning", fmt::format("CUDA: matrix products have smaller launches ({}), which is "
+                                     "slower, because larger ones give equal rows unequal bits on "
+                                     "this device",
+                                     describe(launches))}};
+  }
 }
 
 }  // namespace
@@ -153,7 +156,7 @@ LoadedTransformer load_transformer(const ModelDirectory& directory,
     const std::vector<FileKey> before = files.check_weights();
     options.alive();
     try {
-      LoadedTransformer loaded = load_once(directory, effective, options);
+      LoadedTransformer loaded = load_with_equal_rows(directory, effective, options);
       // Another key with the same content: someone has touched or replaced a file, or has written
       // to it and back. The tensors may be from in between, so they are loaded again.
       if (files.check_weights() == before) return loaded;

@@ -12,9 +12,7 @@ ProductBench::ProductBench(const ModelDirectory& directory, const EffectiveResul
     : loaded_(load_transformer(directory, effective, options)),
       pool_(compute_threads(loaded_.transformer.device, options.threads),
             [] { at::set_num_threads(1); }),
-      device_(device_facts(loaded_.transformer.device, pool_.threads())) {
-  device_.products = loaded_.transformer.products_hash;
-}
+      device_(device_facts(loaded_.transformer.device, pool_.threads())) {}
 
 ProductRates ProductBench::run(std::span<const PackedBatch> batches, double seconds,
                                const std::function<bool()>& go_on) {

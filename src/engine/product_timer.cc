@@ -56,6 +56,7 @@ class ProductTimer::Activations {
     const at::Tensor x = matrices_.at(input_of(product)).narrow(0, 0, product.rows);
     switch (product.call) {
       case TracedProduct::Call::kWhole:
+      case TracedProduct::Call::kAddInPlace:
         product.linear(x);
         return;
       case TracedProduct::Call::kInBlocks:

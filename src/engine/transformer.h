@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <string>
 
 #include "encode/batch.h"
 #include "encode/encoder.h"
@@ -11,7 +10,6 @@
 
 #include "engine/head.h"
 #include "models/model.h"
-#include "nn/cuda/products.h"
 #include "nn/layers/product_trace.h"
 
 namespace encode {
@@ -20,10 +18,6 @@ namespace encode {
 // (nn/layers/linear.h) states.
 struct Transformer {
   std::unique_ptr<ProductTrace> trace;  // model and head record their matrix products in it
-  // The chosen algorithms of the model's matrix products, or null if LibTorch computes them all.
-  // The head has small products, which LibTorch computes.
-  std::unique_ptr<CudaProducts> products;
-  std::string products_hash = {};  // see products_hash()
   std::unique_ptr<Model> model;
   EmbeddingHead head;
   at::Device device;

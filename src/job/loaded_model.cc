@@ -11,7 +11,6 @@
 #include "base/host.h"
 #include "base/stopwatch.h"
 #include "fingerprint/fingerprint.h"
-#include "job/product_book.h"
 #include "job/self_test.h"
 #include "job/tokenize_plan.h"
 #include "store/run_files.h"
@@ -53,18 +52,6 @@ EncoderOptions encoder_options(const WorkerContext& context, const JobUnit& unit
           .alive = [&events = context.events] { events.send(ModelLoading{}); }};
 }
 
-ChooseProducts product_choice(const WorkerContext& context) {
-  if (!context.job.hardware.product_search) return {};
-  return [&context](const ProductRequest& request) {
-    const ProductBook book(
-        context.job.cache_dir,
-        {.alive = [&context] { context.events.send(ModelLoading{}); },
-         .warn = [&context](const std::string& message) { context.log("warning", message); },
-         .inform = [&context](const std::string& message) { context.log("debug", message); }});
-    return book.choose(request);
-  };
-}
-
 LoadedModel& ModelKeeper::model_of(int64_t unit) {
   if (!serves(context_.unit(unit))) load(unit);
   return *model_;
@@ -89,11 +76,7 @@ void ModelKeeper::load(int64_t unit_number) {
   model->effective = unit.effective;
   model->tokenizer = load_tokenizer_for(unit, model->directory);
   options.alive();
-  // Only the model itself gets chosen products. The other models, which redo a few rows or check
-  // this one, would search for seconds.
-  EncoderOptions with_products = options;
-  with_products.choose_products = product_choice(context_);
-  LoadedEncoder loaded = load_encoder(model->directory, model->effective, with_products);
+  LoadedEncoder loaded = load_encoder(model->directory, model->effective, options);
   model->encoder = std::move(loaded.encoder);
   model->wider_redo = std::make_unique<WiderRedo>(model->directory, model->effective, options);
   model_ = std::move(model);

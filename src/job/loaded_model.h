@@ -33,10 +33,6 @@ std::unique_ptr<Tokenizer> load_tokenizer_for(const JobUnit& unit, const ModelDi
 // options sends ModelLoading as its sign of life. `context.events` must outlive the options.
 EncoderOptions encoder_options(const WorkerContext& context, const JobUnit& unit);
 
-// Returns the choice of algorithms that the job asks for (HardwareOptions::product_search), by the
-// ProductBook of its cache directory; empty if it asks for none. `context` must outlive the result.
-ChooseProducts product_choice(const WorkerContext& context);
-
 // Holds one model at a time, because two may not fit on the device. Not thread-safe.
 class ModelKeeper {
  public:

@@ -22,11 +22,10 @@ struct SelfTest {
 };
 
 // Encodes the fixed texts and compares the vectors with those in the file `path`. The file is
-// created if it does not exist or is damaged. The file has vectors for each device with its
-// DeviceFacts::products and each `identity`, which stands for the model and the result options. If
-// `tokenizer` is null, fixed token ids replace the texts. Throws Error kData "self_test.changed" if
-// the cosine of a vector to the earlier one is below 0.999, and the errors of Encoder::encode() and
-// write_file_durably().
+// created if it does not exist or is damaged. The file has vectors for each pair of a device and an
+// `identity`, which stands for the model and the result options. If `tokenizer` is null, fixed
+// token ids replace the texts. Throws Error kData "self_test.changed" if the cosine of a vector to
+// the earlier one is below 0.999, and the errors of Encoder::encode() and write_file_durably().
 SelfTest run_self_test(Encoder& encoder, const Tokenizer* tokenizer, const std::string& identity,
                        const std::string& path);
 

@@ -35,9 +35,7 @@ bool time_products(const WorkerContext& context) {
   const ModelDirectory directory = open_model_directory(
       unit.model_path, unit.model_files, custom_code_policy(unit.effective.ignore_custom_code));
   const std::unique_ptr<Tokenizer> tokenizer = load_tokenizer_for(unit, directory);
-  EncoderOptions options = encoder_options(context, unit);
-  options.choose_products = product_choice(context);
-  ProductBench bench(directory, unit.effective, options);
+  ProductBench bench(directory, unit.effective, encoder_options(context, unit));
   context.events.send(ModelLoaded{.unit = kTimedUnit,
                                   .device = bench.device(),
                                   .dim = unit.effective.dim,

@@ -140,7 +140,6 @@ KeyRules UnitRun::key_rules(const TokenizePlan& plan) const {
           .device = origin_.device,
           .libtorch = origin_.libtorch,
           .driver = origin_.driver,
-          .products = origin_.products,
           .self_test = model_.self_test_sha256};
 }
 

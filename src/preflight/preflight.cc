@@ -66,6 +66,8 @@ class Preflight {
     findings_.green("config",
                     format_count(std::ssize(config_.streams), "stream", "streams") +
                         (config_.config_path.empty() ? "" : " in " + config_.config_path));
+    for (const std::string& sentence : config_.retired_keys)
+      findings_.yellow("config", sentence, "delete the key");
     take_hashes();
     check_cache_directory(config_, findings_);
     check_streams(config_, model_needs(), experiment_, findings_);

@@ -113,25 +113,20 @@ class Listener {
   bool cache_problem_ = false;
 };
 
-// The worker of the check reads what earlier runs have left: the vectors of its self-test, and the
-// algorithms of the matrix products, which decide the bits of these vectors.
-void copy_earlier_files(const WorkerCheck& check) {
-  const RunFiles from(check.cache_dir);
-  const RunFiles to(check.scratch);
-  for (const auto& [earlier, copy] :
-       {std::pair(from.self_test(), to.self_test()), std::pair(from.products(), to.products())}) {
-    if (check.cache_dir.empty() || !path_exists(earlier, "io.stat")) continue;
-    std::error_code failure;
-    std::filesystem::copy_file(earlier, copy, std::filesystem::copy_options::overwrite_existing,
-                               failure);
-    if (failure) throw system_error("io.read", "copy", earlier, failure.value());
-  }
+// The worker of the check reads what earlier runs have left: the vectors of its self-test.
+void copy_earlier_file(const WorkerCheck& check) {
+  const std::string earlier = RunFiles(check.cache_dir).self_test();
+  if (check.cache_dir.empty() || !path_exists(earlier, "io.stat")) return;
+  std::error_code failure;
+  std::filesystem::copy_file(earlier, RunFiles(check.scratch).self_test(),
+                             std::filesystem::copy_options::overwrite_existing, failure);
+  if (failure) throw system_error("io.read", "copy", earlier, failure.value());
 }
 
 // Runs one worker. Returns how it has ended.
 WorkerOutcome run_once(const WorkerCheck& check, const JobSpec& job, WorkerFacts& facts,
                        PreflightFindings& findings) {
-  copy_earlier_files(check);
+  copy_earlier_file(check);
   const std::string path = RunFiles(check.scratch).job(0);
   write_file_without_sync(path, to_json(job));
   Listener listener(to_string(job.hardware.device), facts, findings);

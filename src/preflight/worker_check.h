@@ -19,7 +19,7 @@ struct WorkerCheck {
   const WorkerOptions& worker;
   const StopSignal& stop;
   std::string scratch;  // an empty directory for the files of the worker
-  // The directory whose self_test.json and products.json are those of earlier runs; "": none.
+  // The directory whose self_test.json is that of earlier runs; "": none.
   std::string cache_dir;
   // The worker opens the embedding cache in its directory; "": there is none to open.
   EmbeddingCacheOptions embedding_cache;

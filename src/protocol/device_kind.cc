@@ -6,10 +6,7 @@
 namespace encode {
 
 ChunkOrigin origin_of(const DeviceFacts& device) {
-  return {.device = device.name,
-          .libtorch = device.libtorch,
-          .driver = device.driver,
-          .products = device.products};
+  return {.device = device.name, .libtorch = device.libtorch, .driver = device.driver};
 }
 
 std::string describe(const ChunkOrigin& origin) {
@@ -27,9 +24,8 @@ Error other_device_error(const ChunkOrigin& here, const ChunkOrigin& chunk, std:
                 .where = std::move(path),
                 .expected = describe(here),
                 .found = describe(chunk),
-                .hint = "continue on the device of the first run, with its products.json in the "
-                        "cache directory if there was one; or set hardware.strict_numerics to "
-                        "false; or start over with --fresh, which deletes the chunks"});
+                .hint = "continue on the device of the first run; or set hardware.strict_numerics "
+                        "to false; or start over with --fresh, which deletes the chunks"});
 }
 
 }  // namespace encode

@@ -43,13 +43,12 @@ void fields(auto& archive, MaybeConst<SpeedOptions> auto& value) {
 
 void fields(auto& archive, MaybeConst<HardwareOptions> auto& value) {
   auto& [device, devices, all_devices, strict_numerics, expandable_segments, allocator_conf,
-         synchronous_launches, product_search, max_restarts, worker_chunks, memory_limit_bytes,
+         synchronous_launches, max_restarts, worker_chunks, memory_limit_bytes,
          memory_pressure_percent] = value;
   archive("device", device)("devices", devices)("all_devices", all_devices);
   archive("strict_numerics", strict_numerics);
   archive("expandable_segments", expandable_segments)("allocator_conf", allocator_conf);
-  archive("synchronous_launches", synchronous_launches)("product_search", product_search);
-  archive("max_restarts", max_restarts);
+  archive("synchronous_launches", synchronous_launches)("max_restarts", max_restarts);
   archive("worker_chunks", worker_chunks)("memory_limit_bytes", memory_limit_bytes);
   archive("memory_pressure_percent", memory_pressure_percent);
 }

@@ -20,6 +20,7 @@ constexpr std::string_view kMemory = "memory.jsonl";
 constexpr std::string_view kJob = "job.json";
 constexpr std::string_view kModelHashes = "model_hashes.json";
 constexpr std::string_view kSelfTest = "self_test.json";
+// From versions before 0.2.0 with hardware.product_search, as kProductsLock.
 constexpr std::string_view kProducts = "products.json";
 constexpr std::string_view kProductsLock = "products_lock";
 constexpr std::string_view kCommitProbe = "commit_probe";
@@ -77,8 +78,6 @@ std::string RunFiles::job(size_t worker) const {
 }
 std::string RunFiles::model_hashes() const { return path(kModelHashes); }
 std::string RunFiles::self_test() const { return path(kSelfTest); }
-std::string RunFiles::products() const { return path(kProducts); }
-std::string RunFiles::products_lock() const { return path(kProductsLock); }
 std::string RunFiles::commit_probe() const { return path(kCommitProbe); }
 std::string RunFiles::rejected_rows(const std::string& stream) const {
   return path(stream + std::string(kRejectedRowsSuffix));

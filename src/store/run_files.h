@@ -24,8 +24,6 @@ class RunFiles {
   std::string job(size_t worker) const;  // "job.json" for worker 0, "job.1.json"
   std::string model_hashes() const;      // see HashCache
   std::string self_test() const;         // the vectors of fixed texts
-  std::string products() const;          // see ProductBook
-  std::string products_lock() const;     // the same
   std::string commit_probe() const;      // has kCommitProbeText; its writing is timed
   std::string rejected_rows(const std::string& stream) const;
   // The copy of standard input, before ".gz" or ".zst" is appended.

@@ -163,6 +163,7 @@ void Run::prepare() {
   }
   log_.detail("mode", mode, {{"chunked", store.chunked()}});
   note_padding(config_.padding, log_);
+  for (const std::string& sentence : config_.retired_keys) log_.warning("retired_key", sentence);
   progress_.step("reading the texts and the model");
   plan_ = make_plan(config_, PlanPurpose::kRun, log_);
   check_quarantine(store, plan_);

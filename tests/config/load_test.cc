@@ -238,7 +238,6 @@ const std::vector<Override> every_key = {
     {"hardware.allocator.expandable_segments", "false", "-20"},
     {"hardware.allocator.conf", "max_split_size_mb:64", "-21"},
     {"hardware.synchronous_launches", "true", "-21"},
-    {"hardware.product_search", "true", "-21"},
     {"hardware.worker_chunks", "6", "-21"},
     {"hardware.memory_limit", "1.5GB", "-21"},
     {"hardware.memory_pressure_percent", "70", "-21"},
@@ -310,12 +309,11 @@ TEST(Keys, EveryFieldOfARunCanBeSet) {
   EXPECT_EQ(final_format, (FinalFormat{.type = OutputType::kInt8, .ranges_file = "ranges.npy"}));
   EXPECT_FALSE(fresh || overwrite) << "these are actions of one command, not settings";
   const auto& [device, devices, all_devices, strict_numerics, expandable, conf, synchronous,
-               products, restarts, worker_chunks, memory_limit, memory_pressure] = run.hardware;
+               restarts, worker_chunks, memory_limit, memory_pressure] = run.hardware;
   EXPECT_EQ(devices, std::vector<DeviceChoice>{parse_device("cuda:1")});
   EXPECT_TRUE(!all_devices && memory_limit == 1'500'000'000 && memory_pressure == 70);
   EXPECT_TRUE(device == parse_device("cuda:1") && strict_numerics && !expandable &&
-              conf == "max_split_size_mb:64" && synchronous && products && restarts == 7 &&
-              worker_chunks == 6);
+              conf == "max_split_size_mb:64" && synchronous && restarts == 7 && worker_chunks == 6);
   EXPECT_EQ(run.padding, PaddingPolicy::kLongest);
   const auto& [level, file, json, progress] = run.log;
   EXPECT_TRUE(level == "debug" && file == "other.log" && json && !progress);

@@ -58,19 +58,15 @@ template <Name kName, auto kKernel, typename Arguments>
 int counted(const Arguments* arguments) {
   static const EncodeCudaKernels kernels = counted_kernels();
   const std::string name = std::string(kName.text) + (quantizes(*arguments) ? " to fp8" : "");
-  const int status = count_launch(name.c_str(), traffic_of<kKernel>(*arguments));
-  return status != 0 ? status : (kernels.*kKernel)(arguments);
-}
-
-}  // namespace
-
-int count_launch(const char* name, int64_t bytes) {
   {
     const std::lock_guard lock(calls().mutex);
     ++calls().of[name];
   }
-  return launched(bytes);
+  const int status = launched(traffic_of<kKernel>(*arguments));
+  return status != 0 ? status : (kernels.*kKernel)(arguments);
 }
+
+}  // namespace
 
 }  // namespace encode::testing
 
@@ -106,8 +102,4 @@ extern "C" const EncodeCudaKernels* encode_cuda_kernels() {
       .quantize_rows = counted<"quantize_rows", &Table::quantize_rows>,
       .attention = counted<"attention", &Table::attention>};
   return &kernels;
-}
-
-extern "C" const EncodeCudaProducts* encode_cuda_products() {
-  return encode::testing::counted_products();
 }

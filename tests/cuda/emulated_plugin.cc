@@ -17,6 +17,4 @@ EncodeCudaKernels counted_kernels() {
           .attention = cuda::attention};
 }
 
-const EncodeCudaProducts* counted_products() { return nullptr; }
-
 }  // namespace encode::testing

@@ -11,7 +11,6 @@
 #include "counts.h"
 #include "load_for_test.h"
 #include "random_rows.h"
-#include "search_each_product.h"
 #include "support/safetensors_writer.h"
 #include "support/temp_dir.h"
 
@@ -59,9 +58,8 @@ void write_one_layer(const std::string& model, const testing::TempDir& dir) {
   dir.write("model.safetensors", first_layer_of(testing::read_bytes(from + "/model.safetensors")));
 }
 
-// Returns what one batch costs, after a first pass has filled the allocator's cache. With
-// `chosen_products`, each matrix product has an algorithm of its own.
-CudaStandInCounts cost_of(const std::string& model, ComputeType dtype, bool chosen_products) {
+// Returns what one batch costs, after a first pass has filled the allocator's cache.
+CudaStandInCounts cost_of(const std::string& model, ComputeType dtype) {
   ResultOptions result;
   result.dtype = dtype;
   result.pooling = PoolingMode::kMean;
@@ -69,7 +67,6 @@ CudaStandInCounts cost_of(const std::string& model, ComputeType dtype, bool chos
   opened.effective.launch_tokens = kLaunchTokens;
   EncoderOptions options;
   options.hardware.device = parse_device("cuda");
-  if (chosen_products) options.choose_products = testing::search_each_product;
   const auto encoder = testing::load_test_encoder(opened, options);
   const std::vector<PackedBatch> batches = pack(testing::random_rows(kRows), kLaunchTokens, 0);
   EXPECT_EQ(batches.size(), 1U);
@@ -85,7 +82,6 @@ struct Cost {
   ComputeType dtype;
   int64_t launches;
   int64_t token_bytes;  // of one layer, for one token slot
-  bool chosen_products = false;
 };
 
 // GoogleTest calls this function to print a parameter.
@@ -96,10 +92,8 @@ class LayerCosts : public ::testing::TestWithParam<Cost> {};
 TEST_P(LayerCosts, AreThoseOfTheDocument) {
   const testing::TempDir one_layer;
   write_one_layer(GetParam().model, one_layer);
-  const CudaStandInCounts one =
-      cost_of(one_layer.path(), GetParam().dtype, GetParam().chosen_products);
-  const CudaStandInCounts two =
-      cost_of(GetParam().model, GetParam().dtype, GetParam().chosen_products);
+  const CudaStandInCounts one = cost_of(one_layer.path(), GetParam().dtype);
+  const CudaStandInCounts two = cost_of(GetParam().model, GetParam().dtype);
   const CudaStandInCounts layer = two - one;
   std::cout << GetParam().model << ": " << layer.launches << " launches and "
             << layer.bytes / kLaunchTokens << " bytes a token in a layer, " << one.launches
@@ -110,10 +104,8 @@ TEST_P(LayerCosts, AreThoseOfTheDocument) {
 
 INSTANTIATE_TEST_SUITE_P(Models, LayerCosts,
                          ::testing::Values(Cost{"bert", ComputeType::kBFloat16, 8, 2944},
-                                           Cost{"bert", ComputeType::kBFloat16, 8, 2944, true},
                                            Cost{"bert", ComputeType::kFp8, 9, 2912},
                                            Cost{"qwen2", ComputeType::kBFloat16, 9, 3456},
-                                           Cost{"qwen2", ComputeType::kBFloat16, 9, 3456, true},
                                            Cost{"qwen2", ComputeType::kFp8, 10, 3424},
                                            Cost{"modernbert", ComputeType::kBFloat16, 9, 2016},
                                            Cost{"modernbert", ComputeType::kFloat32, 17, 4297},
@@ -123,8 +115,7 @@ INSTANTIATE_TEST_SUITE_P(Models, LayerCosts,
                                            Cost{"deberta_v2", ComputeType::kBFloat16, 12, 2635}),
                          [](const auto& cost) {
                            return std::string(cost.param.model) + "_" +
-                                  std::string(to_string(cost.param.dtype)) +
-                                  (cost.param.chosen_products ? "_chosen_products" : "");
+                                  std::string(to_string(cost.param.dtype));
                          });
 
 }  // namespace

@@ -171,6 +171,35 @@ TEST(CudaDevice, Fp8IsRefusedBeforeHopper) {
   }
 }
 
+// The tiny model has launches of 16,384 rows.
+TEST(UnequalRows, NeedSmallerLaunchesAndGiveTheSameBytesInEveryChunkSize) {
+  const RealRun runs("bert", kRows);
+  const Program::Environment bad = {{"STAND_IN_UNEQUAL_ROWS", "16384,8192"}};
+  const ProgramEnd end = run_with(runs, "reference", on_cuda(), bad);
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(end.err, HasSubstr("smaller launches (at most 4096 rows, blocks of 512)"));
+  ASSERT_EQ(run_with(runs, "small", on_cuda({"--chunk-size", "7"}), bad).exit_code, 0);
+  EXPECT_TRUE(read_bytes(runs.matrix("small")) == read_bytes(runs.matrix("reference")));
+}
+
+TEST(UnequalRows, InLaunchesOfEachSizeAreRefused) {
+  const RealRun runs("bert", 3);
+  const ProgramEnd end =
+      run_with(runs, "refused", on_cuda(),
+               {{"STAND_IN_UNEQUAL_ROWS", "16384,8192,4096,2048,1024,512,256,128,64"}});
+  EXPECT_EQ(end.exit_code, 69) << end.err;
+  EXPECT_THAT(end.err, HasSubstr("device.products"));
+}
+
+TEST(CudaProgramFlags, ProductSearchHasNoEffectAndIsWarnedOf) {
+  const RealRun runs("bert", 3);
+  ASSERT_EQ(runs.run("reference", on_cuda()).exit_code, 0);
+  const ProgramEnd end = runs.run("flag", on_cuda({"--product-search"}));
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(end.err, HasSubstr("--product-search: hardware.product_search has no effect"));
+  EXPECT_TRUE(read_bytes(runs.matrix("flag")) == read_bytes(runs.matrix("reference")));
+}
+
 // The model has windows, for which FlashAttention-2 is missing on such a GPU.
 TEST(CudaDevice, Float16RunsBeforeAmpere) {
   const RealRun runs("mistral_window", kRows);

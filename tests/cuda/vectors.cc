@@ -56,7 +56,6 @@ std::unique_ptr<Encoder> load_on(const std::string& device, const TestModelChoic
   opened.effective.launch_tokens = launch_tokens;
   EncoderOptions options;
   options.hardware.device = parse_device(device);
-  options.choose_products = choice.choose_products;
   return load_test_encoder(opened, options);
 }
 

@@ -9,8 +9,6 @@
 #include "encode/encoder.h"
 #include "encode/types.h"
 
-#include "engine/product_choices.h"
-
 namespace encode::testing {
 
 // Random rows, see random_rows().
@@ -38,7 +36,6 @@ inline double least_bfloat16_cosine(const std::string& model) {
 struct TestModelChoice {
   std::string model;  // a folder of tests/data/models
   ComputeType dtype;
-  ChooseProducts choose_products = {};  // see EncoderOptions
 };
 
 // Unit vectors of rows, [rows, dim]. A row without tokens has the vector 0.

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fmt/format.h>
+#include <sstream>
 #include <string>
 
 #include <gmock/gmock.h>
@@ -11,6 +12,7 @@
 #include "encode/store.h"
 
 #include "real_run.h"
+#include "store/sealed_json.h"
 
 namespace encode::testing {
 namespace {
@@ -87,6 +89,48 @@ TEST_F(OtherDevice, IsRefusedWithStrictNumerics) {
       runs_.dir().write("strict.yaml", "hardware: {strict_numerics: true}\n");
   const ProgramEnd end = run({"--config", config});
   if (is_baseline(end)) GTEST_SKIP() << "this processor has no vector units";
+  EXPECT_EQ(end.exit_code, 78) << end.err;
+  EXPECT_THAT(end.err, HasSubstr("run.other_device"));
+}
+
+// Versions before 0.2.0 could search for algorithms. The records of their chunks say which.
+class SearchedProducts : public OtherDevice {
+ protected:
+  void SetUp() override {
+    OtherDevice::SetUp();
+    const std::filesystem::path log = last_chunk_.parent_path() / "chunks.log";
+    std::istringstream lines(read_bytes(log));
+    std::string old;
+    for (std::string line; std::getline(lines, line);) {
+      Json record = unseal(line, log);
+      record["products"] = kHash;
+      old += seal(record) + "\n";
+    }
+    write_bytes(log, old);
+  }
+  void TearDown() override { ::unsetenv("ENCODE_CPU_CAPABILITY"); }
+
+  ProgramEnd run_on_the_same_device(const std::vector<std::string>& more) const {
+    ::setenv("ENCODE_CPU_CAPABILITY", "baseline", 1);
+    return run(more);
+  }
+
+  static constexpr const char* kHash = "0123456789abcdef0123456789abcdef";
+};
+
+TEST_F(SearchedProducts, AreWarnedOfAndRecorded) {
+  const ProgramEnd end = run_on_the_same_device({});
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(end.err, AllOf(HasSubstr("other matrix products"), HasSubstr(kHash)));
+  const std::vector<ChunkOrigin> origins = read_manifest(runs_.matrix("out"))->origins;
+  ASSERT_EQ(origins.size(), 2U);
+  EXPECT_EQ(origins[0].products + origins[1].products, kHash);
+}
+
+TEST_F(SearchedProducts, AreRefusedWithStrictNumerics) {
+  const std::string config =
+      runs_.dir().write("strict.yaml", "hardware: {strict_numerics: true}\n");
+  const ProgramEnd end = run_on_the_same_device({"--config", config});
   EXPECT_EQ(end.exit_code, 78) << end.err;
   EXPECT_THAT(end.err, HasSubstr("run.other_device"));
 }

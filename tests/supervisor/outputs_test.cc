@@ -12,6 +12,7 @@
 
 #include "base/json.h"
 #include "supervisor/experiment.h"
+#include "supervisor/plan/cache_files.h"
 #include "supervisor/program.h"
 
 namespace encode::testing {
@@ -20,6 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
 
 // Something that exists at the path of an output. `make` gets the directory of the test and returns
 // the path.
@@ -321,6 +323,24 @@ TEST(CacheFiles, OwnFilesAreAccepted) {
   experiment.dir().write("cache/self_test.json", R"({"checksum":"0"})");
   EXPECT_EQ(experiment.run().exit_code, ExitCode::kOk);
   EXPECT_EQ(experiment.run().exit_code, ExitCode::kOk);
+}
+
+// What hardware.product_search of versions before 0.2.0 has left. The names are no licence: another
+// file with one of them stays.
+TEST(CacheFiles, OfEarlierVersionsAreAcceptedAndRemoved) {
+  const TempDir dir;
+  const std::string book = R"({"checksum":"0", "devices":[{"cublaslt":130100}], "format":1})";
+  dir.write("own/products.json", book);
+  dir.write("own/products_lock", "");
+  EXPECT_NO_THROW(check_cache_files(dir.file("own")));
+  EXPECT_THAT(remove_cache_directory(dir.file("own"), "a"), IsEmpty());
+  EXPECT_FALSE(fs::exists(dir.file("own")));
+
+  dir.write("foreign/products.json", "a text of the user");
+  dir.write("foreign/products_lock", "a text of the user");
+  EXPECT_THROW(check_cache_files(dir.file("foreign")), Error);
+  EXPECT_THAT(remove_cache_directory(dir.file("foreign"), "a"),
+              UnorderedElementsAre("products.json", "products_lock"));
 }
 
 TEST(CacheFiles, LeftoversOfKilledRunsAreSweptAndNothingElse) {

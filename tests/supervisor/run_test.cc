@@ -185,6 +185,13 @@ TEST(Run, PaddingIsANoteAndNothingElse) {
   EXPECT_EQ(experiment.read(experiment.tc()), undisturbed_tc());
 }
 
+TEST(Run, WarnsOfARetiredKeyAndDoesNothingElse) {
+  Experiment experiment;
+  experiment.config.retired_keys = {"a.yaml:3:2: hardware.product_search has no effect any more"};
+  EXPECT_THAT(experiment.run().log, HasSubstr("warning a.yaml:3:2: hardware.product_search has"));
+  EXPECT_EQ(experiment.read(experiment.tc()), undisturbed_tc());
+}
+
 TEST(Run, KeepsChunksWhereAsked) {
   Experiment experiment;
   experiment.config.store.keep_chunk_cache = true;

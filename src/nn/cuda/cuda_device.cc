@@ -26,13 +26,11 @@ namespace {
 
 using DeviceQuery = int (*)(int, EncodeCudaDevice*);
 using KernelTable = const EncodeCudaKernels* (*)();
-using ProductTable = const EncodeCudaProducts* (*)();
 
 // What the program uses of libencode_cuda.so. The pointers are null until open_plugin() succeeds.
 struct Plugin {
   DeviceQuery query = nullptr;
   const EncodeCudaKernels* kernels = nullptr;
-  ProductTable products = nullptr;
 };
 
 Plugin& plugin() {
@@ -75,9 +73,8 @@ std::optional<std::string> open_plugin() {
     if (void* handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) {
       const auto query = reinterpret_cast<DeviceQuery>(::dlsym(handle, "encode_cuda_device"));
       const auto table = reinterpret_cast<KernelTable>(::dlsym(handle, "encode_cuda_kernels"));
-      const auto products = reinterpret_cast<ProductTable>(::dlsym(handle, "encode_cuda_products"));
-      if (query != nullptr && table != nullptr && products != nullptr) {
-        plugin() = {.query = query, .kernels = table(), .products = products};
+      if (query != nullptr && table != nullptr) {
+        plugin() = {.query = query, .kernels = table()};
         return std::nullopt;
       }
     }
@@ -196,11 +193,6 @@ std::string device_description(c10::Device device) {
 }
 
 const EncodeCudaKernels* plugin_kernels() { return plugin().kernels; }
-// Asks the plugin only now, because it makes a handle of cuBLASLt on the current device, and before
-// open_device() has set the device this is another one.
-const EncodeCudaProducts* plugin_products() {
-  return plugin().products != nullptr ? plugin().products() : nullptr;
-}
 
 std::string compute_capability(c10::Device device) {
   if (!device.is_cuda()) return "";

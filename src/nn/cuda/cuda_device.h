@@ -11,7 +11,6 @@
 #include "encode/device.h"
 
 struct EncodeCudaKernels;
-struct EncodeCudaProducts;
 
 namespace encode {
 
@@ -42,9 +41,6 @@ bool supports_bfloat16(c10::Device device);          // true if it is >= 8.0, an
 bool supports_fp8(c10::Device device);
 // Returns the plugin's kernels, or null if open_device() has not opened the plugin.
 const EncodeCudaKernels* plugin_kernels();
-// Returns the plugin's matrix products, or null if open_device() has not opened the plugin, or if
-// the process has no cuBLASLt that the plugin can use.
-const EncodeCudaProducts* plugin_products();
 // Waits for all work on the device. Throws c10::Error if the device has failed.
 void synchronize(c10::Device device);
 // Returns the allocator's unused memory to the device. Ignores errors.

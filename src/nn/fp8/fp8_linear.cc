@@ -15,8 +15,6 @@
 #include <ATen/ops/randn.h>
 #include <ATen/ops/remainder.h>
 
-#include "nn/layers/launches.h"
-
 namespace encode {
 namespace {
 
@@ -28,10 +26,10 @@ at::Tensor float_product(const Fp8Rows& x, const Fp8Rows& weight, const at::Tens
 // Multiplies on CUDA. use_fast_accum is set because without it sm_90 takes twice as long, only to
 // keep bits of the sums that operands with four significant bits do not need.
 at::Tensor scaled_product(const Fp8Rows& x, const Fp8Rows& weight, const at::Tensor& bias,
-                          int64_t launch_rows) {
+                          const Launches& launches) {
   const int64_t all = x.values.size(0);
   at::Tensor y = at::empty({all, weight.values.size(0)}, x.values.options().dtype(at::kBFloat16));
-  for_each_launch(all, launch_rows, [&](int64_t begin, int64_t rows) {
+  for_each_launch(all, launches, [&](int64_t begin, int64_t rows) {
     at::Tensor out = y.narrow(0, begin, rows);
     at::_scaled_mm_out(out, x.values.narrow(0, begin, rows), weight.values.t(),
                        x.scale.narrow(0, begin, rows), weight.scale.t(),
@@ -66,10 +64,10 @@ std::optional<Fp8Linear> Fp8Linear::make(const std::vector<at::Tensor>& weights,
   return linear;
 }
 
-at::Tensor Fp8Linear::operator()(const LinearInput& x, int64_t launch_rows) const {
+at::Tensor Fp8Linear::operator()(const LinearInput& x, const Launches& launches) const {
   const Fp8Rows rows = x.fp8 ? *x.fp8 : quantize_rows(x.rows.contiguous());
   return rows.values.device().is_cpu() ? float_product(rows, weight_, bias_).to(type_)
-                                       : scaled_product(rows, weight_, bias_, launch_rows);
+                                       : scaled_product(rows, weight_, bias_, launches);
 }
 
 std::string check_fp8_product(at::Device device) {
@@ -98,7 +96,7 @@ std::string check_fp8_product(at::Device device) {
   for (const at::Tensor& bias : {at::Tensor(), random({kOut}).to(at::kBFloat16)}) {
     at::Tensor found;
     try {
-      found = scaled_product(x, weight, bias, /*launch_rows=*/0).to(at::kFloat);
+      found = scaled_product(x, weight, bias, /*launches=*/{}).to(at::kFloat);
     } catch (const c10::Error& error) {
       return error.what_without_backtrace();
     }

@@ -9,6 +9,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "nn/fp8/fp8_rows.h"
+#include "nn/layers/launches.h"
 
 namespace encode {
 
@@ -27,8 +28,8 @@ class Fp8Linear {
                                        const at::Tensor& bias);
 
   // Returns x W^T + b, [T, out_features] in the type of the weights. x is [T, in_features]; its
-  // plain rows must have the type of the weights. ProductOptions describes `launch_rows`.
-  at::Tensor operator()(const LinearInput& x, int64_t launch_rows = 0) const;
+  // plain rows must have the type of the weights. A GPU computes them in these launches.
+  at::Tensor operator()(const LinearInput& x, const Launches& launches = {}) const;
 
  private:
   Fp8Linear() = default;

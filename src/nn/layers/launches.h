@@ -5,14 +5,27 @@
 
 namespace encode {
 
-// Splits `rows` rows into launches of `launch_rows` rows and calls body(begin, rows) for each
-// launch. If `rows` is not a multiple of `launch_rows`, or `launch_rows` is 0, all rows are one
-// launch. The caller then has a fixed number of rows in another way, for example a block of Linear.
-// BatchPlan::launch_tokens explains launches.
+// The numbers of rows in the launches of a model's matrix products. BatchPlan::launch_tokens
+// explains launches. Inputs that fill no launch of `rows` have a fixed number of rows in another
+// way: they are the blocks of Linear::in_blocks() and of finish_rows() (models/layers.h).
+struct Launches {
+  int64_t rows = 0;        // for a number of rows that is a multiple of it; 0: not used
+  int64_t block_rows = 0;  // the same, for other numbers of rows
+
+  // Returns the number of rows in each launch of a product with `all` rows, which is `all` if
+  // neither number divides it.
+  int64_t rows_of(int64_t all) const {
+    if (rows > 0 && all % rows == 0) return rows;
+    return block_rows > 0 && all % block_rows == 0 ? block_rows : all;
+  }
+  bool operator==(const Launches&) const = default;
+};
+
+// Splits `all` rows into launches and calls body(begin, rows) for each.
 template <typename Body>
-void for_each_launch(int64_t rows, int64_t launch_rows, const Body& body) {
-  if (launch_rows <= 0 || rows % launch_rows != 0) return body(int64_t{0}, rows);
-  for (int64_t begin = 0; begin < rows; begin += launch_rows) body(begin, launch_rows);
+void for_each_launch(int64_t all, const Launches& launches, const Body& body) {
+  const int64_t rows = launches.rows_of(all);
+  for (int64_t begin = 0; begin < all; begin += rows) body(begin, rows);
 }
 
 }  // namespace encode

@@ -20,8 +20,6 @@
 #include <ATen/ops/mm.h>
 #include <c10/util/Exception.h>
 
-#include "nn/cuda/products.h"
-#include "nn/layers/launches.h"
 #include "nn/layers/product_trace.h"
 
 namespace encode {
@@ -135,15 +133,14 @@ Linear::Linear(const std::vector<at::Tensor>& weights, at::Tensor bias, Activati
 }
 
 at::Tensor Linear::product(const LinearInput& input) const {
-  note(options_, *this, input, TracedProduct::Call::kWhole);
-  if (fp8_) return activate_product((*fp8_)(input, options_.launch_rows), activation_);
+  if (fp8_) return activate_product((*fp8_)(input, options_.launches), activation_);
   const auto precision = high_precision(options_.format);
   return plain_product(input.rows);
 }
 
 at::Tensor Linear::plain_product(const at::Tensor& x) const {
   at::Tensor y = at::empty({x.size(0), out_features_}, x.options());
-  for_each_launch(x.size(0), options_.launch_rows, [&](int64_t begin, int64_t rows) {
+  for_each_launch(x.size(0), options_.launches, [&](int64_t begin, int64_t rows) {
     at::Tensor out = y.narrow(0, begin, rows);
     launch(x.narrow(0, begin, rows), out);
   });
@@ -157,22 +154,7 @@ bool Linear::activated_by_product() const {
          (activation_ == Activation::kRelu || activation_ == Activation::kGeluTanh);
 }
 
-// Multiplies with the algorithm that was chosen for the product. Returns false if there is none.
-bool Linear::chosen_product(const at::Tensor& x, const at::Tensor& residual,
-                            const at::Tensor& y) const {
-  if (options_.products == nullptr) return false;
-  return options_.products->multiply(
-      {.x = x,
-       .weight = weight_,
-       .bias = bias_,
-       .residual = residual,
-       .y = y,
-       .activation = activated_by_product() ? activation_ : Activation::kNone,
-       .format = options_.format});
-}
-
 void Linear::launch(const at::Tensor& x, at::Tensor& out) const {
-  if (chosen_product(x, {}, out)) return;
   if (!bias_.defined()) {
     at::mm_out(out, x, weight_.t());
   } else if (activated_by_product()) {
@@ -183,21 +165,12 @@ void Linear::launch(const at::Tensor& x, at::Tensor& out) const {
   }
 }
 
-// Makes the residual the matrix C of cuBLAS's D = A B + C, with D in the same memory. Returns
-// false, and does nothing, if nothing can do this: LibTorch has no call for a product with both C
-// and a bias.
-bool Linear::add_in_place(const at::Tensor& x, const at::Tensor& residual) const {
+// Makes the residual the matrix C of cuBLAS's D = A B + C, with D in the same memory.
+void Linear::add_in_place(const at::Tensor& x, const at::Tensor& residual) const {
   const auto precision = high_precision(options_.format);
-  bool added = true;
-  for_each_launch(x.size(0), options_.launch_rows, [&](int64_t begin, int64_t rows) {
-    if (!added) return;  // all launches have one shape, so the first one decides
-    at::Tensor sum = residual.narrow(0, begin, rows);
-    const at::Tensor part = x.narrow(0, begin, rows);
-    if (chosen_product(part, sum, sum)) return;
-    added = !bias_.defined();
-    if (added) sum.addmm_(part, weight_.t());
+  for_each_launch(x.size(0), options_.launches, [&](int64_t begin, int64_t rows) {
+    residual.narrow(0, begin, rows).addmm_(x.narrow(0, begin, rows), weight_.t());
   });
-  return added;
 }
 
 at::Tensor Linear::block(const at::Tensor& x, const at::Tensor& residual) const {
@@ -241,22 +214,27 @@ int64_t whole_blocks(int64_t tokens) {
   return (tokens + kCpuBlockTokens - 1) / kCpuBlockTokens * kCpuBlockTokens;
 }
 
-// On CUDA this function needs no blocks, because the engine fills every batch up to a multiple of
-// ProductOptions::launch_rows.
+// On CUDA this function needs no blocks, because the engine fills every batch up to whole launches.
 at::Tensor Linear::operator()(const LinearInput& x) const {
-  return is_on_cpu(x) ? blocks(x.rows, {}) : product(x);
+  if (is_on_cpu(x)) return blocks(x.rows, {});
+  note(options_, *this, x, TracedProduct::Call::kWhole);
+  return product(x);
 }
 
 LinearInput Linear::operator()(const LinearInput& x, const Linear& next) const {
   if (!fp8_ || !next.takes_fp8() || is_on_cpu(x)) return (*this)(x);
   note(options_, *this, x, TracedProduct::Call::kWhole);
-  return activate_for_product((*fp8_)(x, options_.launch_rows), activation_);
+  return activate_for_product((*fp8_)(x, options_.launches), activation_);
 }
 
 ResidualSum Linear::add(const LinearInput& x, const at::Tensor& residual) const {
   if (is_on_cpu(x)) return {blocks(x.rows, residual)};
-  if (fp8_ || !add_in_place(x.rows, residual)) return {.sum = residual, .term = product(x)};
-  note(options_, *this, x, TracedProduct::Call::kWhole);
+  // LibTorch has no call for a product with both the matrix C and a bias.
+  const bool in_place = !fp8_ && !bias_.defined();
+  note(options_, *this, x,
+       in_place ? TracedProduct::Call::kAddInPlace : TracedProduct::Call::kWhole);
+  if (!in_place) return {.sum = residual, .term = product(x)};
+  add_in_place(x.rows, residual);
   return {residual};
 }
 

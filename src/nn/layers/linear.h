@@ -58,7 +58,7 @@ class Linear {
   // Returns residual + x W^T + b. The Linear must have no activation (Activation::kNone). On CUDA
   // it may overwrite `residual` [T, out_features], which must be dense: cuBLAS then adds the
   // product to the residual in place and rounds once. LibTorch can do this only without a bias;
-  // with a bias and without an algorithm in ProductOptions::products, the result has a term.
+  // with a bias the result has a term.
   ResidualSum add(const LinearInput& x, const at::Tensor& residual) const;
 
   // Does what operator() does, for inputs with a number of rows that varies from call to call. On
@@ -73,8 +73,7 @@ class Linear {
  private:
   at::Tensor product(const LinearInput& x) const;  // all rows, not in blocks
   at::Tensor plain_product(const at::Tensor& x) const;
-  bool add_in_place(const at::Tensor& x, const at::Tensor& residual) const;
-  bool chosen_product(const at::Tensor& x, const at::Tensor& residual, const at::Tensor& y) const;
+  void add_in_place(const at::Tensor& x, const at::Tensor& residual) const;
   bool activated_by_product() const;
   void launch(const at::Tensor& x, at::Tensor& out) const;
   at::Tensor block(const at::Tensor& x, const at::Tensor& residual) const;

@@ -6,6 +6,8 @@
 
 #include <c10/core/ScalarType.h>
 
+#include "nn/layers/launches.h"
+
 namespace encode {
 
 // The format of the operands of a matrix product. The sums are float32, but sums of 8-bit integers
@@ -42,20 +44,13 @@ inline ProductFormat format_of(at::ScalarType type) {
 }
 
 class ProductTrace;
-class CudaProducts;
 
 // The options of all matrix products of a model.
 struct ProductOptions {
   ProductFormat format = ProductFormat::kFloat32;
-  // If above 0, a GPU computes a matrix product in launches of exactly `launch_rows` rows. The
-  // number of rows of the input is then a multiple of launch_rows. BatchPlan::launch_tokens
-  // explains why.
-  int64_t launch_rows = 0;
+  Launches launches = {};  // of a GPU; a CPU has blocks of its own (Linear)
   // Records each matrix product. Must outlive the layers. May be null.
   ProductTrace* trace = nullptr;
-  // Computes products on a CUDA device with chosen algorithms. Must outlive the layers. If it is
-  // null, or has no algorithm for a product, LibTorch computes the product.
-  CudaProducts* products = nullptr;
 };
 
 }  // namespace encode

@@ -12,6 +12,7 @@ namespace encode {
 struct TracedProduct {
   enum class Call {
     kWhole,        // operator() and add() on a GPU, where the next norm does the addition of add()
+    kAddInPlace,   // add() on a GPU, where the product does the addition
     kInBlocks,     // in_blocks(), and operator() on CPU
     kAddInBlocks,  // add() on CPU
   };

@@ -119,19 +119,16 @@ void RunReporter::on(Worker& worker, const ModelLoaded& event) {
   const DeviceFacts& device = event.device;
   worker.device = device.name;
   const std::string driver = device.driver.empty() ? "" : ", driver " + device.driver;
-  const std::string products =
-      device.products.empty() ? "" : ", matrix products " + device.products;
   log_.info("model_loaded",
-            fmt::format("{}model loaded on {} in {}, embedding dimension {}, LibTorch {}{}{}{}",
+            fmt::format("{}model loaded on {} in {}, embedding dimension {}, LibTorch {}{}{}",
                         worker.prefix(), describe(device), format_duration(event.seconds),
-                        event.dim, device.libtorch, driver, products,
+                        event.dim, device.libtorch, driver,
                         event.tokenizer.empty() ? "" : "; tokenizer " + event.tokenizer),
             {{"device", describe(device)},
              {"dim", event.dim},
              {"seconds", event.seconds},
              {"libtorch", device.libtorch},
-             {"driver", device.driver},
-             {"products", device.products}});
+             {"driver", device.driver}});
   if (device.kind == DeviceKind::kCuda && worker.gpu_sampler == nullptr)
     worker.gpu_sampler = std::make_unique<GpuSampler>(device, gpu_interval);
 }

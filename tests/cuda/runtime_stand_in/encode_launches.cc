@@ -1,8 +1,7 @@
 // Encodes a few batches with each of several models and types on the stand-in for the CUDA runtime,
 // and marks in its record where each part begins.
 //
-// usage: encode_launches [--product-search] TYPES MODEL...
-//   --product-search   searches for an algorithm for each matrix product
+// usage: encode_launches TYPES MODEL...
 //   TYPES   "float32,bfloat16", ..
 //   MODEL   a model directory
 //
@@ -60,28 +59,14 @@ std::vector<PackedBatch> batches(const Encoder& encoder) {
   return pack(rows, kRowsOfABatch * kRowTokens, 0);
 }
 
-std::vector<ProductFinding> search_each_product(const ProductRequest& request) {
-  std::vector<ProductFinding> findings;
-  for (const ProductShape& shape : request.shapes) findings.push_back(request.search(shape));
-  return findings;
-}
-
-// What to encode, and how.
-struct Case {
-  std::string path;  // of the model directory
-  std::string type;  // "bfloat16"
-  bool product_search = false;
-};
-
-void encode_batches(const Case& what, ComputeType type) {
-  const ModelDirectory directory = open_model_directory(what.path);
+void encode_batches(const std::string& path, ComputeType type) {
+  const ModelDirectory directory = open_model_directory(path);
   ResultOptions options;
   options.dtype = type;
   EffectiveResult effective = effective_result(directory, options);
   effective.launch_tokens = kLaunchTokens;
   EncoderOptions on_cuda;
   on_cuda.hardware.device = parse_device("cuda");
-  if (what.product_search) on_cuda.choose_products = search_each_product;
   const std::unique_ptr<Encoder> encoder = load_encoder(directory, effective, on_cuda).encoder;
   const std::vector<PackedBatch> all = batches(*encoder);
   std::vector<float> out(static_cast<size_t>(kBatches * kRowsOfABatch * encoder->dim()));
@@ -92,10 +77,10 @@ void encode_batches(const Case& what, ComputeType type) {
   mark("end");
 }
 
-void run(const Case& what) {
-  mark(fmt::format("model {} {}", what.path, what.type));
+void run(const std::string& path, const std::string& type) {
+  mark(fmt::format("model {} {}", path, type));
   try {
-    encode_batches(what, parse_compute_type(what.type, "TYPES"));
+    encode_batches(path, parse_compute_type(type, "TYPES"));
   } catch (const Error& error) {
     mark(fmt::format("refused {}: {}", error.detail().code, error.detail().what));
   } catch (const std::exception& error) {
@@ -107,11 +92,8 @@ void run(const Case& what) {
 }  // namespace encode
 
 int main(int argc, char** argv) {
-  const bool search = argc > 1 && std::string(argv[1]) == "--product-search";
-  const int first = search ? 2 : 1;
-  for (int i = first + 1; i < argc; ++i) {
-    std::stringstream types(argv[first]);
-    for (std::string type; std::getline(types, type, ',');)
-      encode::run({.path = argv[i], .type = type, .product_search = search});
+  for (int i = 2; i < argc; ++i) {
+    std::stringstream types(argv[1]);
+    for (std::string type; std::getline(types, type, ',');) encode::run(argv[i], type);
   }
 }

@@ -165,7 +165,7 @@ Tensor scaled_mm(const Tensor& x, const Tensor& w, const Tensor& scale_x, const 
                   scale_w.size(1) == w.size(1),
               "one scale for each row of x and each column of w");
   TORCH_CHECK(x.size(1) % 16 == 0 && w.size(1) % 16 == 0, "sizes must be multiples of 16");
-  Tensor y = at::mm(on_cpu(x).to(at::kFloat), on_cpu(w).to(at::kFloat));
+  Tensor y = product(on_cpu(x).to(at::kFloat), on_cpu(w).to(at::kFloat));
   y.mul_(on_cpu(scale_x)).mul_(on_cpu(scale_w));
   if (bias && bias->defined()) {
     TORCH_CHECK(bias->scalar_type() == at::kBFloat16, "the bias must be bfloat16");

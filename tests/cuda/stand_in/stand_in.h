@@ -11,6 +11,8 @@
 //                               c10::OutOfMemoryError
 //   STAND_IN_FAIL_LAUNCH        N: the N-th launch fails. The next wait reports it as
 //                               c10::AcceleratorError 700, and so does every later call
+//   STAND_IN_UNEQUAL_ROWS       "N,M,..": a matrix product of N or M rows gives the rows of its
+//                               second half other bits. It is read at each product
 //   STAND_IN_COUNTS             a path: each wait writes the numbers of launches and of requests
 //   for
 //                               device memory so far into this file, in decimal

@@ -17,6 +17,9 @@ at::Tensor device_tensor(at::IntArrayRef sizes, at::IntArrayRef strides, at::Sca
 // Returns a copy on the current device. The copy has the same strides if `tensor` is dense.
 at::Tensor to_device(const at::Tensor& tensor);
 
+// Returns x w in float32, for CPU tensors (products.cc).
+at::Tensor product(const at::Tensor& x, const at::Tensor& w);
+
 // Counts the bytes of the tensors as read or written. An expanded tensor counts once.
 void count_bytes(std::initializer_list<at::Tensor> touched);
 

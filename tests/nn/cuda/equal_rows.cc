@@ -13,6 +13,15 @@
 namespace encode::testing {
 namespace {
 
+struct ModelProduct {
+  const char* name;
+  int64_t hidden;  // hidden_size of the model, which decides the size of a launch
+  int64_t in;
+  int64_t out;
+  bool bias = true;
+  Activation activation = Activation::kNone;
+};
+
 // The queries, keys and values of Qwen2-1.5B have 12 + 2 + 2 heads of 128 numbers.
 constexpr ModelProduct kProducts[] = {
     {"MiniLM qkv", 384, 384, 1152},
@@ -37,8 +46,6 @@ bool has_equal_rows(const at::Tensor& y) { return at::equal(y, y.narrow(0, 0, 1)
 
 }  // namespace
 
-std::span<const ModelProduct> model_products() { return kProducts; }
-
 std::vector<std::string> products_with_unequal_rows(ProductFormat format, const EqualRows& size,
                                                     at::Device device) {
   std::vector<std::string> found;
@@ -55,7 +62,7 @@ std::vector<std::string> products_with_unequal_rows(ProductFormat format, const 
     const Linear linear(
         {weight}, product.bias ? random({out}, 1) : at::Tensor(), product.activation,
         {.format = format,
-         .launch_rows = launch_tokens(product.hidden) * size.rows / EqualRows{}.rows});
+         .launches = {.rows = launch_tokens(product.hidden) * size.rows / EqualRows{}.rows}});
     const at::Tensor x = random({1, in}, 1).repeat({size.rows, 1});
     check("in launches", linear(x));
     check("in blocks", linear.in_blocks(x));

@@ -1,27 +1,14 @@
 // Finds matrix products in which the bits of a row depend on its place.
 #pragma once
 
-#include <span>
 #include <string>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
 
-#include "nn/layers/activation.h"
 #include "nn/layers/product_format.h"
 
 namespace encode::testing {
-
-// A matrix product of MiniLM, BERT-base, BERT-large or Qwen2-1.5B.
-struct ModelProduct {
-  const char* name;
-  int64_t hidden;  // hidden_size of the model, which decides the size of a launch
-  int64_t in;
-  int64_t out;
-  bool bias = true;
-  Activation activation = Activation::kNone;
-};
-std::span<const ModelProduct> model_products();
 
 // The size of the products.
 struct EqualRows {

@@ -27,6 +27,15 @@ double max_difference(const at::Tensor& a, const at::Tensor& b) {
   return at::max(at::abs(a.to(at::kFloat).sub(b.to(at::kFloat)))).item<double>();
 }
 
+TEST(Launches, HaveTheFirstNumberOfRowsThatDividesTheProduct) {
+  const Launches launches = {.rows = 2048, .block_rows = 256};
+  EXPECT_EQ(launches.rows_of(4096), 2048);
+  EXPECT_EQ(launches.rows_of(512), 256);
+  EXPECT_EQ(launches.rows_of(100), 100);
+  EXPECT_EQ((Launches{.rows = 2048}).rows_of(512), 512);
+  EXPECT_EQ(Launches{}.rows_of(512), 512);
+}
+
 // The bits of a row do not depend on the other rows or on their number. The reproducibility of a
 // job depends on this property.
 class RowBits
