@@ -39,6 +39,7 @@ Command add_pull_command(CLI::App& main);
 Command add_search_command(CLI::App& main);
 Command add_completions_command(CLI::App& main);
 Command add_man_command(CLI::App& main);
+Command add_reference_command(CLI::App& main);
 Command add_version_command(CLI::App& main);
 Command add_report_command(CLI::App& main);
 

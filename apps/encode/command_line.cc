@@ -207,7 +207,8 @@ int run_command_line(std::vector<std::string> arguments) {
       add_tokenize_command(main),    add_models_command(main),       add_bench_command(main),
       add_preflight_command(main),   add_plan_command(main),         add_cache_command(main),
       add_pull_command(main),        add_search_command(main),       add_report_command(main),
-      add_completions_command(main), add_man_command(main),          add_version_command(main)};
+      add_completions_command(main), add_man_command(main),          add_reference_command(main),
+      add_version_command(main)};
   // After the commands, because CLI11 gives each command the footer that it finds here.
   main.footer(
       "Example:\n"

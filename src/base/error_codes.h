@@ -1,4 +1,4 @@
-// All error codes, for docs/errors.md and its tests.
+// All error codes, for `encode reference errors` and docs/errors.md.
 #pragma once
 
 #include <string_view>
@@ -11,11 +11,12 @@ struct ErrorCodes {
   // The exit codes as docs/errors.md writes them: "65", "78 or 64", "66 (77, 74)". "-": the error
   // ends no command.
   std::string_view exits;
-  std::string_view meaning;  // one line of Markdown
+  std::string_view meaning;   // one line of Markdown
+  std::string_view recovery;  // what to do, one line of Markdown; a hint of an error may say more
 };
 
 // ErrorDetail::code is always one of these codes. tests/base/error_codes_test.cc checks this in the
-// sources, and writes the table into docs/errors.md if ENCODE_REFRESH=1.
+// sources.
 const std::vector<ErrorCodes>& error_code_table();
 
 }  // namespace encode

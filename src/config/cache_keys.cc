@@ -1,5 +1,4 @@
-#include "config/cache_keys.h"
-
+// The keys of the embedding cache.
 #include <fmt/format.h>
 #include <string>
 
@@ -7,6 +6,7 @@
 #include "encode/error.h"
 
 #include "base/units.h"
+#include "config/key_tables.h"
 #include "config/key_values.h"
 
 namespace encode {
@@ -43,6 +43,12 @@ std::vector<KeySpec> cache_keys() {
        .name = "dir",
        .value = or_null(text_of(1)),
        .default_text = "null",
+       .flags = {{.group = FlagGroup::kTexts,
+                  .place = 130,
+                  .name = "--embedding-cache",
+                  .placeholder = "DIR",
+                  .help = "Directory of the embedding cache: rows that were encoded before get "
+                          "their vectors from it"}},
        .help = "The directory of the embedding cache, on a local disk. Runs on one machine share "
                "it. A row that was encoded before, with the same model and options and on the same "
                "kind of device, gets its vector from there, with the same bits; null: there is no "
@@ -55,6 +61,7 @@ std::vector<KeySpec> cache_keys() {
        .name = "memory",
        .value = size_value(),
        .default_text = "256 MB",
+       .no_flag = "it belongs to a machine, not to a run",
        .help = "Host memory for the rows of the embedding cache that are used most.",
        .set_run =
            [](RunConfig& r, const Value& v) {
@@ -64,6 +71,7 @@ std::vector<KeySpec> cache_keys() {
        .name = "disk",
        .value = size_value(),
        .default_text = "10 GB",
+       .no_flag = "it belongs to a machine, not to a run",
        .help =
            "The most that the embedding cache takes on disk, at least 16 MB. Rows that were not "
            "used for the longest time make room for new ones.",

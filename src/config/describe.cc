@@ -112,8 +112,10 @@ std::string row(const KeySpec& key) {
   const std::string alias = key.alias.empty() ? "" : fmt::format(", alias `{}`", key.alias);
   const std::string fallback =
       key.default_text ? code(to_yaml(key.default_value())) : key.default_note;
-  return fmt::format("| `{}`{} | {} | {} | {} |\n", key.name, alias, value_cell(key.value),
-                     fallback, key.help);
+  std::string flags = key.no_flag;
+  for (const KeyFlag& flag : key.flags) flags += (flags.empty() ? "" : ", ") + code(flag.name);
+  return fmt::format("| `{}`{} | {} | {} | {} | {} |\n", key.name, alias, flags,
+                     value_cell(key.value), fallback, key.help);
 }
 
 }  // namespace
@@ -132,12 +134,32 @@ std::string config_reference() {
     const std::string sections = fmt::format("`{}`", fmt::join(key.sections, "`, `"));
     if (sections != heading) {
       text += fmt::format("{}### {}\n\n", text.empty() ? "" : "\n", sections);
-      text += "| key | value | default | meaning |\n|---|---|---|---|\n";
+      text +=
+          "| key | flag, or why there is none | value | default | meaning "
+          "|\n|---|---|---|---|---|\n";
       heading = sections;
     }
     text += row(key);
   }
   return text;
+}
+
+Json config_reference_json() {
+  Json keys = Json::array();
+  for (const KeySpec& key : config_keys()) {
+    Json flags = Json::array();
+    for (const KeyFlag& flag : key.flags) flags.push_back(flag.name);
+    keys.push_back({{"sections", key.sections},
+                    {"name", key.name},
+                    {"alias", key.alias},
+                    {"flags", flags},
+                    {"no_flag", key.no_flag},
+                    {"value", value_cell(key.value)},
+                    {"default", key.default_text ? to_json(key.default_value()) : Json()},
+                    {"default_note", key.default_note},
+                    {"help", key.help}});
+  }
+  return keys;
 }
 
 }  // namespace encode

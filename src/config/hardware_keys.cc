@@ -1,10 +1,10 @@
-#include "config/hardware_keys.h"
-
+// The keys of the devices and of the host.
 #include <fmt/format.h>
 #include <string>
 
 #include "base/names.h"
 #include "base/units.h"
+#include "config/key_tables.h"
 #include "config/key_values.h"
 
 namespace encode {
@@ -22,12 +22,21 @@ std::vector<KeySpec> hardware_keys() {
        .name = "device",
        .value = device_value(),
        .default_text = "auto",
+       .flags = {{.group = FlagGroup::kSpeed,
+                  .place = 10,
+                  .name = "--device",
+                  .help = "Device that runs the model; cuda:N: the GPU with this number"}},
        .help = "The device that computes. auto: the first GPU, or the CPU if there is no GPU.",
        .set_run = [](RunConfig& r, const Value& v) { r.hardware.device = parse_device(text(v)); }},
       {.sections = {"hardware"},
        .name = "devices",
        .value = devices_value(),
        .default_text = "[]",
+       .flags = {{.group = FlagGroup::kSpeed,
+                  .place = 20,
+                  .name = "--devices",
+                  .placeholder = "LIST",
+                  .help = "Devices that encode at the same time: cuda:0,cuda:1 or all"}},
        .help =
            "Devices of one kind that encode at the same time, each with a worker process of its "
            "own. all: every GPU, or the CPU if there is no GPU; [cpu, cpu]: two workers that share "
@@ -45,6 +54,7 @@ std::vector<KeySpec> hardware_keys() {
        .name = "strict_numerics",
        .value = boolean_value(),
        .default_text = "false",
+       .no_flag = "it is a rule for all runs of an experiment",
        .help = "What a run does if the cache has chunks from another kind of device, or from "
                "another version of LibTorch or of the driver. true: it stops with an error; false: "
                "it warns.",
@@ -53,12 +63,17 @@ std::vector<KeySpec> hardware_keys() {
        .name = "threads",
        .value = integer_of(0, kMaxThreads),
        .default_text = "0",
+       .flags = {{.group = FlagGroup::kSpeed,
+                  .place = 50,
+                  .name = "--threads",
+                  .help = "Compute threads on a CPU; 0: as many as the container may use"}},
        .help = "The number of compute threads on a CPU; 0: as many as the container may use.",
        .set_stream = [](StreamConfig& s, const Value& v) { s.speed.threads = integer(v); }},
       {.sections = {"hardware"},
        .name = "tokenizer_threads",
        .value = integer_of(0, kMaxThreads),
        .default_text = "0",
+       .no_flag = "the program chooses it well",
        .help = "The number of threads that tokenize ahead; 0: chosen by the program.",
        .set_stream = [](StreamConfig& s,
                         const Value& v) { s.speed.tokenizer_threads = integer(v); }},
@@ -66,6 +81,7 @@ std::vector<KeySpec> hardware_keys() {
        .name = "prefetch_bytes",
        .value = integer_of(1 << 20, int64_t{1} << 40),
        .default_text = "268435456",
+       .no_flag = "the program chooses it well",
        .help =
            "Host memory for texts and token ids that are read ahead. Above the default, windows "
            "have more rows, too. The memory limit of the run applies if it is smaller.",
@@ -74,6 +90,12 @@ std::vector<KeySpec> hardware_keys() {
        .name = "memory_limit",
        .value = or_null(size_of_bytes(kMinMemory, kMaxMemory)),
        .default_text = "null",
+       .flags = {{.group = FlagGroup::kSpeed,
+                  .place = 60,
+                  .name = "--memory-limit",
+                  .placeholder = "SIZE",
+                  .help = "Most host memory of the run, as in 600MB or 4GiB; null: what the "
+                          "container may use"}},
        .help = "The most host memory of the run, as in 600MB or 4GiB; null: the limit of the "
                "container or the machine. A smaller limit of the container applies in any case.",
        .set_run =
@@ -85,6 +107,12 @@ std::vector<KeySpec> hardware_keys() {
        .name = "memory_pressure_percent",
        .value = integer_of(0, 99),
        .default_text = "85",
+       .flags =
+           {{.group = FlagGroup::kSpeed,
+             .place = 70,
+             .name = "--memory-pressure-percent",
+             .help =
+                 "Part of the memory limit that the run tries to stay below; 0: regard no limit"}},
        .help = "The part of the memory limit that the run tries to stay below: its windows are "
                "sized for it, and above it the run reads no further ahead and makes the windows "
                "smaller. 0: the limit of the memory is not regarded.",
@@ -94,12 +122,14 @@ std::vector<KeySpec> hardware_keys() {
        .name = "max_restarts",
        .value = integer_of(0, 1000),
        .default_text = "5",
+       .no_flag = "it is a rule for all runs of an experiment",
        .help = "The most restarts of the worker without progress between them.",
        .set_run = [](RunConfig& r, const Value& v) { r.hardware.max_restarts = integer(v); }},
       {.sections = {"hardware"},
        .name = "worker_chunks",
        .value = or_null(integer_of(0, 1'000'000'000)),
        .default_text = "null",
+       .no_flag = "the program chooses it well",
        .help =
            "A new worker replaces the worker after this number of chunks, so that nothing piles "
            "up in it; 0: never; null: 50 on a GPU, never on a CPU.",
@@ -109,6 +139,7 @@ std::vector<KeySpec> hardware_keys() {
        .name = "expandable_segments",
        .value = boolean_value(),
        .default_text = "true",
+       .no_flag = "it is for the search of a fault",
        .help = "Let the CUDA allocator extend its segments, which reduces fragmentation.",
        .set_run = [](RunConfig& r,
                      const Value& v) { r.hardware.expandable_segments = boolean(v); }},
@@ -116,6 +147,7 @@ std::vector<KeySpec> hardware_keys() {
        .name = "conf",
        .value = text_of(0),
        .default_text = "",
+       .no_flag = "`PYTORCH_ALLOC_CONF` says it for one run",
        .help = "More settings in the syntax of PYTORCH_ALLOC_CONF. They override that variable and "
                "expandable_segments.",
        .set_run = [](RunConfig& r, const Value& v) { r.hardware.allocator_conf = text(v); }},
@@ -123,6 +155,12 @@ std::vector<KeySpec> hardware_keys() {
        .name = "synchronous_launches",
        .value = boolean_value(),
        .default_text = "false",
+       .flags = {{.group = FlagGroup::kSpeed,
+                  .place = 80,
+                  .name = "--synchronous-launches",
+                  .fixed = "true",
+                  .help = "End every CUDA kernel before the next one starts, to find the cause of "
+                          "a device error"}},
        .help =
            "End every CUDA kernel before the next one starts, so that an error names its cause; "
            "slower, with the same results.",

@@ -1,12 +1,18 @@
-// Makes the reference of all keys in docs/config.md from the table of keys.
+// The reference of all keys, made from the table of keys.
 #pragma once
 
 #include <string>
 
+#include "base/json.h"
+
 namespace encode {
 
-// Markdown with a heading and a table (key, value, default, meaning) for each section. Throws no
-// Error.
+// Markdown with a heading and a table (key, flags, value, default, meaning) for each section.
+// Throws no Error.
 std::string config_reference();
+
+// A list with an object for each key: sections, name, alias, flags, no_flag, value, default, help.
+// A default that depends on other things is null, and default_note says what it is.
+Json config_reference_json();
 
 }  // namespace encode

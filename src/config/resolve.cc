@@ -7,7 +7,7 @@
 #include "base/allocator_conf.h"
 #include "base/units.h"
 #include "config/derived_defaults.h"
-#include "config/hardware_keys.h"
+#include "config/key_tables.h"
 #include "config/schema.h"
 
 namespace encode {

@@ -4,6 +4,7 @@
 #include <array>
 #include <fmt/format.h>
 #include <string_view>
+#include <tuple>
 
 #include "base/units.h"
 
@@ -33,7 +34,8 @@ constexpr std::array<SectionHelp, 13> kSectionHelp = {{
     {"log", "The messages and the progress."},
 }};
 
-constexpr std::array<RetiredKey, 1> kRetiredKeys = {{{"hardware.product_search", "0.2.0"}}};
+constexpr std::array<RetiredKey, 1> kRetiredKeys = {
+    {{"hardware.product_search", "0.2.0", "--product-search"}}};
 
 std::string help_of(const std::string& path) {
   const auto* found =
@@ -89,6 +91,8 @@ bool KeySpec::in(const std::string& section) const {
   return std::find(sections.begin(), sections.end(), section) != sections.end();
 }
 
+std::span<const RetiredKey> retired_keys() { return kRetiredKeys; }
+
 const RetiredKey* retired_key(std::string_view path) {
   const auto* found = std::find_if(kRetiredKeys.begin(), kRetiredKeys.end(),
                                    [path](const RetiredKey& key) { return key.path == path; });
@@ -103,6 +107,38 @@ Value KeySpec::default_value() const {
   if (*default_text == "null") return std::monostate();
   return parse_value(value, *default_text,
                      {.key = name, .where = "default", .exit_code = ExitCode::kInternal});
+}
+
+std::string KeySpec::flag_path() const {
+  return join_key(in(kSingleInput) ? kSingleInput : sections.front(), name);
+}
+
+const char* flag_heading(FlagGroup group) {
+  switch (group) {
+    case FlagGroup::kTexts:
+      return "Texts and output";
+    case FlagGroup::kVectors:
+      return "Vectors";
+    case FlagGroup::kSpeed:
+      return "Device, speed and memory";
+    case FlagGroup::kMessages:
+      break;
+  }
+  return "Messages";
+}
+
+const std::vector<KeyedFlag>& config_flags() {
+  static const std::vector<KeyedFlag> flags = [] {
+    std::vector<KeyedFlag> all;
+    for (const KeySpec& key : config_keys()) {
+      for (const KeyFlag& flag : key.flags) all.push_back({&key, &flag});
+    }
+    std::sort(all.begin(), all.end(), [](const KeyedFlag& a, const KeyedFlag& b) {
+      return std::tie(a.flag->group, a.flag->place) < std::tie(b.flag->group, b.flag->place);
+    });
+    return all;
+  }();
+  return flags;
 }
 
 const SchemaNode* SchemaNode::child(const std::string& child_name) const {

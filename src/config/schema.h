@@ -1,8 +1,10 @@
-// The table of all keys of a config. The loader, the messages, the printed config, the JSON Schema
-// and the reference in docs/config.md are all made from this table.
+// The table of all keys of a config. The loader, the messages, the flags of the commands and their
+// help, the printed config, the JSON Schema and the reference in docs/config.md are all made from
+// this table.
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +26,20 @@ inline constexpr const char* kSingleInput = "input";  // the only stream of a ru
 inline constexpr const char* kNamePattern = "^[A-Za-z0-9][A-Za-z0-9_.-]*$";
 bool is_name(const std::string& text);  // true if it matches kNamePattern and has <= 100 bytes
 
+// A group of flags has its own heading in --help. The groups have this order there.
+enum class FlagGroup { kTexts, kVectors, kSpeed, kMessages };
+const char* flag_heading(FlagGroup group);  // "Device, speed and memory"
+
+// A flag of the command line that sets a key.
+struct KeyFlag {
+  FlagGroup group = FlagGroup::kTexts;
+  int place = 0;                 // the flags of a group are listed by this number
+  std::string name;              // "--dtype"
+  std::string placeholder = "";  // what --help shows for the value; "": made from the key's values
+  std::optional<std::string> fixed = {};  // what the flag sets if it takes no value
+  std::string help;  // a phrase for --help; KeySpec::help has the whole meaning
+};
+
 struct KeySpec {
   std::vector<std::string> sections;  // the sections that may have the key, such as "semantic"
   std::string name;
@@ -35,6 +51,8 @@ struct KeySpec {
   // the default, or "required".
   std::string default_note = "";
   std::string inherits = "";  // for a key of a stream: the key that applies to all streams, or ""
+  std::vector<KeyFlag> flags = {};  // several flags of a key exclude each other
+  std::string no_flag = "";         // if there are no flags: a phrase that says why
   std::string help = "";
   // `set_run` stores the value in the run. `set_stream` stores it in a stream. If both are null,
   // the loader itself reads the value.
@@ -42,7 +60,8 @@ struct KeySpec {
   void (*set_stream)(StreamConfig&, const Value&) = nullptr;
 
   bool in(const std::string& section) const;
-  Value default_value() const;  // may be called only if there is a default_text
+  Value default_value() const;    // may be called only if there is a default_text
+  std::string flag_path() const;  // the key as flags and --set name it: "input.field"
 };
 
 // Returns a table that is made at the first call and lives as long as the process. Any thread may
@@ -54,10 +73,21 @@ const std::vector<KeySpec>& config_keys();
 struct RetiredKey {
   std::string_view path;   // "hardware.product_search"
   std::string_view since;  // the first version without it
+  const char* flag;        // its flag, which --help does not show
 };
+std::span<const RetiredKey> retired_keys();
 const RetiredKey* retired_key(std::string_view path);  // nullptr: no retired key has this path
 // Returns a sentence for the log. `where` is the place of the key.
 std::string describe(const RetiredKey& key, const std::string& where);
+
+// A flag and the key that it sets. The pointers refer into config_keys().
+struct KeyedFlag {
+  const KeySpec* key;
+  const KeyFlag* flag;
+};
+// Returns the flags of all keys in the order of --help. The table lives as long as the process. Any
+// thread may call it.
+const std::vector<KeyedFlag>& config_flags();
 
 // The table as a tree of sections, which has the form of a config file.
 struct SchemaNode {

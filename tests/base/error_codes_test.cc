@@ -1,10 +1,8 @@
-// Compares the table of error codes with the sources, the documents and the tests.
+// Compares the table of error codes with the sources and the tests.
 #include "base/error_codes.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
-#include <fmt/format.h>
 #include <map>
 #include <regex>
 #include <set>
@@ -87,32 +85,6 @@ TEST(ErrorCodes, ControlThePatternsFindACode) {
                     R"re("([a-z][a-z0-9_]*\.[a-z0-9_]+)")re")
                 .count("io.new_code"),
             1U);
-}
-
-std::string markdown() {
-  std::string text = "| code | exit | meaning |\n|---|---|---|\n";
-  for (const ErrorCodes& row : error_code_table()) {
-    std::string codes;
-    for (const std::string_view code : row.codes)
-      codes += fmt::format("{}`{}`", codes.empty() ? "" : ", ", code);
-    text += fmt::format("| {} | {} | {} |\n", codes, row.exits, row.meaning);
-  }
-  return text;
-}
-
-// With ENCODE_REFRESH=1 it writes the table into the document first.
-TEST(ErrorCodes, DocumentHasTheTable) {
-  const std::string path = testing::source_file("docs/errors.md");
-  std::string text = read_bytes(path);
-  const size_t begin = text.find("| code | exit | meaning |");
-  ASSERT_NE(begin, std::string::npos);
-  const char* refresh = std::getenv("ENCODE_REFRESH");
-  if (refresh != nullptr && std::string(refresh) == "1") {
-    text = text.substr(0, begin) + markdown();
-    write_bytes(path, text);
-  }
-  EXPECT_TRUE(text.substr(begin) == markdown())
-      << "run `ENCODE_REFRESH=1 build/bin/base_test` and commit " << path;
 }
 
 constexpr const char* kCall =

@@ -1,11 +1,15 @@
-// Tests that docs/config.md and configs/schema.json agree with the table of keys.
+// Tests that the table of keys is complete, and that configs/schema.json agrees with it.
 #include "config/reference.h"
 
 #include <cstdlib>
+#include <map>
 #include <set>
 #include <string>
+#include <utility>
 
 #include <gtest/gtest.h>
+
+#include "encode/error.h"
 
 #include "base/json.h"
 #include "config/load.h"
@@ -18,26 +22,9 @@ namespace {
 using testing::read_bytes;
 using testing::write_bytes;
 
-constexpr const char* kBegin = "<!-- keys: begin -->\n";
-constexpr const char* kEnd = "<!-- keys: end -->";
 constexpr const char* kRefresh = "run config_test with ENCODE_REFRESH=1 to refresh the file";
 
 bool refresh() { return std::getenv("ENCODE_REFRESH") != nullptr; }
-
-TEST(Reference, DocsListEveryKeyWithItsDefault) {
-  const std::string path = testing::source_file("docs/config.md");
-  const std::string docs = read_bytes(path);
-  const size_t begin = docs.find(kBegin);
-  const size_t end = docs.find(kEnd);
-  ASSERT_TRUE(begin != std::string::npos && end != std::string::npos && begin < end);
-  const size_t from = begin + std::string(kBegin).size();
-  if (refresh()) write_bytes(path, docs.substr(0, from) + config_reference() + docs.substr(end));
-  EXPECT_TRUE(refresh() || docs.substr(from, end - from) == config_reference())
-      << path << ": " << kRefresh;
-  for (const KeySpec& key : config_keys()) {
-    EXPECT_NE(config_reference().find("| `" + key.name + "`"), std::string::npos) << key.name;
-  }
-}
 
 TEST(Reference, CommittedSchemaIsThatOfTheLoader) {
   const std::string path = testing::source_file("configs/schema.json");
@@ -85,6 +72,64 @@ TEST(Reference, EveryDefaultIsValidAndEveryKeyExplained) {
       EXPECT_NO_THROW(key.default_value()) << key.name;
     }
   }
+}
+
+// Returns what is wrong with the flags of a key, or "".
+std::string fault_of_flags(const KeySpec& key) {
+  if (key.flags.empty() == key.no_flag.empty())
+    return "either a flag, or a reason why there is none";
+  for (const KeyFlag& flag : key.flags) {
+    if (!flag.name.starts_with("--")) return "a name begins with --";
+    if (flag.help.empty() || flag.help.ends_with('.')) return "a help is a phrase without a stop";
+    if (!flag.fixed) continue;
+    try {
+      parse_value(key.value, *flag.fixed, {.key = key.name, .where = flag.name});
+    } catch (const Error& error) {
+      return error.what();
+    }
+  }
+  return "";
+}
+
+TEST(Reference, EveryKeyHasAFlagOrAReason) {
+  std::set<std::string> names;
+  std::set<std::pair<FlagGroup, int>> places;
+  for (const KeySpec& key : config_keys()) {
+    EXPECT_EQ(fault_of_flags(key), "") << key.flag_path();
+    for (const KeyFlag& flag : key.flags) {
+      EXPECT_TRUE(names.insert(flag.name).second) << flag.name << " sets two keys";
+      EXPECT_TRUE(places.emplace(flag.group, flag.place).second)
+          << flag.name << " has no own place";
+    }
+  }
+  EXPECT_EQ(names.size(), config_flags().size());
+}
+
+TEST(Reference, ControlAKeyWithoutFlagOrReasonIsFound) {
+  const KeyFlag flag = {.name = "--x", .help = "What x is"};
+  const auto fault = [](const KeyFlag& given, const std::string& reason) {
+    return fault_of_flags({.sections = {"log"},
+                           .name = "x",
+                           .value = {.type = ValueType::kBoolean},
+                           .flags = {given},
+                           .no_flag = reason});
+  };
+  EXPECT_NE(fault_of_flags({.sections = {"log"}, .name = "x"}), "");
+  EXPECT_EQ(fault_of_flags({.sections = {"log"}, .name = "x", .no_flag = "few need it"}), "");
+  EXPECT_EQ(fault(flag, ""), "");
+  EXPECT_NE(fault(flag, "few need it"), "");
+  EXPECT_NE(fault({.name = "x", .help = "What x is"}, ""), "");
+  EXPECT_NE(fault({.name = "--x", .help = "What x is."}, ""), "");
+  EXPECT_NE(fault({.name = "--x", .fixed = "perhaps", .help = "What x is"}, ""), "");
+}
+
+// A flag and --set name a key in the same way.
+TEST(Reference, FlagsSetTheKeysOfTheOnlyInput) {
+  std::map<std::string, std::string> keys;
+  for (const KeyedFlag& keyed : config_flags()) keys[keyed.flag->name] = keyed.key->flag_path();
+  EXPECT_EQ(keys["--field"], "input.field");
+  EXPECT_EQ(keys["--quiet"], "log.level");
+  EXPECT_EQ(keys["--embedding-cache"], "semantic.embedding_cache.dir");
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include <sstream>
 #include <utility>
 
+#include "config/schema.h"
+
 namespace encode {
 namespace {
 
@@ -45,6 +47,7 @@ FlagEntry entry_of(const CLI::Option& option) {
     for (const std::string& name : option.get_snames()) flag.names.push_back("-" + name);
   } else {
     flag.names.push_back(option.get_name(/*positional=*/true));
+    flag.positional = true;
   }
   flag.help = option.get_description();
   flag.required = option.get_required();
@@ -84,8 +87,8 @@ CommandEntry command_tree(const CLI::App& app, const std::vector<std::string>& p
 }
 
 bool FlagEntry::of_config() const {
-  return group == kTextsGroup || group == kVectorsGroup || group == kSpeedGroup ||
-         group == kMessagesGroup;
+  return group == flag_heading(FlagGroup::kTexts) || group == flag_heading(FlagGroup::kVectors) ||
+         group == flag_heading(FlagGroup::kSpeed) || group == flag_heading(FlagGroup::kMessages);
 }
 
 std::vector<std::string> CommandEntry::names() const {

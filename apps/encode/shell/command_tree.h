@@ -18,6 +18,7 @@ struct FlagEntry {
   std::string help;
   ValueKind kind = ValueKind::kNone;
   std::vector<std::string> words;  // valid values to offer, for kWords
+  bool positional = false;
   bool required = false;
   bool repeats = false;    // a positional that takes any number of values
   std::string group;       // the heading above the flag in --help
@@ -37,12 +38,6 @@ struct CommandEntry {
 
   std::vector<std::string> names() const;  // the last word of the path, and its aliases
 };
-
-// The headings in --help above the flags that set keys of the config.
-inline constexpr const char* kTextsGroup = "Texts and output";
-inline constexpr const char* kVectorsGroup = "Vectors";
-inline constexpr const char* kSpeedGroup = "Device, speed and memory";
-inline constexpr const char* kMessagesGroup = "Messages";
 
 // The group of the flags that a command takes and does not show.
 inline constexpr const char* kHiddenGroup = "";

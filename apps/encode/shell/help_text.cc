@@ -61,21 +61,13 @@ std::string entry(const std::string& head, const std::string& help) {
 }
 
 std::string flag_head(const FlagEntry& flag) {
-  std::vector<std::string> names = flag.names;
-  // The short name comes first, as in other programs.
-  std::stable_partition(names.begin(), names.end(),
-                        [](const std::string& name) { return !name.starts_with("--"); });
-  std::string head = fmt::format("{}", fmt::join(names, ", "));
+  std::string head = fmt::format("{}", fmt::join(shown_names(flag), ", "));
   if (flag.kind != ValueKind::kNone) head += " " + flag.placeholder;
   return head;
 }
 
 std::string flag_lines(const FlagEntry& flag) {
   return entry(flag_head(flag), flag.help + (flag.required ? " (required)" : ""));
-}
-
-std::string positional_name(const FlagEntry& value) {
-  return value.names.front() + (value.repeats ? "..." : "");
 }
 
 // Groups keep the order of their first flag; what only this command has comes first.
@@ -97,13 +89,24 @@ std::string flag_groups(const CommandEntry& command) {
 
 }  // namespace
 
+std::vector<std::string> shown_names(const FlagEntry& flag) {
+  std::vector<std::string> names = flag.names;
+  if (flag.positional && flag.repeats) names.front() += "...";
+  // The short name comes first, as in other programs.
+  std::stable_partition(names.begin(), names.end(),
+                        [](const std::string& name) { return !name.starts_with("--"); });
+  return names;
+}
+
+std::string footer_text(const CommandEntry& command) { return wrapped_lines(command.footer); }
+
 std::string usage_text(const CommandEntry& command) {
   std::string text = "encode";
   for (const std::string& word : command.path) text += " " + word;
   if (!command.commands.empty()) text += " COMMAND";
   text += " [OPTIONS]";
   for (const FlagEntry& value : command.positionals) {
-    const std::string name = positional_name(value);
+    const std::string name = shown_names(value).front();
     text += value.required ? " " + name : fmt::format(" [{}]", name);
   }
   return text;
@@ -116,7 +119,7 @@ std::string help_text(const CommandEntry& command) {
     text += fmt::format("Also known as: {}\n", fmt::join(command.aliases, ", "));
   if (!command.positionals.empty()) text += "\nArguments:\n";
   for (const FlagEntry& value : command.positionals)
-    text += entry(positional_name(value), value.help);
+    text += entry(shown_names(value).front(), value.help);
   if (!command.commands.empty()) text += "\nCommands:\n";
   for (const CommandEntry& sub : command.commands)
     text += entry(fmt::format("{}", fmt::join(sub.names(), ", ")), sub.help);
@@ -125,7 +128,7 @@ std::string help_text(const CommandEntry& command) {
     text += "\n" + wrapped_lines(
                        "The other options of `encode run` are valid here, too: see encode run "
                        "--help.");
-  if (!command.footer.empty()) text += "\n" + wrapped_lines(command.footer);
+  if (!command.footer.empty()) text += "\n" + footer_text(command);
   return text;
 }
 

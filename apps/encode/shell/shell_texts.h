@@ -1,9 +1,11 @@
-// The texts that are made from the tree of commands: the help, completions of shells and the manual
-// page.
+// The texts that are made from the tree of commands: the help, completions of shells, the manual
+// page and the reference.
 #pragma once
 
 #include <string>
+#include <vector>
 
+#include "base/json.h"
 #include "shell/command_tree.h"
 
 namespace encode {
@@ -21,6 +23,19 @@ std::string help_text(const CommandEntry& command);
 
 // "encode compare [OPTIONS] A B"
 std::string usage_text(const CommandEntry& command);
+
+// The names of a flag as the help shows them: "-c", "--config". "files..." for an argument that
+// takes several values.
+std::vector<std::string> shown_names(const FlagEntry& flag);
+
+// The footer of a command in lines of at most 80 columns.
+std::string footer_text(const CommandEntry& command);
+
+// The reference of all commands in Markdown: the flags of the config, then a chapter for each
+// command with its own flags.
+std::string command_reference(const CommandEntry& root);
+// The same as {"config_flags": [...], "commands": [...]}. A flag of the config has its key.
+Json command_reference_json(const CommandEntry& root);
 
 // The manual page encode(1), in the man macros of roff. `date` is YYYY-MM-DD.
 std::string manual_page(const CommandEntry& root, const std::string& version,

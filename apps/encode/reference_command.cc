@@ -1,0 +1,80 @@
+// The reference of the program. Pages in docs/ have what it prints.
+#include <cstdio>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <memory>
+#include <string>
+
+#include "architecture_list.h"
+#include "base/error_codes.h"
+#include "base/units.h"
+#include "command.h"
+#include "config/reference.h"
+#include "model_dir/architecture_table.h"
+#include "shell/shell_texts.h"
+#include "standard_streams.h"
+
+namespace encode {
+namespace {
+
+std::string error_reference() {
+  std::string text = "| code | exit | meaning | what to do |\n|---|---|---|---|\n";
+  for (const ErrorCodes& row : error_code_table()) {
+    text += fmt::format("| `{}` | {} | {} | {} |\n", fmt::join(row.codes, "`, `"), row.exits,
+                        row.meaning, row.recovery);
+  }
+  return text;
+}
+
+Json error_reference_json() {
+  Json list = Json::array();
+  for (const ErrorCodes& row : error_code_table())
+    list.push_back({{"codes", row.codes},
+                    {"exits", row.exits},
+                    {"meaning", row.meaning},
+                    {"recovery", row.recovery}});
+  return list;
+}
+
+std::string architecture_reference() {
+  std::string text = "| model_type | layers | paper | examples |\n|---|---|---|---|\n";
+  for (const ArchitectureEntry& entry : kArchitectures) {
+    text += fmt::format("| `{}` | {} | {} | {} |\n", entry.model_type, entry.notes.block,
+                        entry.notes.source, entry.notes.examples);
+  }
+  return text;
+}
+
+std::string reference(const CommandEntry& root, const std::string& subject, bool json) {
+  const auto chosen = [json](auto* markdown, auto* data, const auto&... of) {
+    return json ? data(of...).dump(2) + "\n" : markdown(of...);
+  };
+  if (subject == "commands") return chosen(command_reference, command_reference_json, root);
+  if (subject == "config") return chosen(config_reference, config_reference_json);
+  if (subject == "errors") return chosen(error_reference, error_reference_json);
+  if (subject == "architectures") return chosen(architecture_reference, architectures_json);
+  refuse_usage("encode reference", "there is no reference of this name",
+               "commands, config, errors or architectures", "'" + preview(subject) + "'");
+}
+
+}  // namespace
+
+Command add_reference_command(CLI::App& main) {
+  CLI::App* app = main.add_subcommand(
+      "reference", "Print the reference of the commands, the config, the errors or the models");
+  const auto subject = std::make_shared<std::string>();
+  const auto json = std::make_shared<bool>(false);
+  app->add_option("subject", *subject, "What the reference is about")
+      ->required()
+      ->type_name("commands|config|errors|architectures");
+  app->add_flag("--json", *json, std::string("Print JSON instead of Markdown"));
+  app->footer(
+      "The pages docs/reference/commands.md, docs/config.md and docs/errors.md have these texts.");
+  return {app, [&main, subject, json] {
+            std::fputs(reference(command_tree(main), *subject, *json).c_str(), stdout);
+            flush_standard_output();
+            return 0;
+          }};
+}
+
+}  // namespace encode

@@ -1,0 +1,133 @@
+// The keys of the run itself: batches, chunks and the cache directory.
+#include <fmt/format.h>
+#include <string>
+
+#include "base/names.h"
+#include "config/key_tables.h"
+#include "config/key_values.h"
+
+namespace encode {
+
+std::vector<KeySpec> run_keys() {
+  return {
+      {.sections = {"semantic"},
+       .name = "batch_size",
+       .value = integer_or_auto_of(0, kMaxBatchRows),
+       .default_text = "32",
+       .flags = {{.group = FlagGroup::kSpeed,
+                  .place = 30,
+                  .name = "--batch-size",
+                  .help = "Limit of a batch, as a number of rows of --max-length tokens; 0: no "
+                          "such limit; or auto"}},
+       .help = "The limit of a batch, as a number of rows of max_length tokens; 0: no such limit; "
+               "auto: the run chooses it. A batch of shorter rows has more rows. It changes the "
+               "speed and the memory, never the numbers."},
+      {.sections = {"semantic"},
+       .name = "batch_tokens",
+       .value = integer_or_auto_of(0, kMaxBatchTokens),
+       .default_text = "0",
+       .flags = {{.group = FlagGroup::kSpeed,
+                  .place = 40,
+                  .name = "--batch-tokens",
+                  .help = "Most tokens in a batch; 0: 16,384 on a GPU and 512 on a CPU; or auto"}},
+       .help = "The most tokens in a batch; 0: 16,384 on a GPU and 512 on a CPU; auto: the run "
+               "chooses it. The smaller of this limit and the limit of batch_size applies. On a "
+               "GPU it is rounded down to whole launches of 2,048 to 16,384 tokens, which depend "
+               "on the width of the model. On a CPU it is at most 512."},
+      {.sections = {"semantic"},
+       .name = "padding",
+       .value = choice_of(names_of(kPaddingPolicies)),
+       .default_text = "none",
+       .no_flag = "it changes nothing",
+       .help = "How the rows of a batch get one length. encode never pads: the rows of a batch are "
+               "packed one after the other. longest and max_length are accepted, for configs of "
+               "other programs, and change nothing but a note in the log.",
+       .set_run = [](RunConfig& r,
+                     const Value& v) { r.padding = value_of(kPaddingPolicies, text(v)); }},
+      {.sections = {"semantic"},
+       .name = "use_chunked_encoding",
+       .value = boolean_value(),
+       .default_text = "true",
+       .flags = {{.group = FlagGroup::kTexts,
+                  .place = 150,
+                  .name = "--standard",
+                  .fixed = "false",
+                  .help = "Encode in one pass, without chunk files"}},
+       .help = "Encode in chunks that survive an interruption; false: the standard mode, which is "
+               "one pass without chunk files.",
+       .set_run = [](RunConfig& r, const Value& v) { r.store.use_chunked_encoding = boolean(v); }},
+      {.sections = {"semantic"},
+       .name = "chunk_size",
+       .value = integer_or_auto_of(0, 1'000'000'000),
+       .default_text = fmt::to_string(kDefaultChunkRows),
+       .flags = {{.group = FlagGroup::kTexts,
+                  .place = 140,
+                  .name = "--chunk-size",
+                  .help = "Rows in a chunk; 0: the default; or auto"}},
+       .help = "The number of rows in a chunk; 0: the default; auto: a number for each stream, so "
+               "that a kill costs about a minute of work at most.",
+       .set_run = [](RunConfig& r,
+                     const Value& v) { r.store.chunk_size = integer_or_auto(v, kAutoChunkRows); }},
+      {.sections = {"semantic"},
+       .name = "save_chunks",
+       .value = boolean_value(),
+       .default_text = "true",
+       .no_flag = "`--standard` does the same",
+       .help = "Save every chunk when it is complete, so that a run can be resumed; false: the "
+               "standard mode.",
+       .set_run = [](RunConfig& r, const Value& v) { r.store.save_chunks = boolean(v); }},
+      {.sections = {"semantic"},
+       .name = "keep_chunk_cache",
+       .value = boolean_value(),
+       .default_text = "false",
+       .flags = {{.group = FlagGroup::kTexts,
+                  .place = 170,
+                  .name = "--keep-chunks",
+                  .fixed = "true",
+                  .help = "Keep the chunks after the final matrix is complete"}},
+       .help = "Keep the chunk files of a finished stream, and the cache directory of a run with "
+               "`output.file`.",
+       .set_run = [](RunConfig& r, const Value& v) { r.store.keep_chunk_cache = boolean(v); }},
+      {.sections = {"semantic"},
+       .name = "quarantine",
+       .value = choice_of(names_of(kQuarantinePolicies)),
+       .default_text = "error",
+       .flags = {{.group = FlagGroup::kTexts,
+                  .place = 160,
+                  .name = "--quarantine",
+                  .help = "What a matrix has for a row that cannot be encoded: no matrix at all "
+                          "(error), zeros, or no row (drop)"}},
+       .help = "What a final matrix has in place of a row that cannot be encoded. error: there is "
+               "no final, all other rows are encoded and kept, and the run ends with exit code 65; "
+               "zeros: a vector of zeros; drop: nothing, and the row is missing from the other "
+               "streams of the split, too. A file beside the matrix lists the rows. A change of "
+               "this key needs no model.",
+       .set_run =
+           [](RunConfig& r, const Value& v) {
+             r.store.quarantine = value_of(kQuarantinePolicies, text(v));
+           }},
+      {.sections = {"semantic"},
+       .name = "cache_dir",
+       .alias = "cache_directory",
+       .value = text_of(1),
+       .default_note = "with `output.file` x.npy: `.x.npy.cache` beside it, which a finished run "
+                       "removes; else `cache/embeddings`",
+       .flags =
+           {{.group = FlagGroup::kTexts,
+             .place = 120,
+             .name = "--cache-dir",
+             .placeholder = "DIR",
+             .help = "Directory of the chunks, the log and, without --output, the final matrices"}},
+       .help =
+           "The directory of the chunks, the log and, without `output.file`, the final matrices.",
+       .set_run = [](RunConfig& r, const Value& v) { r.store.cache_dir = text(v); }},
+      {.sections = {"semantic"},
+       .name = "combine",
+       .value = boolean_value(),
+       .default_note = "`true` if `output.combine` is given, else `false`",
+       .no_flag = "only a config has several streams",
+       .help = "Also write one matrix for each split that holds its streams side by side."},
+  };
+}
+
+}  // namespace encode
