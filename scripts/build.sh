@@ -43,7 +43,7 @@ main() {
         cuda=(-DENCODE_CUDA=ON -DCMAKE_CUDA_ARCHITECTURES="$architectures")
       elif ! has_card; then
         cuda=(-DENCODE_CUDA=OFF)
-        say "CUDA plugin: left out, because this machine has no NVIDIA card (scripts/setup.sh and scripts/build.sh make it)"
+        say "CUDA plugin: left out, because this machine has no NVIDIA card"
       fi
       ;;
     '') ;;

@@ -105,7 +105,7 @@ install_torch() {
   stamp=$(cat "$deps"/torch-*.txt | sha256sum | cut -c1-64)
   there=$(cat "$DEPS/torch/stamp" 2>/dev/null || true)
   if [[ $there == "$variant $stamp" || $there == "cuda $stamp" ]]; then
-    say "LibTorch: $(torch_version "$DEPS/torch/torch") (${there%% *}) is already in .deps"
+    say "LibTorch: $(torch_version "$DEPS/torch/torch"), the ${there%% *} variant, is already in .deps"
     return
   fi
   say "LibTorch: fetching the $variant variant"
@@ -115,7 +115,7 @@ install_torch() {
   extract_torch "$variant" "$DEPS/torch.partial" "${wheels[@]}"
   printf '%s\n' "$variant $stamp" >"$DEPS/torch.partial/stamp"
   mv "$DEPS/torch.partial" "$DEPS/torch"
-  say "LibTorch: $(torch_version "$DEPS/torch/torch") ($variant), $(du -sh "$DEPS/torch" | cut -f1) on disk"
+  say "LibTorch: $(torch_version "$DEPS/torch/torch"), the $variant variant, $(du -sh "$DEPS/torch" | cut -f1) on disk"
 }
 
 # unpack_wheels NAME LIST FOLDER [PATTERN...]: unpacks the files that match a pattern from the wheels that scripts/deps/LIST pins.
