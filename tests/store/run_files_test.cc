@@ -19,9 +19,8 @@ TEST(RunFiles, AllHaveAKind) {
   const RunFiles files("");
   for (const std::string& path :
        {files.lock(), files.log(), files.status(), files.attempts(), files.faults(), files.memory(),
-        files.job(0), files.job(12), files.model_hashes(), files.self_test(),
-        files.commit_probe(), files.rejected_rows("a"),
-        files.standard_input("a"), files.standard_input("a") + ".gz",
+        files.job(0), files.job(12), files.model_hashes(), files.self_test(), files.commit_probe(),
+        files.rejected_rows("a"), files.standard_input("a"), files.standard_input("a") + ".gz",
         files.standard_input("a") + ".zst", older_records_path(files.faults()),
         older_records_path(files.memory())})
     EXPECT_NE(run_file_kind(path.substr(1)), nullptr) << path;
