@@ -70,8 +70,9 @@ ConfigFlags::ConfigFlags(CLI::App& app, const std::vector<std::string>& shown)
       if (added != nullptr && added != option) option->excludes(added);
     }
   }
+  const std::string no_effect = "Has no effect any more";
   for (const RetiredKey& key : retired_keys())
-    app.add_flag(key.flag, std::string("Has no effect any more"))->group(kHiddenGroup);
+    app.add_flag(key.flag, no_effect)->group(kHiddenGroup);
   app.add_option("--set", given_->more,
                  "Set a key of docs/config.md that has no flag, as in --set semantic.causal=true; "
                  "may be repeated")

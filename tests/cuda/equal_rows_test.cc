@@ -36,7 +36,7 @@ class EqualRows : public ::testing::TestWithParam<ComputeType> {
     testing::TestModel opened = testing::open_test_model(model, result);
     opened.effective.launch_tokens = launch_tokens;
     EncoderOptions options;
-    options.hardware.device = "cuda";
+    options.hardware.device = parse_device("cuda");
     return load_encoder(opened.directory, opened.effective, options);
   }
 

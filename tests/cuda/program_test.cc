@@ -215,7 +215,7 @@ TEST(CudaDevice, Float16RunsBeforeAmpere) {
 // The programs without the plugin, on a machine that has a GPU.
 TEST(CudaDevice, AutoWarnsIfOnlyThePluginIsMissing) {
   const RealRun runs("bert", 3);
-  const auto copy_of = [&](const char* program) {
+  const auto copy_of = [&](const std::string& program) {
     const std::string copy = runs.dir().file(std::filesystem::path(program).filename().string());
     std::filesystem::copy_file(program, copy);
     return copy;
