@@ -36,7 +36,7 @@ Loader loader_of(Architecture architecture) {
     case kGte: return load_gte_new;
     case kJinaEmbeddingsV3: return load_jina_embeddings_v3;
     case kLfm2: return load_lfm2;
-    case kLlama: return load_llama;
+    case kLlama:
     case kLlamaBidirectional: return load_llama;
     case kLongformer: return load_longformer;
     case kMinistral: return load_ministral;

@@ -188,7 +188,7 @@ TEST(Run, PaddingIsANoteAndNothingElse) {
 TEST(Run, WarnsOfARetiredKeyAndDoesNothingElse) {
   Experiment experiment;
   experiment.config.retired_keys = {"a.yaml:3:2: hardware.product_search has no effect any more"};
-  EXPECT_THAT(experiment.run().log, HasSubstr("warning a.yaml:3:2: hardware.product_search has"));
+  EXPECT_THAT(experiment.run().log, HasSubstr("warning: a.yaml:3:2: hardware.product_search has"));
   EXPECT_EQ(experiment.read(experiment.tc()), undisturbed_tc());
 }
 
