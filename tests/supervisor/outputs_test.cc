@@ -266,6 +266,8 @@ TEST_F(Outputs, FreshDeletesOnlyOwnListsOfRowsThatWereSetAside) {
   std::vector<std::string> arguments = run(matrix);
   arguments.emplace_back("--fresh");
   const std::string list = set_aside_path(matrix);
+  const std::string encoded = dir_.file("cache/encoded_chunks");  // of the runs that may encode
+  ASSERT_TRUE(fs::remove(encoded));
   write_bytes(list, "a text of the user");
   expect_refused(arguments, list, false);
   EXPECT_EQ(encode(arguments, true).exit_code, 0);
@@ -273,6 +275,7 @@ TEST_F(Outputs, FreshDeletesOnlyOwnListsOfRowsThatWereSetAside) {
   write_bytes(list, "{\"code\":\"x\",\"message\":\"m\",\"row\":0}\n");
   EXPECT_EQ(encode(arguments, false).exit_code, 0) << "encode writes such a list";
   EXPECT_FALSE(fs::exists(list));
+  ASSERT_TRUE(fs::remove(encoded));
   fs::create_directory(list);
   expect_refused(arguments, list, true);
 }
