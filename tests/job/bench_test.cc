@@ -297,7 +297,7 @@ TEST_F(BenchProgram, ASignalEndsItAndLeavesNothing) {
     const auto under_way = [&] {
       const Words folders = scratch_folders();
       return !folders.empty() &&
-             fs::exists(folders[0] + (while_products ? "/products.json" : "/run1"));
+             fs::exists(folders[0] + (while_products ? "/job.json" : "/run1"));
     };
     while (!under_way() && std::chrono::steady_clock::now() < deadline)
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
