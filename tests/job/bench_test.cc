@@ -296,8 +296,7 @@ TEST_F(BenchProgram, ASignalEndsItAndLeavesNothing) {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     const auto under_way = [&] {
       const Words folders = scratch_folders();
-      return !folders.empty() &&
-             fs::exists(folders[0] + (while_products ? "/job.json" : "/run1"));
+      return !folders.empty() && fs::exists(folders[0] + (while_products ? "/job.json" : "/run1"));
     };
     while (!under_way() && std::chrono::steady_clock::now() < deadline)
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
