@@ -228,7 +228,7 @@ std::vector<ErrorCodes> make_table() {
        "69",
        "a matrix product gives equal rows unequal bits on this GPU, whatever the size of its "
        "launches",
-       "use another GPU or driver, and report the device; the error names the product"},
+       "use another dtype or another device"},
       {{"device.query"},
        "69",
        "the CUDA runtime does not answer",

@@ -46,8 +46,8 @@ struct RunFileKind {
     kMarked,         // one of `marks` is near its beginning
     kRecords,        // a RecordFile; it begins with {"encode":"
     kLog,            // each line begins with a time
-    kLock,           // nothing depends on the content
-    kRejectedRows,   // the same; `name` is what follows the name of the stream
+    kLock,           // empty, apart from LOCK, which CacheLock writes
+    kRejectedRows,   // anything; `name` is what follows the name of the stream
     kStandardInput,  // the same
   };
 

@@ -41,8 +41,7 @@ std::string fresh_hint(const StoreOptions& options) {
   // Another cache directory does not help where the output is named: that file stays the same.
   return fmt::format(
       "to keep the old result, give this run another --output FILE{}; --fresh deletes it and "
-      "starts "
-      "over",
+      "starts over",
       options.output.empty() ? " or --cache-dir DIR" : "");
 }
 

@@ -284,6 +284,18 @@ void take_memory(MemoryHistory history, RunStatus& status) {
     status.problems.push_back(preview(problem, 400));
 }
 
+// Returns the first directories in `directory` that a run has used as its cache directory.
+std::vector<std::string> runs_below(const std::string& directory) {
+  constexpr size_t kMost = 3;
+  std::vector<std::string> found;
+  for (const std::string& name : list_cache(directory)) {
+    const std::string path = join_path(directory, name);
+    if (is_there(RunFiles(path).lock())) found.push_back(path);
+    if (found.size() == kMost) break;
+  }
+  return found;
+}
+
 std::string advice(const RunStatus& status) {
   const std::string command =
       status.config_path.empty()
@@ -307,22 +319,17 @@ std::string advice(const RunStatus& status) {
             ? "encode retry-failed with the flags of the run"
             : fmt::format("encode retry-failed --config {}", preview(status.config_path, 300)));
   if (status.state == "done") return "Nothing is left to do; encode verify checks the matrices.";
-  if (status.state == "none") return fmt::format("Start the run: {}", command);
+  if (status.state == "none") {
+    const std::vector<std::string> below =
+        status.streams.empty() ? runs_below(status.cache_dir) : std::vector<std::string>();
+    if (below.empty()) return fmt::format("Start the run: {}", command);
+    return fmt::format("No run has used this directory itself: encode status {}",
+                       preview(fmt::format("{}", fmt::join(below, " or ")), 300));
+  }
   constexpr int64_t kTempFail = static_cast<int64_t>(ExitCode::kTempFail);
   if (status.state == "failed" && status.exit_code != kTempFail)
     return fmt::format("Remove the cause of the error, then continue the run: {}", command);
   return fmt::format("Continue the run: {}", command);
-}
-
-// Returns the first directories in `directory` that a run has used as its cache directory.
-std::vector<std::string> runs_below(const std::string& directory) {
-  constexpr size_t kShown = 3;
-  std::vector<std::string> found;
-  for (const std::string& name : list_cache(directory)) {
-    const std::string path = join_path(directory, name);
-    if (found.size() < kShown && is_there(RunFiles(path).lock())) found.push_back(path);
-  }
-  return found;
 }
 
 // The status of a run whose cache directory is gone: what the record beside its output and the
@@ -386,13 +393,6 @@ RunStatus read_run_status(const StatusRequest& request) {
   take_faults(read_faults(files.faults()), status);
   take_memory(read_memory(files.memory()), status);
   status.advice = advice(status);
-  const bool nothing = status.state == "none" && status.streams.empty();
-  const std::vector<std::string> below =
-      nothing ? runs_below(request.cache_dir) : std::vector<std::string>();
-  if (!below.empty()) {
-    status.advice = fmt::format("No run has used this directory itself: encode status {}",
-                                preview(fmt::format("{}", fmt::join(below, " or ")), 300));
-  }
   return status;
 }
 
