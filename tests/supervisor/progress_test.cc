@@ -96,10 +96,13 @@ class TerminalTest : public ::testing::Test {
     const struct winsize size = {.ws_row = 24, .ws_col = columns, .ws_xpixel = 0, .ws_ypixel = 0};
     EXPECT_EQ(::ioctl(slave_.get(), TIOCSWINSZ, &size), 0);
   }
+  // Reads until nothing is left: one read may return only a part of what was written.
   std::string screen() const {
     std::array<char, 4096> bytes{};
-    const ssize_t n = ::read(master_.get(), bytes.data(), bytes.size());
-    return n > 0 ? std::string(bytes.data(), static_cast<size_t>(n)) : "";
+    std::string text;
+    for (ssize_t n = 0; (n = ::read(master_.get(), bytes.data(), bytes.size())) > 0;)
+      text.append(bytes.data(), static_cast<size_t>(n));
+    return text;
   }
 
   UniqueFd master_;
