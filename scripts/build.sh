@@ -5,7 +5,7 @@
 # usage: scripts/build.sh [--all | --here]
 #   --all    also builds the tests and benchmarks
 #   --here   compiles the CUDA plugin only for the NVIDIA cards that are here, and leaves it out if there is none. Without this
-#            option the plugin runs on every card since Turing (compute capability 7.5).
+#            option the plugin runs on every card since Turing (compute capability 7.5). It needs no package of the tests.
 #
 # TORCH_ROOT names the LibTorch to build against, and ARROW_ROOT the pyarrow. The defaults are those that scripts/setup.sh puts
 # below .deps.
@@ -33,11 +33,12 @@ card_architectures() {
 
 main() {
   local targets=(encode encode-worker encode_cuda encode_arrow_plugin encode_share)
-  local cuda=(-DENCODE_CUDA=ON -UCMAKE_CUDA_ARCHITECTURES) architectures
+  local cuda=(-DENCODE_CUDA=ON -UCMAKE_CUDA_ARCHITECTURES) tests=ON architectures
   case ${1:-} in
     -h | --help) show_help && return ;;
     --all) targets=() ;;
     --here)
+      tests=OFF
       architectures=$(if has_card; then card_architectures; fi)
       if [[ $architectures ]]; then
         cuda=(-DENCODE_CUDA=ON -DCMAKE_CUDA_ARCHITECTURES="$architectures")
@@ -51,7 +52,7 @@ main() {
   esac
   [[ -e $(torch_root)/lib/libtorch_cpu.so ]] || die "no LibTorch in $(torch_root): run scripts/setup.sh first"
   cd "$ROOT"
-  cmake --preset release --log-level=WARNING -DTORCH_ROOT="$(torch_root)" "${cuda[@]}"
+  cmake --preset release --log-level=WARNING -DTORCH_ROOT="$(torch_root)" -DENCODE_TESTS="$tests" "${cuda[@]}"
   if ((${#targets[@]})); then mapfile -t targets < <(known_targets "${targets[@]}"); fi
   ninja -C build -j "$(job_count)" "${targets[@]}"
 }

@@ -6,7 +6,8 @@
 # usage: scripts/setup.sh [--cuda | --cpu] [--here]
 #   --cuda   installs all of LibTorch and the NVIDIA libraries that it needs; the default if there is an NVIDIA driver
 #   --cpu    installs only what the CPU needs (about 500 MB on disk); the default otherwise
-#   --here   installs what `scripts/build.sh --here` needs: no nvcc if there is no NVIDIA driver
+#   --here   installs what `scripts/build.sh --here` needs: nothing that only tests and checks need, and no nvcc if there is no
+#            NVIDIA driver
 #
 # It runs on Debian 12 and Debian 13, as root or with sudo. Run it as often as you like: it installs only what is missing.
 # If TORCH_ROOT names a folder with the include/ and lib/ of a LibTorch 2.11 (from pip or from the zip), it uses this one and
@@ -30,17 +31,23 @@ as_root() {
 
 installed() { [[ $(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null) == installed ]]; }
 
-# Sets `missing` to the lines of packages.txt with no installed package. Each line becomes one word, "a|b".
+# find_missing WITH_CHECKS: sets `missing` to the lines of packages.txt with no installed package. Each line becomes one word,
+# "a|b". If WITH_CHECKS is 0, the section "# checks" is left out.
 find_missing() {
-  local line name
+  local with_checks=$1 section='' line name
   missing=()
   while read -r line; do
+    if [[ $line == '#'* ]]; then
+      section=$line
+      continue
+    fi
+    if [[ -z $line || ($section == '# checks' && $with_checks == 0) ]]; then continue; fi
     line=${line//[[:space:]]/}
     for name in ${line//|/ }; do
       if installed "$name"; then continue 2; fi
     done
     missing+=("$line")
-  done < <(grep -v -e '^#' -e '^$' "$ROOT/scripts/packages.txt")
+  done <"$ROOT/scripts/packages.txt"
 }
 
 # Prints the first package of "a|b" that apt knows.
@@ -55,18 +62,31 @@ first_available() {
   die "no package '$1' in this distribution (Debian 12 and Debian 13 have one)"
 }
 
+# quiet COMMAND...: runs a command and prints its output only if it fails.
+quiet() {
+  local log
+  log=$(mktemp)
+  if ! "$@" >"$log" 2>&1; then
+    cat "$log" >&2
+    rm -f "$log"
+    die "this command failed: $*"
+  fi
+  rm -f "$log"
+}
+
+# install_packages WITH_CHECKS: see find_missing.
 install_packages() {
   local missing names=() entry
   command -v apt-get >/dev/null || die "this machine has no apt-get: Debian 12 or Debian 13 is needed"
-  find_missing
+  find_missing "$1"
   if ((${#missing[@]} == 0)); then
     say "packages: all are installed"
     return
   fi
-  say "packages: installing ${#missing[@]}"
-  as_root apt-get update -q -o DPkg::Lock::Timeout=300
+  say "packages: installing ${#missing[@]} and what they need"
+  quiet as_root apt-get update -q -o DPkg::Lock::Timeout=300
   for entry in "${missing[@]}"; do names+=("$(first_available "$entry")"); done
-  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -qq --yes --no-install-recommends \
+  quiet as_root env DEBIAN_FRONTEND=noninteractive apt-get install -qq --yes --no-install-recommends \
     -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=300 "${names[@]}"
 }
 
@@ -168,17 +188,20 @@ install_cuobjdump() {
 }
 
 main() {
-  local variant=cpu nvcc=1 option
+  local variant=cpu nvcc=1 checks=1 option
   if has_card; then variant=cuda; fi
   for option in "$@"; do
     case $option in
       -h | --help) show_help && return ;;
       --cuda | --cpu) variant=${option#--} ;;
-      --here) if ! has_card; then nvcc=0; fi ;;
+      --here)
+        checks=0
+        if ! has_card; then nvcc=0; fi
+        ;;
       *) die "unknown option '$option'; see --help" ;;
     esac
   done
-  install_packages
+  install_packages "$checks"
   if [[ -n ${TORCH_ROOT:-} ]]; then check_torch_root; else install_torch "$variant"; fi
   if [[ -n ${ARROW_ROOT:-} ]]; then say "Arrow: in $ARROW_ROOT"; else install_arrow; fi
   if has_nvcc; then
@@ -186,7 +209,7 @@ main() {
   elif ((nvcc)); then
     install_nvcc
   fi
-  if ((nvcc)); then install_cuobjdump; fi
+  if ((checks)); then install_cuobjdump; fi
 }
 
 main "$@"

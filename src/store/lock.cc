@@ -227,10 +227,11 @@ LockState read_lock_state(const std::string& cache_dir) {
     state.held = is_held(fd, path) ? LockState::Held::kYes : LockState::Held::kNo;
     read_owner(path, state);
   } catch (const Error& error) {
-    const bool never_locked = error.exit_code() == ExitCode::kNoInput;
-    if (never_locked) state.held = LockState::Held::kNo;
-    state.problem = never_locked ? path + ": no run has used this directory"
-                                 : path + ": " + error.detail().what;
+    if (error.exit_code() == ExitCode::kNoInput) {
+      state.held = LockState::Held::kNo;  // no run has used this directory
+    } else {
+      state.problem = path + ": " + error.detail().what;
+    }
   }
   return state;
 }

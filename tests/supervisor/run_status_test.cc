@@ -217,6 +217,20 @@ TEST(RunStatus, OfARunThatWasKilledSaysSoByTheLockAndNotByThePid) {
   EXPECT_EQ(status.rows_per_second, 0);
   EXPECT_EQ(status.seconds_left, -1);
   EXPECT_THAT(rendered(status), HasSubstr("next      Continue the run"));
+
+  // A run writes status.json only when it has read its inputs.
+  ASSERT_TRUE(std::filesystem::remove(RunFiles(copy).status()));
+  const RunStatus early = status_of_directory(copy);
+  EXPECT_EQ(early.state, "died");
+  EXPECT_EQ(early.phase, "scanning");
+  EXPECT_THAT(rendered(early), HasSubstr("run       ended while it read its inputs, process"));
+}
+
+TEST(RunStatus, OfADirectoryThatNoRunHasUsedNamesNoProblem) {
+  const TempDir directory;
+  const RunStatus status = status_of_directory(directory.path());
+  EXPECT_EQ(status.state, "none");
+  EXPECT_THAT(status.problems, IsEmpty());
 }
 
 TEST(RunStatus, OfARunThatFailedShowsTheErrorAndWhatIsLeft) {

@@ -33,13 +33,15 @@ std::string error_text(const std::string& code, const std::string& what, const s
 }
 
 std::string head(const RunStatus& status) {
-  std::string text = fmt::format("run       {}", preview(status.state));
+  const bool ended_early = status.state == "died" && status.phase == "scanning";
+  std::string text = fmt::format(
+      "run       {}", ended_early ? "ended while it read its inputs" : preview(status.state));
   if (status.lock.pid > 0) {
     text += fmt::format(", process {} on {}", status.lock.pid, preview(status.lock.host));
     if (!status.lock.started.empty()) text += ", started " + preview(status.lock.started);
   }
   text += '\n';
-  if (!status.phase.empty() && status.phase != status.state)
+  if (!status.phase.empty() && status.phase != status.state && !ended_early)
     text += fmt::format("phase     {}\n", preview(status.phase));
   if (status.written > 0)
     text += fmt::format("reported  {}, {}\n", utc(status.written),

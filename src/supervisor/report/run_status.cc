@@ -138,7 +138,9 @@ ReportedRows read_status_file(RunStatus& status) {
   }
   status.state = state_of(status, own_file);
   const bool encodes = status.state == "running" && own_file;
-  if (!own_file) status.phase = status.state == "running" ? "scanning" : "";
+  // A run writes status.json when it has read its inputs.
+  if (!own_file)
+    status.phase = status.state == "running" || status.state == "died" ? "scanning" : "";
   if (!encodes) {
     status.rows_per_second = 0;
     status.tokens_per_second = 0;
