@@ -93,8 +93,8 @@ int show(const CacheFlags& flags, const Work& work, Render render) {
 
 int64_t size_flag(const std::string& text) {
   if (const auto bytes = parse_bytes(text)) return *bytes;
-  throw Error({.exit_code = ExitCode::kUsage,
-               .code = "config.value",
+  throw Error({.code = "config.value",
+               .exit_code = ExitCode::kUsage,
                .what = "--to is not a size",
                .where = "--to",
                .expected = "a number and a unit, such as 512 MB (B, kB, MB, GB, TB, KiB, MiB, GiB, "

@@ -26,8 +26,7 @@ struct Misuse {
 };
 
 [[noreturn]] void refuse(Misuse misuse) {
-  throw Error({.exit_code = ExitCode::kUsage,
-               .code = "usage",
+  throw Error({.code = "usage",
                .what = std::move(misuse.what),
                .where = "command line",
                .expected = std::move(misuse.expected),

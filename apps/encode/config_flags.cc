@@ -32,8 +32,7 @@ std::string placeholder(const KeyedFlag& keyed) {
 Override parse_setting(const std::string& setting) {
   const size_t equals = setting.find('=');
   if (equals == 0 || equals == std::string::npos) {
-    throw Error({.exit_code = ExitCode::kUsage,
-                 .code = "usage",
+    throw Error({.code = "usage",
                  .what = "--set needs a key and a value",
                  .where = "--set",
                  .expected = "KEY=VALUE, as in semantic.causal=true",

@@ -21,8 +21,8 @@ encode::ErrorDetail describe(const std::exception& error) {
   const auto* const refused = dynamic_cast<const std::system_error*>(&error);
   if (refused != nullptr && refused->code() == std::errc::resource_unavailable_try_again)
     return encode::thread_error(*refused).detail();
-  return {.exit_code = encode::ExitCode::kInternal,
-          .code = "internal",
+  return {.code = "internal",
+          .exit_code = encode::ExitCode::kInternal,
           .what = error.what(),
           .where = "encode",
           .expected = "no failure",
@@ -45,8 +45,7 @@ int main(int argc, char** argv) {
   } catch (const encode::Error& error) {
     detail = error.detail();
   } catch (const std::bad_alloc&) {
-    detail = {.exit_code = ExitCode::kOsError,
-              .code = "os.memory",
+    detail = {.code = "os.memory",
               .what = "out of host memory",
               .where = "encode",
               .expected = "free host memory",

@@ -4,9 +4,12 @@
 #include <fmt/ranges.h>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
+
+#include "encode/error_code.h"
 
 #include "architecture_list.h"
-#include "base/error_codes.h"
 #include "base/units.h"
 #include "command.h"
 #include "config/reference.h"
@@ -17,20 +20,42 @@
 namespace encode {
 namespace {
 
+std::vector<std::string_view> codes_of(const ErrorFacts& row) {
+  std::vector<std::string_view> list;
+  for (std::string_view codes = row.codes; !codes.empty();) list.push_back(take_code(codes));
+  return list;
+}
+
+std::vector<int> exits_of(const ErrorFacts& row) {
+  std::vector<int> exits;
+  for (const ExitCode exit : row.exits) {
+    if (exit != ExitCode::kOk) exits.push_back(static_cast<int>(exit));
+  }
+  return exits;
+}
+
+// "66 (77, 74)": an error ends with 66, or, depending on its cause, with one of the others.
+std::string exits_text(const ErrorFacts& row) {
+  const std::vector<int> exits = exits_of(row);
+  if (exits.empty()) return "-";
+  if (exits.size() == 1) return std::to_string(exits.front());
+  return fmt::format("{} ({})", exits.front(), fmt::join(exits.begin() + 1, exits.end(), ", "));
+}
+
 std::string error_reference() {
   std::string text = "| code | exit | meaning | what to do |\n|---|---|---|---|\n";
-  for (const ErrorCodes& row : error_code_table()) {
-    text += fmt::format("| `{}` | {} | {} | {} |\n", fmt::join(row.codes, "`, `"), row.exits,
-                        row.meaning, row.recovery);
+  for (const ErrorFacts& row : error_table::kRows) {
+    text += fmt::format("| `{}` | {} | {} | {} |\n", fmt::join(codes_of(row), "`, `"),
+                        exits_text(row), row.meaning, row.recovery);
   }
   return text;
 }
 
 Json error_reference_json() {
   Json list = Json::array();
-  for (const ErrorCodes& row : error_code_table())
-    list.push_back({{"codes", row.codes},
-                    {"exits", row.exits},
+  for (const ErrorFacts& row : error_table::kRows)
+    list.push_back({{"codes", codes_of(row)},
+                    {"exits", exits_of(row)},
                     {"meaning", row.meaning},
                     {"recovery", row.recovery}});
   return list;

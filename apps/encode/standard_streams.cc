@@ -24,8 +24,7 @@ void flush_standard_output() {
   std::cout.flush();  // the help is written there
   const bool flushed = std::fflush(stdout) == 0;
   if (flushed && std::ferror(stdout) == 0 && std::cout.good()) return;
-  throw Error({.exit_code = ExitCode::kIoError,
-               .code = "io.stdout",
+  throw Error({.code = "io.stdout",
                .what = "cannot write to the standard output",
                .where = "standard output",
                .expected = "a reader of the output",

@@ -160,8 +160,7 @@ int tokenize(const TokenizeFlags& flags) {
   Text text;
   while (reader->next(text)) {
     if (text.tokenized) {
-      throw Error({.exit_code = ExitCode::kData,
-                   .code = "tokenize.input_ids",
+      throw Error({.code = "tokenize.input_ids",
                    .what = "a row consists of token ids already",
                    .where = text.place(),
                    .expected = "a text",

@@ -26,7 +26,7 @@ install_llama() {
   if [[ -d $folder/llama.cpp ]]; then return; fi
   say "compiling llama-cpp-python $version" >&2
   mkdir -p "$folder"
-  "$interpreter" -m pip download --quiet --no-deps --no-build-isolation --no-binary :all: --dest "$folder" "llama-cpp-python==$version" >&2
+  "$interpreter" -m pip download --quiet --no-deps --no-binary llama-cpp-python --dest "$folder" "llama-cpp-python==$version" >&2
   "$interpreter" -m pip install --requirement "$ROOT/scripts/bench/llama_cpp.txt" >&2
   tar -xzf "$folder/llama_cpp_python-$version.tar.gz" -C "$folder"
   mv "$folder/llama_cpp_python-$version/vendor/llama.cpp" "$folder/llama.cpp"

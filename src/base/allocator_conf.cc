@@ -53,8 +53,7 @@ struct Setting {
 
 Error refusal(const AllocatorConf& source, std::string what, std::string expected,
               std::string found) {
-  return Error({.exit_code = ExitCode::kConfig,
-                .code = "config.allocator",
+  return Error({.code = "config.allocator",
                 .what = std::move(what),
                 .where = source.where,
                 .expected = std::move(expected),

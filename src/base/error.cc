@@ -23,7 +23,7 @@ void make_printable(std::string& field) {
 // This is the last line of defence: the code that quotes a text of a file calls preview().
 ErrorDetail shown(ErrorDetail detail) {
   for (std::string* field :
-       {&detail.code, &detail.what, &detail.where, &detail.expected, &detail.found, &detail.hint})
+       {&detail.what, &detail.where, &detail.expected, &detail.found, &detail.hint})
     make_printable(*field);
   return detail;
 }
@@ -32,7 +32,7 @@ ErrorDetail shown(ErrorDetail detail) {
 
 std::string render(const ErrorDetail& raw) {
   const ErrorDetail detail = shown(raw);
-  std::string text = fmt::format("error[{}]: {}", detail.code, detail.what);
+  std::string text = fmt::format("error[{}]: {}", detail.code.name(), detail.what);
   const auto line = [&text](std::string_view label, const std::string& value) {
     if (value.empty()) return;
     text += fmt::format("\n  {:<10}", label);
@@ -114,11 +114,11 @@ Advice advice_for(int error_number) {
 
 }  // namespace
 
-Error system_error(std::string_view code, std::string_view action, const std::string& where,
+Error system_error(ErrorCode code, std::string_view action, const std::string& where,
                    int error_number) {
   const Advice advice = advice_for(error_number);
-  return Error({.exit_code = exit_code_for_errno(error_number),
-                .code = std::string(code),
+  return Error({.code = code,
+                .exit_code = exit_code_for_errno(error_number),
                 .what = fmt::format("cannot {}: {}", action, std::strerror(error_number)),
                 .where = where,
                 .expected = advice.expected,
@@ -127,8 +127,7 @@ Error system_error(std::string_view code, std::string_view action, const std::st
 }
 
 Error thread_error(const std::system_error& refused) {
-  return Error({.exit_code = ExitCode::kOsError,
-                .code = "os.thread",
+  return Error({.code = "os.thread",
                 .what = "the system refused a thread",
                 .where = "encode",
                 .expected = "memory for the stack of a thread, and a free place for it",

@@ -40,7 +40,7 @@ int UniqueFd::close() {
   return ::close(fd) == 0 || errno == EINTR ? 0 : errno;
 }
 
-UniqueFd open_for_reading(const std::string& path, std::string_view code) {
+UniqueFd open_for_reading(const std::string& path, ErrorCode code) {
   // Without O_NONBLOCK, opening a FIFO would wait for a writer.
   UniqueFd fd(retried([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK); }));
   if (!fd) throw system_error(code, "open", path, errno);
@@ -48,8 +48,8 @@ UniqueFd open_for_reading(const std::string& path, std::string_view code) {
   if (retried([&] { return ::fstat(fd.get(), &info); }) != 0)
     throw system_error(code, "stat", path, errno);
   if (!S_ISREG(info.st_mode)) {
-    throw Error({.exit_code = ExitCode::kNoInput,
-                 .code = std::string(code),
+    throw Error({.code = code,
+                 .exit_code = ExitCode::kNoInput,
                  .what = "not a regular file",
                  .where = path,
                  .expected = "a file",
@@ -66,12 +66,12 @@ int64_t file_size(const UniqueFd& fd, const std::string& path) {
   return info.st_size;
 }
 
-std::string read_file(const std::string& path, int64_t max_bytes, std::string_view code) {
+std::string read_file(const std::string& path, int64_t max_bytes, ErrorCode code) {
   const UniqueFd fd = open_for_reading(path, code);
   const int64_t size = file_size(fd, path);
   if (size > max_bytes) {
-    throw Error({.exit_code = ExitCode::kConfig,
-                 .code = std::string(code),
+    throw Error({.code = code,
+                 .exit_code = ExitCode::kConfig,
                  .what = "the file is too large",
                  .where = path,
                  .expected = fmt::format("at most {} bytes", max_bytes),
@@ -92,8 +92,7 @@ void pread_all(const UniqueFd& fd, std::span<char> to, int64_t offset, const std
     });
     if (n < 0) throw system_error("io.read", "read", path, errno);
     if (n == 0) {
-      throw Error({.exit_code = ExitCode::kIoError,
-                   .code = "io.read",
+      throw Error({.code = "io.read",
                    .what = "the file ends early",
                    .where = path,
                    .expected = fmt::format("{} bytes at offset {}", to.size(), offset),
@@ -107,8 +106,7 @@ void pread_all(const UniqueFd& fd, std::span<char> to, int64_t offset, const std
 MappedRange::MappedRange(const UniqueFd& fd, int64_t offset, int64_t size,
                          const std::string& path) {
   if (const int64_t found = file_size(fd, path); found < offset + size) {
-    throw Error({.exit_code = ExitCode::kIoError,
-                 .code = "io.read",
+    throw Error({.code = "io.read",
                  .what = "the file became shorter after it was checked",
                  .where = path,
                  .expected = fmt::format("{} bytes", offset + size),
@@ -144,7 +142,7 @@ namespace {
 
 // Returns the error for a file or a directory that cannot be created. If a directory of the path is
 // missing, the exit code is kCantCreate instead of kNoInput, because the path is not an input.
-Error create_error(std::string_view code, std::string_view action, const std::string& path,
+Error create_error(ErrorCode code, std::string_view action, const std::string& path,
                    int error_number) {
   ErrorDetail detail = system_error(code, action, path, error_number).detail();
   const bool path_problem = detail.exit_code == ExitCode::kNoInput || error_number == ENAMETOOLONG;
@@ -161,8 +159,7 @@ bool is_directory(const std::string& path) {
 }
 
 Error file_in_the_way(const std::string& path) {
-  return Error({.exit_code = ExitCode::kCantCreate,
-                .code = "io.mkdir",
+  return Error({.code = "io.mkdir",
                 .what = "cannot create directory: a file of that name exists",
                 .where = path,
                 .expected = "a directory",
@@ -172,7 +169,7 @@ Error file_in_the_way(const std::string& path) {
 
 }  // namespace
 
-bool entry_exists(const std::string& path, std::string_view code) {
+bool entry_exists(const std::string& path, ErrorCode code) {
   struct stat info = {};
   if (retried([&] { return ::lstat(path.c_str(), &info); }) == 0) return true;
   if (errno == ENOENT || errno == ENOTDIR) return false;

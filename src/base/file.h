@@ -41,12 +41,12 @@ class UniqueFd {
 
 // Opens a regular file for reading. Throws Error kNoPermission, or kNoInput if the file is missing
 // or is not a regular file (reading a FIFO or a device may block or never end).
-UniqueFd open_for_reading(const std::string& path, std::string_view code);
+UniqueFd open_for_reading(const std::string& path, ErrorCode code);
 int64_t file_size(const UniqueFd& fd, const std::string& path);  // in bytes
 
 // Reads a whole file. Throws Error kConfig that names the limit if the file is larger than
 // `max_bytes`, and what open_for_reading() throws.
-std::string read_file(const std::string& path, int64_t max_bytes, std::string_view code);
+std::string read_file(const std::string& path, int64_t max_bytes, ErrorCode code);
 
 // Fills `to` with the bytes at `offset`. Retries after EINTR and short reads. Throws Error
 // kIoError, also if the file ends early.
@@ -88,7 +88,7 @@ void create_directories_durably(const std::string& path);
 
 // Returns true if something has this path, also a link that leads to nothing. Only ENOENT and
 // ENOTDIR mean that nothing has it. Throws Error kNoPermission, kIoError for any other failure.
-bool entry_exists(const std::string& path, std::string_view code);
+bool entry_exists(const std::string& path, ErrorCode code);
 
 std::string parent_directory(const std::string& path);  // "." if the path has no directory
 

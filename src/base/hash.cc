@@ -19,7 +19,7 @@ namespace encode {
 namespace {
 
 constexpr size_t kReadBytes = size_t{4} << 20;
-constexpr std::string_view kReadCode = "io.read";
+constexpr ErrorCode kReadCode = "io.read";
 
 template <typename Hash>
 std::string hash_open_file(const UniqueFd& fd, const std::string& path, Hash hash = {}) {
@@ -35,8 +35,7 @@ std::string hash_open_file(const UniqueFd& fd, const std::string& path, Hash has
 }
 
 Error no_sha() {
-  return Error({.exit_code = ExitCode::kInternal,
-                .code = "internal.sha256",
+  return Error({.code = "internal.sha256",
                 .what = "OpenSSL does not offer SHA-256 or SHA-1",
                 .where = "encode",
                 .expected = "a hash function of OpenSSL that works",

@@ -173,10 +173,10 @@ class StrictBuilder : public nlohmann::json_sax<Json> {
   size_t offset_ = std::string::npos;  // of the problem, if the parser has found it
 };
 
-[[noreturn]] void refuse_document(std::string what, const std::string& where, std::string_view code,
+[[noreturn]] void refuse_document(std::string what, const std::string& where, ErrorCode code,
                                   std::string found) {
-  throw Error({.exit_code = ExitCode::kConfig,
-               .code = std::string(code),
+  throw Error({.code = code,
+               .exit_code = ExitCode::kConfig,
                .what = std::move(what),
                .where = where,
                .expected = "JSON (RFC 8259) with unique keys",
@@ -198,7 +198,7 @@ std::optional<JsonFault> find_json_fault(std::string_view text) {
 }
 
 Json parse_json(std::string_view text, const JsonLimits& limits, const std::string& where,
-                std::string_view code) {
+                ErrorCode code) {
   if (static_cast<int64_t>(text.size()) > limits.max_bytes) {
     refuse_document("the JSON document is too large", where, code,
                     fmt::format("{} bytes, the limit is {}", text.size(), limits.max_bytes));
@@ -219,12 +219,12 @@ Json parse_json(std::string_view text, const JsonLimits& limits, const std::stri
   return builder.take();
 }
 
-Json read_json_file(const std::string& path, const JsonLimits& limits, std::string_view code) {
+Json read_json_file(const std::string& path, const JsonLimits& limits, ErrorCode code) {
   return parse_json(read_file(path, limits.max_bytes, code), limits, path, code);
 }
 
-JsonFields::JsonFields(const Json& object, std::string where, std::string code)
-    : object_(object), where_(std::move(where)), code_(std::move(code)) {
+JsonFields::JsonFields(const Json& object, std::string where, ErrorCode code)
+    : object_(object), where_(std::move(where)), code_(code) {
   if (!object_.is_object()) {
     refuse_document("not a JSON object", where_, code_,
                     fmt::format("a value of type {}", object_.type_name()));
@@ -244,8 +244,8 @@ const Json& JsonFields::at(const std::string& key, std::string_view expected) co
 
 void JsonFields::refuse(const std::string& key, const std::string& expected,
                         const std::string& found) const {
-  throw Error({.exit_code = ExitCode::kConfig,
-               .code = code_,
+  throw Error({.code = code_,
+               .exit_code = ExitCode::kConfig,
                .what = fmt::format("bad value for '{}'", preview(key)),
                .where = where_,
                .expected = expected,

@@ -9,6 +9,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "encode/error_code.h"
+
 namespace encode {
 
 using Json = nlohmann::json;  // objects keep their keys sorted, so dump() is canonical
@@ -30,9 +32,9 @@ std::optional<JsonFault> find_json_fault(std::string_view text);
 // Parses one JSON document. `where` names the document in messages, and `code` is the code of the
 // Error. Throws Error kConfig with the line and the column of the problem.
 Json parse_json(std::string_view text, const JsonLimits& limits, const std::string& where,
-                std::string_view code);
+                ErrorCode code);
 // Throws what read_file() and parse_json() throw.
-Json read_json_file(const std::string& path, const JsonLimits& limits, std::string_view code);
+Json read_json_file(const std::string& path, const JsonLimits& limits, ErrorCode code);
 
 // Typed access to the fields of an object, which must outlive it. The functions throw Error kConfig
 // that names the document, the field, what was expected and what was found. The range includes
@@ -41,7 +43,7 @@ Json read_json_file(const std::string& path, const JsonLimits& limits, std::stri
 class JsonFields {
  public:
   // Throws Error if `object` is not a JSON object.
-  JsonFields(const Json& object, std::string where, std::string code);
+  JsonFields(const Json& object, std::string where, ErrorCode code);
 
   bool has(const std::string& key) const;  // true if the field is present and not null
   int64_t integer(const std::string& key, int64_t min, int64_t max) const;
@@ -63,7 +65,7 @@ class JsonFields {
 
   const Json& object_;
   std::string where_;
-  std::string code_;
+  ErrorCode code_;
 };
 
 }  // namespace encode

@@ -17,8 +17,7 @@ constexpr int64_t kMaxHeaderBytes = 10000;
 
 [[noreturn]] void refuse(const std::string& path, std::string what, std::string expected,
                          std::string found) {
-  throw Error({.exit_code = ExitCode::kData,
-               .code = "npy.header",
+  throw Error({.code = "npy.header",
                .what = std::move(what),
                .where = path,
                .expected = std::move(expected),
@@ -115,8 +114,7 @@ int64_t NpyHeader::data_bytes() const {
   int64_t bytes = 0;
   if (__builtin_mul_overflow(rows, cols, &elements) ||
       __builtin_mul_overflow(elements, item_bytes(), &bytes)) {
-    throw Error({.exit_code = ExitCode::kData,
-                 .code = "npy.header",
+    throw Error({.code = "npy.header",
                  .what = "the shape is too large",
                  .where = "the shape in the .npy header",
                  .expected = "rows x columns x item size below 2^63",

@@ -19,8 +19,7 @@ NpyReader::NpyReader(std::string path, Elements elements)
       header_(read_npy_header(fd_, path_)) {
   const bool right_type = elements == Elements::kAny || header_.descr == "<f4";
   if (!right_type || header_.cols == 0) {
-    throw Error({.exit_code = ExitCode::kData,
-                 .code = "npy.matrix",
+    throw Error({.code = "npy.matrix",
                  .what = right_type ? "a matrix without columns" : "not a float32 matrix",
                  .where = path_,
                  .expected = right_type ? "at least one column" : "'<f4' with at least one column",

@@ -9,7 +9,7 @@ namespace encode {
 
 bool means_absent(int error_number) { return error_number == ENOENT || error_number == ENOTDIR; }
 
-PathKind path_kind(const std::string& path, std::string_view code) {
+PathKind path_kind(const std::string& path, ErrorCode code) {
   struct stat info = {};
   if (::stat(path.c_str(), &info) != 0) {
     if (means_absent(errno)) return PathKind::kAbsent;
@@ -19,7 +19,7 @@ PathKind path_kind(const std::string& path, std::string_view code) {
   return S_ISREG(info.st_mode) ? PathKind::kFile : PathKind::kOther;
 }
 
-bool path_exists(const std::string& path, std::string_view code) {
+bool path_exists(const std::string& path, ErrorCode code) {
   return path_kind(path, code) != PathKind::kAbsent;
 }
 

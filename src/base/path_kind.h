@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "encode/error_code.h"
+
 namespace encode {
 
 enum class PathKind { kAbsent, kFile, kDirectory, kOther };
@@ -12,10 +14,10 @@ enum class PathKind { kAbsent, kFile, kDirectory, kOther };
 // Returns what the path leads to. Follows symbolic links; a link to nothing is kAbsent. Only ENOENT
 // and ENOTDIR mean kAbsent. Any other failure (EIO, EACCES, ELOOP, ESTALE, ..) throws Error `code`
 // with the exit code of exit_code_for_errno(). Any number of threads may call it.
-PathKind path_kind(const std::string& path, std::string_view code);
+PathKind path_kind(const std::string& path, ErrorCode code);
 
 // Returns true unless path_kind() is kAbsent. Throws what path_kind() throws.
-bool path_exists(const std::string& path, std::string_view code);
+bool path_exists(const std::string& path, ErrorCode code);
 
 // Returns true if `error_number` means that there is no file of the name.
 bool means_absent(int error_number);

@@ -30,8 +30,7 @@ bool memory_is_limited() {
 void require_stack() {
   const std::optional<int64_t> stack = process_limit(RLIMIT_STACK);
   if (!stack || *stack >= kLeastStackBytes) return;
-  throw Error({.exit_code = ExitCode::kOsError,
-               .code = "os.stack",
+  throw Error({.code = "os.stack",
                .what = "the stack of the process is too small",
                .where = "ulimit -s",
                .expected = "at least " + format_bytes(kLeastStackBytes),

@@ -15,8 +15,7 @@ template <typename Table>
 auto parse(const Table& table, std::string_view name, std::string_view kind,
            const std::string& where) {
   if (const auto value = find_value(table, name)) return *value;
-  throw Error({.exit_code = ExitCode::kConfig,
-               .code = "config.value",
+  throw Error({.code = "config.value",
                .what = fmt::format("unknown {}", kind),
                .where = where,
                .expected = fmt::format("one of: {}", fmt::join(names_of(table), ", ")),
@@ -27,8 +26,7 @@ auto parse(const Table& table, std::string_view name, std::string_view kind,
 }  // namespace
 
 void refuse_unchecked_name(std::string_view name) {
-  throw Error({.exit_code = ExitCode::kInternal,
-               .code = "internal",
+  throw Error({.code = "internal",
                .what = "a name was not checked",
                .where = "",
                .expected = "a name that encode knows",
@@ -112,8 +110,7 @@ PoolingMode parse_pooling_mode(std::string_view name, const std::string& where) 
 }
 OutputType parse_output_type(std::string_view name, const std::string& where) {
   if (name != "bfloat16") return parse(kOutputTypes, name, "output dtype", where);
-  throw Error({.exit_code = ExitCode::kConfig,
-               .code = "config.value",
+  throw Error({.code = "config.value",
                .what = "a matrix cannot be bfloat16",
                .where = where,
                .expected = "float32, float16, int8, uint8, binary or ubinary",

@@ -133,8 +133,7 @@ RunConfig Bench::timed_config(RunConfig config) const {
   config.log = {.level = "warning", .file = "", .json = false, .progress = false};
   for (StreamConfig& stream : config.streams) {
     if (stream.input.path == "-") {
-      throw Error({.exit_code = ExitCode::kUsage,
-                   .code = "bench.stdin",
+      throw Error({.code = "bench.stdin",
                    .what = "standard input can be read only once",
                    .where = stream.name(),
                    .expected = "an input file, which each run reads again",
@@ -171,8 +170,7 @@ void Bench::count_inputs(const RunConfig& config) {
     lengths_.push_back(count_lengths(stream.input, options_.rows, stop_));
     report_.whole_rows += lengths_.back().whole.rows();
     if (lengths_.back().whole.rows() > 0) continue;
-    throw Error({.exit_code = ExitCode::kData,
-                 .code = "bench.rows",
+    throw Error({.code = "bench.rows",
                  .what = "the input has no rows to time",
                  .where = stream.input.path,
                  .expected = "at least one row",

@@ -50,8 +50,7 @@ void refuse_network(const CacheFolder& folder) {
       std::find_if(kNetwork.begin(), kNetwork.end(),
                    [magic](const NetworkFileSystem& other) { return other.magic == magic; });
   if (found == kNetwork.end()) return;
-  throw Error({.exit_code = ExitCode::kConfig,
-               .code = "cache.network",
+  throw Error({.code = "cache.network",
                .what = "the embedding cache is on a network file system",
                .where = folder.path,
                .expected = "a local file system, such as ext4, xfs or tmpfs",
@@ -67,8 +66,7 @@ void read_marker(const CacheFolder& folder) {
   if (kind != kKind) fields.refuse("encode", kKind, preview(kind));
   const int64_t format = fields.integer("format", 0, INT32_MAX);
   if (format == CacheFolder::kFormat) return;
-  throw Error({.exit_code = ExitCode::kConfig,
-               .code = "cache.version",
+  throw Error({.code = "cache.version",
                .what = "another version of encode made the embedding cache",
                .where = folder.marker(),
                .expected = fmt::format("format {}", CacheFolder::kFormat),
@@ -83,8 +81,7 @@ void refuse_foreign(const CacheFolder& folder) {
     if (name == marker || temp_file_target(name) == marker) continue;
     // The process that is making the marker may have finished since.
     if (path_exists(folder.marker(), "cache.store")) return;
-    throw Error({.exit_code = ExitCode::kCantCreate,
-                 .code = "cache.foreign",
+    throw Error({.code = "cache.foreign",
                  .what = "the directory for the embedding cache has files of something else",
                  .where = folder.path,
                  .expected = "an empty directory, or an embedding cache with " + marker,
@@ -108,8 +105,7 @@ void prepare_folder(const CacheFolder& folder) {
 
 void check_folder(const CacheFolder& folder) {
   if (!path_exists(folder.marker(), "cache.missing")) {
-    throw Error({.exit_code = ExitCode::kNoInput,
-                 .code = "cache.missing",
+    throw Error({.code = "cache.missing",
                  .what = "there is no embedding cache in this directory",
                  .where = folder.path,
                  .expected = folder.marker(),
@@ -121,8 +117,7 @@ void check_folder(const CacheFolder& folder) {
 }
 
 Error damaged_store(const CacheFolder& folder, std::string found) {
-  return Error({.exit_code = ExitCode::kData,
-                .code = "cache.damaged",
+  return Error({.code = "cache.damaged",
                 .what = "the store of the embedding cache is damaged",
                 .where = folder.data(),
                 .expected = "a file of LMDB that is complete",
@@ -142,8 +137,7 @@ UniqueFd hold_folder(const CacheFolder& folder, FolderUse use) {
   while (retried([&] { return ::flock(fd.get(), operation); }) != 0) {
     if (errno != EWOULDBLOCK) throw system_error("cache.store", "lock", path, errno);
     if (std::chrono::steady_clock::now() >= end) {
-      throw Error({.exit_code = ExitCode::kTempFail,
-                   .code = "cache.in_use",
+      throw Error({.code = "cache.in_use",
                    .what = use == FolderUse::kShared
                                ? "`encode cache` is changing the embedding cache"
                                : "runs use the embedding cache, so it cannot be changed now",

@@ -27,13 +27,13 @@ namespace encode {
 namespace {
 
 Json to_json(const ErrorDetail& error) {
-  const auto& [exit_code, code, what, where, expected, found, hint] = error;
-  return Json::array({static_cast<int>(exit_code), code, what, where, expected, found, hint});
+  const auto& [code, exit_code, what, where, expected, found, hint] = error;
+  return Json::array({static_cast<int>(exit_code), code.name(), what, where, expected, found, hint});
 }
 
 ErrorDetail error_from(const Json& json) {
-  return {.exit_code = static_cast<ExitCode>(json.at(0).get<int>()),
-          .code = json.at(1),
+  return {.code = ErrorCode::find(json.at(1).get<std::string>()).value_or(ErrorCode("cache.store")),
+          .exit_code = static_cast<ExitCode>(json.at(0).get<int>()),
           .what = json.at(2),
           .where = json.at(3),
           .expected = json.at(4),
@@ -125,8 +125,7 @@ std::string run_isolated(const std::string& dir, const IsolatedWork& work) {
   if (answered && answer.contains("result")) return answer["result"];
   if (answered && answer.contains("error")) throw Error(error_from(answer["error"]));
   if (status && WIFSIGNALED(*status) && WTERMSIG(*status) == SIGKILL)
-    throw Error({.exit_code = ExitCode::kTempFail,
-                 .code = "cache.killed",
+    throw Error({.code = "cache.killed",
                  .what = "the process that used the embedding cache was killed",
                  .where = dir,
                  .expected = "a process that ends by itself",

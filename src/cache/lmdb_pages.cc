@@ -14,7 +14,7 @@
 namespace encode {
 namespace {
 
-constexpr const char* kCode = "cache.store";
+constexpr ErrorCode kCode = "cache.store";
 constexpr size_t kLeastPageBytes = 4096;
 constexpr uint16_t kMostDepth = 32;
 constexpr uint16_t kIntegerKeys = 8;  // MDB_INTEGERKEY

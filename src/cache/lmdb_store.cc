@@ -170,8 +170,7 @@ void LmdbStore::fail(int result, const char* action) const {
   if (is_damage(result)) throw damaged_store(folder_, mdb_strerror(result));
   if (result > 0)
     throw system_error("cache.store", action, folder_.data(), reason_of(result, folder_.path));
-  throw Error({.exit_code = ExitCode::kIoError,
-               .code = "cache.store",
+  throw Error({.code = "cache.store",
                .what = fmt::format("cannot {} the store of the embedding cache", action),
                .where = folder_.data(),
                .expected = "a store that can be used",

@@ -49,8 +49,7 @@ void StoreWatch::watch() {
     const Step* const step = stalled_step();
     if (step == nullptr) continue;
     const std::string patience = format_duration(std::chrono::duration<double>(patience_).count());
-    stalled_(Error({.exit_code = ExitCode::kTempFail,
-                    .code = "cache.stalled",
+    stalled_(Error({.code = "cache.stalled",
                     .what = "the embedding cache does not answer",
                     .where = dir_,
                     .expected = "progress within " + patience,

@@ -59,8 +59,7 @@ const ArrowPlugin& plugin(const std::string& path) {
     if (opened != nullptr) return *opened;
   }
   throw Error(
-      {.exit_code = ExitCode::kUnavailable,
-       .code = "arrow.plugin",
+      {.code = "arrow.plugin",
        .what = "Parquet and Arrow files need the plugin for Arrow",
        .where = path,
        .expected = "libencode_arrow.so beside the program, and Arrow C++ (libarrow.so and "

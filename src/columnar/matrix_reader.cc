@@ -122,8 +122,7 @@ std::unique_ptr<MatrixReader> open_matrix_reader(const std::string& path, Elemen
   if (format == MatrixFormat::kNpy) return std::make_unique<NpyMatrix>(path, elements);
   auto matrix = std::make_unique<TableMatrix>(path, format);
   if (elements == Elements::kAny || matrix->descr() == "<f4") return matrix;
-  throw Error({.exit_code = ExitCode::kData,
-               .code = "npy.matrix",
+  throw Error({.code = "npy.matrix",
                .what = "not a float32 matrix",
                .where = path,
                .expected = "'<f4'",

@@ -25,8 +25,7 @@ ValueSpec size_value() {
 int64_t size_of(const Value& value, int64_t least, const std::string& key) {
   const int64_t bytes = parse_bytes(text(value)).value_or(-1);
   if (bytes >= least) return bytes;
-  throw Error({.exit_code = ExitCode::kConfig,
-               .code = "config.value",
+  throw Error({.code = "config.value",
                .what = key + " is out of range",
                .where = key,
                .expected = fmt::format("at least {}, below 2^60 bytes", format_bytes(least)),

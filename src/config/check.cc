@@ -19,8 +19,7 @@ void check_names(const RunConfig& run, const std::vector<StreamPlace>& places) {
   for (size_t i = 0; i < places.size(); ++i) {
     const auto [other, added] = seen.emplace(run.streams[i].name(), places[i].where);
     if (added) continue;
-    throw Error({.exit_code = ExitCode::kConfig,
-                 .code = "config.conflict",
+    throw Error({.code = "config.conflict",
                  .what = "two streams would write the same files",
                  .where = places[i].where,
                  .expected = "a different name <split>_<stream> for each stream",
@@ -34,8 +33,7 @@ void check_names(const RunConfig& run, const std::vector<StreamPlace>& places) {
 void check_reserved_name(const std::vector<StreamPlace>& places) {
   for (const StreamPlace& place : places) {
     if (place.stream != "combined") continue;
-    throw Error({.exit_code = ExitCode::kConfig,
-                 .code = "config.conflict",
+    throw Error({.code = "config.conflict",
                  .what = "a stream has the name of the combined matrix",
                  .where = place.where,
                  .expected = "another name, because semantic.combine is true",
@@ -46,8 +44,8 @@ void check_reserved_name(const std::vector<StreamPlace>& places) {
 
 Error format_conflict(const StreamPlace& place, std::string what, std::string expected,
                       const std::string& found) {
-  return Error({.exit_code = place.exit_code,
-                .code = "config.conflict",
+  return Error({.code = "config.conflict",
+                .exit_code = place.exit_code,
                 .what = std::move(what),
                 .where = place.where,
                 .expected = std::move(expected),
@@ -77,8 +75,8 @@ void check_format(const StreamConfig& stream, const StreamPlace& place) {
                             "files of one format", path);
     if (other != TextFormat::kAuto) continue;
     throw Error(
-        {.exit_code = place.exit_code,
-         .code = "config.required",
+        {.code = "config.required",
+         .exit_code = place.exit_code,
          .what = "the input needs a format",
          .where = place.where,
          .expected = fmt::format("a name that ends in {}, optionally with .gz or .zst, or in "
@@ -98,8 +96,8 @@ void check_field(const StreamConfig& stream, const StreamPlace& place,
   const std::string& field = stream.input.field;
   if (has_fields == !field.empty()) return;
   const std::string file = preview(stream.input.path);
-  ErrorDetail detail = {.exit_code = place.exit_code,
-                        .code = "config.required",
+  ErrorDetail detail = {.code = "config.required",
+                        .exit_code = place.exit_code,
                         .what = "the input needs a field",
                         .where = place.where,
                         .expected = "the name of the field or column that holds the text",
@@ -123,8 +121,8 @@ void check_combine(const CombineConfig& combine, const std::vector<std::string>&
     if (std::find(streams.begin(), streams.end(), name) != streams.end()) continue;
     const std::string near = nearest(name, streams.data(), streams.size());
     throw Error(
-        {.exit_code = origin.exit_code,
-         .code = "config.combine",
+        {.code = "config.combine",
+         .exit_code = origin.exit_code,
          .what = fmt::format("a stream to combine is missing in split '{}'", combine.split),
          .where = origin.where,
          .expected = fmt::format("streams of the split: {}", fmt::join(streams, ", ")),
@@ -138,8 +136,8 @@ void check_combine(const CombineConfig& combine, const std::vector<std::string>&
 }  // namespace
 
 Error combine_of_one(const CombineConfig& combine, const Origin& origin) {
-  return Error({.exit_code = origin.exit_code,
-                .code = "config.required",
+  return Error({.code = "config.required",
+                .exit_code = origin.exit_code,
                 .what = "a combined matrix needs several streams",
                 .where = origin.where,
                 .expected = "at least two streams in every split",
@@ -154,8 +152,8 @@ void check_streams(const RunConfig& run, const std::vector<StreamPlace>& places,
   check_names(run, places);
   if (!run.combine.empty()) check_reserved_name(places);
   if (!run.store.output.empty() && run.streams.size() != 1) {
-    throw Error({.exit_code = output.exit_code,
-                 .code = "config.conflict",
+    throw Error({.code = "config.conflict",
+                 .exit_code = output.exit_code,
                  .what = "output.file is for a run with one stream",
                  .where = output.where,
                  .expected = "one stream",
@@ -178,8 +176,8 @@ namespace {
 
 Error output_conflict(const Origin& origin, std::string what, std::string expected,
                       std::string found) {
-  return Error({.exit_code = origin.exit_code,
-                .code = "config.conflict",
+  return Error({.code = "config.conflict",
+                .exit_code = origin.exit_code,
                 .what = std::move(what),
                 .where = origin.where,
                 .expected = std::move(expected),
@@ -192,8 +190,8 @@ void check_suffix(const StoreOptions& store, const Origin& origin) {
   const std::string name = preview(store.output);
   const std::optional<MatrixFormat> format = matrix_format_of(store.output);
   if (!format) {
-    throw Error({.exit_code = origin.exit_code,
-                 .code = "config.value",
+    throw Error({.code = "config.value",
+                 .exit_code = origin.exit_code,
                  .what = "encode does not write this kind of file",
                  .where = origin.where,
                  .expected = fmt::format("a name that ends in {}", kMatrixSuffixes),

@@ -68,8 +68,7 @@ class Reader {
         .where = where(mark)};
     const auto [entry, added] = file_.values.emplace(path, std::move(given));
     if (added) return;
-    throw Error({.exit_code = ExitCode::kConfig,
-                 .code = "config.duplicate",
+    throw Error({.code = "config.duplicate",
                  .what = path + " is given twice, under two names",
                  .where = where(mark),
                  .expected = fmt::format("'{}' or '{}'", leaf.key->name, leaf.key->alias),
@@ -79,8 +78,7 @@ class Reader {
 
   [[noreturn]] void refuse_key(const SchemaNode& section, const YamlNode& key,
                                const std::string& path) const {
-    throw Error({.exit_code = ExitCode::kConfig,
-                 .code = "config.key",
+    throw Error({.code = "config.key",
                  .what = path.empty() ? "unknown key" : "unknown key in " + path,
                  .where = where(key.mark),
                  .expected = valid_keys(section),
@@ -89,8 +87,7 @@ class Reader {
   }
 
   [[noreturn]] void refuse_name(const SchemaNode& wildcard, const YamlNode& key) const {
-    throw Error({.exit_code = ExitCode::kConfig,
-                 .code = "config.name",
+    throw Error({.code = "config.name",
                  .what = wildcard.name + " has a name that cannot be part of a file name",
                  .where = where(key.mark),
                  .expected = "1 to 100 letters, digits, '_', '.' or '-', a letter or digit first",
@@ -101,8 +98,7 @@ class Reader {
   [[noreturn]] void refuse_section(const SchemaNode& section, const YamlNode& node, YamlMark mark,
                                    const std::string& path) const {
     throw Error(
-        {.exit_code = ExitCode::kConfig,
-         .code = "config.type",
+        {.code = "config.type",
          .what = path.empty() ? "the file has the wrong form" : path + " has the wrong type",
          .where = where(mark),
          .expected = section.wildcard() == nullptr

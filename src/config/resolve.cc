@@ -89,8 +89,8 @@ class Resolver {
 
   [[noreturn]] static void refuse_flag(const Override& given, const SchemaNode& section,
                                        const std::string& name) {
-    throw Error({.exit_code = ExitCode::kUsage,
-                 .code = "config.key",
+    throw Error({.code = "config.key",
+                 .exit_code = ExitCode::kUsage,
                  .what = "unknown key",
                  .where = given.flag,
                  .expected = "a key of docs/config.md that names no split and no stream",
@@ -113,8 +113,8 @@ class Resolver {
     const bool input = has_file_section("input") || flag != flags_.end();
     if (has_file_section("data") && input) {
       const bool by_flag = !has_file_section("input");
-      throw Error({.exit_code = by_flag ? ExitCode::kUsage : ExitCode::kConfig,
-                   .code = "config.conflict",
+      throw Error({.code = "config.conflict",
+                   .exit_code = by_flag ? ExitCode::kUsage : ExitCode::kConfig,
                    .what = "data and input exclude each other",
                    .where = by_flag ? flag->second.where : file_.sections.at("input"),
                    .expected = "the streams of data, or one input",
@@ -123,8 +123,8 @@ class Resolver {
     }
     if (!input && file_.streams.empty()) {
       throw Error(
-          {.exit_code = content_error(),
-           .code = "config.required",
+          {.code = "config.required",
+           .exit_code = content_error(),
            .what = "there is nothing to encode",
            .where = has_file_section("data") ? file_.sections.at("data") : file_or_command_line(),
            .expected = "data.splits with a stream, or an input file",
@@ -144,8 +144,7 @@ class Resolver {
       if (parts.size() != 3 || !path.starts_with("data.streams.")) continue;
       if (std::find(used.begin(), used.end(), parts.back()) != used.end()) continue;
       const std::string near = nearest(parts.back(), used.data(), used.size());
-      throw Error({.exit_code = ExitCode::kConfig,
-                   .code = "config.key",
+      throw Error({.code = "config.key",
                    .what = "no split has this stream",
                    .where = where,
                    .expected = "the name of a stream in data.splits",
@@ -218,8 +217,8 @@ class Resolver {
   }
 
   [[noreturn]] void refuse_missing(const std::string& path, const std::string& where) const {
-    throw Error({.exit_code = content_error(),
-                 .code = "config.required",
+    throw Error({.code = "config.required",
+                 .exit_code = content_error(),
                  .what = path + " is missing",
                  .where = where,
                  .expected = "a value for " + path,
@@ -286,8 +285,8 @@ class Resolver {
 
   [[noreturn]] static void refuse_devices(const Effective& devices, std::string expected,
                                           std::string found) {
-    throw Error({.exit_code = devices.exit_code(),
-                 .code = "config.conflict",
+    throw Error({.code = "config.conflict",
+                 .exit_code = devices.exit_code(),
                  .what = "the settings of the devices exclude each other",
                  .where = devices.origin,
                  .expected = std::move(expected),
@@ -303,8 +302,8 @@ class Resolver {
     };
     if (!given(prompt) || !given(name)) return;
     if (prompt.layer == name.layer) {
-      throw Error({.exit_code = name.exit_code(),
-                   .code = "config.conflict",
+      throw Error({.code = "config.conflict",
+                   .exit_code = name.exit_code(),
                    .what = "prompt and prompt_name exclude each other",
                    .where = name.origin,
                    .expected = "one of the two",

@@ -37,15 +37,15 @@ std::string plain_meaning(const std::string& text) {
 }
 
 struct ValueRefusal {
-  const char* code;
+  ErrorCode code;
   const char* what;
   std::string hint;
 };
 
 [[noreturn]] void refuse(const ValueSpec& spec, const YamlNode& node, const ValueSource& source,
                          ValueRefusal refusal) {
-  throw Error({.exit_code = source.exit_code,
-               .code = refusal.code,
+  throw Error({.code = refusal.code,
+               .exit_code = source.exit_code,
                .what = source.key + refusal.what,
                .where = source.where,
                .expected = describe(spec),
@@ -248,8 +248,8 @@ Value parse_value(const ValueSpec& spec, const YamlNode& node, const ValueSource
 
 Value parse_value(const ValueSpec& spec, const std::string& text, const ValueSource& source) {
   if (!is_utf8(text)) {
-    throw Error({.exit_code = source.exit_code,
-                 .code = "config.value",
+    throw Error({.code = "config.value",
+                 .exit_code = source.exit_code,
                  .what = source.key + " is not UTF-8",
                  .where = source.where,
                  .expected = "UTF-8",

@@ -19,7 +19,7 @@ namespace encode {
 namespace {
 
 struct YamlRefusal {
-  const char* code;
+  ErrorCode code;
   const char* what;
   std::string expected;
   std::string found;
@@ -27,8 +27,8 @@ struct YamlRefusal {
 };
 
 [[noreturn]] void refuse_yaml(const std::string& name, YamlMark mark, YamlRefusal refusal) {
-  throw Error({.exit_code = ExitCode::kConfig,
-               .code = refusal.code,
+  throw Error({.code = refusal.code,
+               .exit_code = ExitCode::kConfig,
                .what = refusal.what,
                .where = position(name, mark),
                .expected = std::move(refusal.expected),

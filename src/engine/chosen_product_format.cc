@@ -11,8 +11,7 @@ namespace {
 void require_int8(c10::Device device) {
   if (device.is_cpu() && linear_kernel(ProductFormat::kInt8)) return;
   throw Error(
-      {.exit_code = ExitCode::kUnavailable,
-       .code = "device.int8",
+      {.code = "device.int8",
        .what = "this device does not support dtype int8",
        .where = device_description(device),
        .expected = "a CPU with AVX2",

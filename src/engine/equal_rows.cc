@@ -100,8 +100,7 @@ Launches smaller_launches(const Launches& launches, const TracedProduct& product
                           at::Device device) {
   const int64_t rows = launches.rows_of(rows_of(product)) / 2;
   if (rows < kLeastRows) {
-    throw Error({.exit_code = ExitCode::kUnavailable,
-                 .code = "device.products",
+    throw Error({.code = "device.products",
                  .what = "this device does not give equal rows equal bits in a matrix product",
                  .where = device_description(device),
                  .expected = fmt::format("equal bits in launches of {} rows or more", kLeastRows),

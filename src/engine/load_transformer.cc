@@ -35,8 +35,7 @@ void open_kernels(at::Device device, ComputeType type, ProductFormat format, Not
 // fp8 matrix products fails.
 void require_fp8(at::Device device) {
   const auto refuse = [&](std::string found) {
-    throw Error({.exit_code = ExitCode::kUnavailable,
-                 .code = "device.fp8",
+    throw Error({.code = "device.fp8",
                  .what = "this device does not support dtype fp8",
                  .where = device_description(device),
                  .expected = "an NVIDIA GPU of compute capability 9.0 or above",
@@ -54,8 +53,7 @@ void require_fp8(at::Device device) {
 // LibTorch has no attention kernel for bfloat16 on GPUs before Ampere.
 void require_bfloat16(at::Device device) {
   if (supports_bfloat16(device)) return;
-  throw Error({.exit_code = ExitCode::kUnavailable,
-               .code = "device.bfloat16",
+  throw Error({.code = "device.bfloat16",
                .what = "this device has no bfloat16 arithmetic",
                .where = device_description(device),
                .expected = "an NVIDIA GPU of compute capability 8.0 or above",
@@ -165,8 +163,7 @@ LoadedTransformer load_transformer(const ModelDirectory& directory,
       throw;
     }
   }
-  throw Error({.exit_code = ExitCode::kIoError,
-               .code = "model.changed",
+  throw Error({.code = "model.changed",
                .what = "the weights were written to each time they were loaded",
                .where = directory.path,
                .expected = "files that nothing writes to",

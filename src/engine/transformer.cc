@@ -14,7 +14,7 @@ namespace encode {
 namespace {
 
 struct RowRefusal {
-  std::string code;
+  ErrorCode code;
   std::string what;
   std::string expected;
   std::string found;
@@ -22,8 +22,8 @@ struct RowRefusal {
 
 [[noreturn]] void refuse_row(int64_t row, RowRefusal refusal) {
   throw Error(
-      {.exit_code = ExitCode::kData,
-       .code = std::move(refusal.code),
+      {.code = refusal.code,
+       .exit_code = ExitCode::kData,
        .what = std::move(refusal.what),
        .where = fmt::format("row {} of the window", row),
        .expected = std::move(refusal.expected),

@@ -63,8 +63,7 @@ Json model_part(const Fingerprint& fingerprint) {
 Json parse(const std::string& text) {
   Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (json.is_object()) return json;
-  throw Error({.exit_code = ExitCode::kData,
-               .code = "store.damaged",
+  throw Error({.code = "store.damaged",
                .what = "a fingerprint is not a JSON object",
                .where = "fingerprint",
                .expected = "JSON that encode has written",

@@ -12,7 +12,7 @@
 namespace encode {
 namespace {
 
-constexpr const char* kDamaged = "store.damaged";
+constexpr ErrorCode kDamaged = "store.damaged";
 constexpr const char* kWhere = "fingerprint";
 constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
 

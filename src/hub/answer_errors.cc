@@ -22,15 +22,15 @@ std::string answer(const HttpResponse& response) {
 
 struct Meaning {
   ExitCode exit_code = ExitCode::kNoInput;
-  std::string code;
+  ErrorCode code;
   std::string what;
   std::string expected;
   std::string hint;
 };
 
 Error error_of(Meaning meaning, const HttpResponse& response) {
-  return Error({.exit_code = meaning.exit_code,
-                .code = std::move(meaning.code),
+  return Error({.code = meaning.code,
+                .exit_code = meaning.exit_code,
                 .what = std::move(meaning.what),
                 .where = preview(response.url, kShownBytes),
                 .expected = std::move(meaning.expected),
@@ -67,7 +67,6 @@ Meaning no_file(const Subject& subject) {
 
 Meaning gated(const Subject& subject) {
   return {
-      .exit_code = ExitCode::kNoPermission,
       .code = "hub.gated",
       .what = fmt::format("the owner of '{}' asks you to accept conditions first", subject.model),
       .expected = "a token of an account that has access to the model",
@@ -79,8 +78,7 @@ Meaning gated(const Subject& subject) {
 }
 
 Meaning forbidden(const Subject& subject) {
-  return {.exit_code = ExitCode::kNoPermission,
-          .code = "hub.forbidden",
+  return {.code = "hub.forbidden",
           .what = "the server does not allow this download",
           .expected = "permission to read the model",
           .hint = subject.with_token ? "check that the token is valid and may read this model"
@@ -112,8 +110,7 @@ Error busy_error(const HttpResponse& response) {
   const std::string wait =
       response.retry_after ? fmt::format(" in {} s", response.retry_after->count()) : " later";
   return error_of(
-      {.exit_code = ExitCode::kTempFail,
-       .code = "hub.busy",
+      {.code = "hub.busy",
        .what = "the server is busy or out of order",
        .expected = "an answer",
        .hint = fmt::format("run the same command again{}: it goes on where it stopped", wait)},
@@ -121,8 +118,7 @@ Error busy_error(const HttpResponse& response) {
 }
 
 Error transfer_error(const TransferFault& fault, const std::string& url) {
-  ErrorDetail detail = {.exit_code = ExitCode::kTempFail,
-                        .code = "hub.cut",
+  ErrorDetail detail = {.code = "hub.cut",
                         .what = "the transfer was cut off or came to a stop",
                         .where = preview(url, kShownBytes),
                         .expected = "the whole file",
@@ -154,8 +150,7 @@ Error passing_error(const HttpResult& result, const Subject& subject, const std:
 }
 
 Error answer_error(const std::string& url, std::string expected, std::string found) {
-  return Error({.exit_code = ExitCode::kUnavailable,
-                .code = "hub.answer",
+  return Error({.code = "hub.answer",
                 .what = "the server does not answer as a Hugging Face Hub does",
                 .where = preview(url, kShownBytes),
                 .expected = std::move(expected),

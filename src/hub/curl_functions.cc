@@ -17,8 +17,7 @@ constexpr std::array<const char*, 2> kLibraries = {"libcurl.so.4", "libcurl-gnut
 constexpr unsigned kOldest = 0x075500;  // 7.85.0 has CURLOPT_PROTOCOLS_STR
 
 Error no_library(std::string found) {
-  return Error({.exit_code = ExitCode::kUnavailable,
-                .code = "hub.library",
+  return Error({.code = "hub.library",
                 .what = "libcurl cannot be used, and downloads need it",
                 .where = kLibraries[0],
                 .expected = "libcurl 7.85 or later",

@@ -15,9 +15,9 @@ namespace {
 // must not keep encode busy for ever.
 constexpr int64_t kProgressBytes = 1 << 20;
 
-Error data_error(std::string code, const FileFacts& file, std::string expected, std::string found) {
-  return Error({.exit_code = ExitCode::kData,
-                .code = std::move(code),
+Error data_error(ErrorCode code, const FileFacts& file, std::string expected, std::string found) {
+  return Error({.code = code,
+                .exit_code = ExitCode::kData,
                 .what = "the server sends something else than the file that it announces",
                 .where = preview(file.path),
                 .expected = std::move(expected),

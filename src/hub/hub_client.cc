@@ -36,8 +36,7 @@ std::optional<int64_t> size_of(const std::string& text) {
 }
 
 Error changed(const std::string& url, std::string expected, std::string found) {
-  return Error({.exit_code = ExitCode::kTempFail,
-                .code = "hub.changed",
+  return Error({.code = "hub.changed",
                 .what = "the model changed on the server while it was downloaded",
                 .where = preview(url, 300),
                 .expected = std::move(expected),
@@ -127,8 +126,7 @@ HttpResponse HubClient::insist(const Order& order, const Subject& subject, std::
         follow(order, [&](const HttpResponse& response, std::string_view bytes) {
           body.append(bytes);
           if (static_cast<int64_t>(body.size()) <= kMaxListingBytes) return;
-          throw Error({.exit_code = ExitCode::kData,
-                       .code = "hub.limit",
+          throw Error({.code = "hub.limit",
                        .what = "the server's answer is too large",
                        .where = preview(response.url, 300),
                        .expected = fmt::format("at most {} bytes", kMaxListingBytes),

@@ -16,7 +16,7 @@ namespace encode::hub {
 namespace {
 
 constexpr size_t kMaxNameBytes = 255;
-constexpr const char* kAnswerCode = "hub.answer";
+constexpr ErrorCode kAnswerCode = "hub.answer";
 
 // Returns what is wrong with a path, or "". Names that encode does not need may have any visible
 // characters; needed_files() allows fewer.
@@ -32,10 +32,10 @@ std::string fault_of(const std::string& path) {
   return "";
 }
 
-Error data_error(std::string code, const std::string& url, std::string expected,
+Error data_error(ErrorCode code, const std::string& url, std::string expected,
                  std::string found) {
-  return Error({.exit_code = ExitCode::kData,
-                .code = std::move(code),
+  return Error({.code = code,
+                .exit_code = ExitCode::kData,
                 .what = "the server's list of files is not safe to use",
                 .where = preview(url, 300),
                 .expected = std::move(expected),

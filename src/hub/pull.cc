@@ -20,8 +20,7 @@ namespace encode::hub {
 namespace {
 
 Error bad_name(const std::string& text) {
-  return Error({.exit_code = ExitCode::kUsage,
-                .code = "hub.name",
+  return Error({.code = "hub.name",
                 .what = "this is not the name of a model on the hub",
                 .where = "command line",
                 .expected = "ORG/NAME or ORG/NAME@REVISION, of letters, digits, '.', '_', '-'",
@@ -30,8 +29,7 @@ Error bad_name(const std::string& text) {
 }
 
 Error offline(const PullRequest& request) {
-  return Error({.exit_code = ExitCode::kUnavailable,
-                .code = "hub.offline",
+  return Error({.code = "hub.offline",
                 .what = "downloads are switched off",
                 .where = "HF_HUB_OFFLINE or TRANSFORMERS_OFFLINE",
                 .expected = "permission to use the network",
@@ -42,8 +40,7 @@ Error offline(const PullRequest& request) {
 }
 
 Error disk_full(const std::string& cache, int64_t needed, int64_t free) {
-  return Error({.exit_code = ExitCode::kIoError,
-                .code = "hub.disk",
+  return Error({.code = "hub.disk",
                 .what = "the model does not fit on the disk",
                 .where = cache,
                 .expected = fmt::format("{} of free space", format_bytes(needed)),

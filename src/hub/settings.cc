@@ -17,7 +17,7 @@
 namespace encode::hub {
 namespace {
 
-constexpr const char* kSettingCode = "hub.setting";
+constexpr ErrorCode kSettingCode = "hub.setting";
 constexpr size_t kMaxTokenBytes = 4096;
 constexpr int64_t kMaxTimeoutSeconds = 86'400;
 
@@ -30,8 +30,7 @@ bool is_on(std::string value) {
 }
 
 Error bad_setting(std::string where, std::string expected, std::string found) {
-  return Error({.exit_code = ExitCode::kUsage,
-                .code = kSettingCode,
+  return Error({.code = kSettingCode,
                 .what = "a setting for downloads cannot be used",
                 .where = std::move(where),
                 .expected = std::move(expected),

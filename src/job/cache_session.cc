@@ -15,8 +15,7 @@ namespace {
 constexpr int64_t kMostUnwrittenBytes = 8 << 20;
 
 ErrorDetail damaged_rows(const std::string& dir, int64_t rows) {
-  return {.exit_code = ExitCode::kData,
-          .code = "cache.damaged",
+  return {.code = "cache.damaged",
           .what = "records of the embedding cache are damaged; their rows are encoded again",
           .where = dir,
           .expected = "records with the right checksum",

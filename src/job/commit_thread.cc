@@ -69,8 +69,7 @@ class FinalSink : public RowSink {
   // Without chunk files there is no place for the vectors of the other rows.
   Error refusal(const SetAsideRow& row) const {
     return Error(
-        {.exit_code = ExitCode::kData,
-         .code = "run.row_failed",
+        {.code = "run.row_failed",
          .what = fmt::format("row {} of {} cannot be encoded", row.row, unit_.identity.name),
          .where = unit_.input.path,
          .expected = "a row that can be encoded",

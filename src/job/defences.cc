@@ -40,7 +40,7 @@ std::vector<float> encode_row(LoadedModel& model, const std::vector<PackedBatch>
 }
 
 // Returns true if the encoder refuses the row with this code.
-bool refuses(LoadedModel& model, const std::vector<PackedBatch>& batches, const char* code) {
+bool refuses(LoadedModel& model, const std::vector<PackedBatch>& batches, ErrorCode code) {
   try {
     encode_row(model, batches);
     return false;
@@ -64,8 +64,7 @@ void check_valid_row(const LoadedModel& model, std::span<const float> values) {
       check_vector(values.first(static_cast<size_t>(model.encoder->dim())),
                    vector_rules(model.directory, model.effective));
   if (!wrong) return;
-  throw Error({.exit_code = ExitCode::kData,
-               .code = "vectors.all_bad",
+  throw Error({.code = "vectors.all_bad",
                .what = "the vector of a valid row is wrong",
                .where = model.directory.path,
                .expected = "a finite vector that is not 0",

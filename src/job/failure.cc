@@ -18,8 +18,7 @@ std::string first_line(const std::string& text) { return text.substr(0, text.fin
 constexpr const char* kWhere = "encode-worker";
 
 ErrorDetail broken_cuda_context(std::string found) {
-  return {.exit_code = ExitCode::kTempFail,
-          .code = "device.cuda",
+  return {.code = "device.cuda",
           .what = "the CUDA context failed",
           .where = kWhere,
           .expected = "a CUDA context that works",
@@ -28,8 +27,7 @@ ErrorDetail broken_cuda_context(std::string found) {
 }
 
 ErrorDetail out_of_device_memory(const std::string& found) {
-  return {.exit_code = ExitCode::kUnavailable,
-          .code = "device.memory",
+  return {.code = "device.memory",
           .what = "out of device memory",
           .where = kWhere,
           .expected = "free memory on the device",
@@ -41,16 +39,15 @@ ErrorDetail out_of_device_memory(const std::string& found) {
 
 ErrorDetail out_of_host_memory() {
   if (memory_is_limited()) {
-    return {.exit_code = ExitCode::kOsError,
-            .code = "os.memory",
+    return {.code = "os.memory",
             .what = "out of host memory, which a limit of the process restricts",
             .where = kWhere,
             .expected = "memory for the model and the batches",
             .found = "a failed allocation",
             .hint = "raise the limit (ulimit -v, ulimit -d); committed chunks are kept"};
   }
-  return {.exit_code = ExitCode::kTempFail,
-          .code = "host.memory",
+  return {.code = "host.memory",
+          .exit_code = ExitCode::kTempFail,
           .what = "out of host memory",
           .where = kWhere,
           .expected = "free host memory",
@@ -58,9 +55,9 @@ ErrorDetail out_of_host_memory() {
           .hint = "free memory, or lower semantic.chunk_size; committed chunks are kept"};
 }
 
-ErrorDetail defect(const char* code, const char* what, const std::string& found) {
-  return {.exit_code = ExitCode::kInternal,
-          .code = code,
+ErrorDetail defect(ErrorCode code, const char* what, const std::string& found) {
+  return {.code = code,
+          .exit_code = ExitCode::kInternal,
           .what = what,
           .where = kWhere,
           .expected = "no exception",

@@ -31,6 +31,6 @@ Failure current_failure();
 
 // The code of the error for FailureKind::kNvml. After it, the next worker does without expandable
 // segments, because the allocator needs NVML for them.
-inline constexpr const char* kNvmlFailure = "device.nvml";
+inline constexpr ErrorCode kNvmlFailure = "device.nvml";
 
 }  // namespace encode

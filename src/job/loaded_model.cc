@@ -112,8 +112,8 @@ Parity ModelKeeper::check_quantized(const JobUnit& unit) {
   const std::string_view name = to_string(unit.effective.dtype);
   const std::string_view exact_name = to_string(exact.dtype);
   if (parity.refused() && !context_.job.measure_refused) {
-    throw Error({.exit_code = ExitCode::kData,
-                 .code = fmt::format("{}.parity", name),
+    const bool int8 = unit.effective.dtype == ComputeType::kInt8;
+    throw Error({.code = int8 ? ErrorCode("int8.parity") : ErrorCode("fp8.parity"),
                  .what = fmt::format("{} products change the vectors of this model too much", name),
                  .where = unit.model_path,
                  .expected = fmt::format("for fixed texts, a cosine of at least {} to {}",

@@ -117,8 +117,7 @@ SelfTest compare(const Vectors& now, const Vectors& before, const Encoder& encod
     return {.outcome = SelfTest::Outcome::kSame, .largest_difference = 0};
   const double cosine = least_cosine(now, before, encoder.dim());
   if (cosine < kLeastCosine) {
-    throw Error({.exit_code = ExitCode::kData,
-                 .code = "self_test.changed",
+    throw Error({.code = "self_test.changed",
                  .what = "the vectors of fixed texts have changed since the start of this cache",
                  .where = fmt::format("{}, {}", path, describe(encoder.device())),
                  .expected = fmt::format("a cosine of at least {}", kLeastCosine),

@@ -68,8 +68,7 @@ RowTypeIds unit_type_ids(const JobUnit& unit, const Tokenizer* tokenizer) {
   if (tokenizer == nullptr || !has_texts) return {};
   RowTypeIds types = tokenizer->type_ids();
   if (types.all_zero() || unit.scan.tokenized == 0) return types;
-  throw Error({.exit_code = ExitCode::kConfig,
-               .code = "model.unsupported",
+  throw Error({.code = "model.unsupported",
                .what = "the tokens of this model's texts have token types, and rows of token ids "
                        "have none",
                .where = unit.input.path,

@@ -5,12 +5,13 @@
 #include <span>
 #include <string>
 
+#include "encode/error_code.h"
 #include "encode/model_directory.h"
 
 namespace encode {
 
 struct BadVector {
-  const char* code;     // "vector.not_finite", "vector.zero", "vector.norm"
+  ErrorCode code;     // "vector.not_finite", "vector.zero", "vector.norm"
   std::string message;  // one phrase
 };
 

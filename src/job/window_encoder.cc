@@ -89,9 +89,9 @@ struct WindowEncoder::Attempt {
     repacked = std::move(batches);
     left = repacked;
   }
-  void put_aside(int64_t row, std::string code, std::string message) {
+  void put_aside(int64_t row, ErrorCode code, std::string message) {
     settled[static_cast<size_t>(row)] = true;
-    set_aside.push_back({.row = row, .code = std::move(code), .message = std::move(message)});
+    set_aside.push_back({.row = row, .code = std::string(code.name()), .message = std::move(message)});
   }
   std::function<bool(int64_t)> is_settled() const {
     return [this](int64_t row) { return settled[static_cast<size_t>(row)]; };
@@ -267,8 +267,7 @@ void WindowEncoder::check_vectors(Attempt& attempt) const {
   }
   if (good > 0 || bad < 2) return;
   const SetAsideRow& first = attempt.set_aside.back();
-  throw Error({.exit_code = ExitCode::kData,
-               .code = "vectors.all_bad",
+  throw Error({.code = "vectors.all_bad",
                .what = "no row of a window has a good vector",
                .where = fmt::format("{}, rows {} to {}", unit_.identity.name,
                                     attempt.window.rows().begin, attempt.window.rows().end - 1),

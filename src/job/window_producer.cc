@@ -120,8 +120,7 @@ class SliceTokenizer {
                                   [this](int32_t id) { return id < 0 || id >= plan_.vocab_size; });
     if (bad == ids.end()) return;
     throw Error(
-        {.exit_code = ExitCode::kData,
-         .code = "batch.token_id",
+        {.code = "batch.token_id",
          .what = text.tokenized ? "a row has a token id that the model does not have"
                                 : "the tokenizer gives a token id that the model does not have",
          .where = text.place(),
@@ -243,8 +242,7 @@ class PartSource {
     const int64_t limit = std::min(size.rows, rows.size());
     while (static_cast<int64_t>(texts.size()) < limit && bytes < size.text_bytes) {
       if (!reader_->next(text)) {
-        throw Error({.exit_code = ExitCode::kIoError,
-                     .code = "text.changed",
+        throw Error({.code = "text.changed",
                      .what = "the input has fewer rows than when the run began",
                      .where = unit_.input.path,
                      .expected = format_count(unit_.identity.rows, "row", "rows"),

@@ -41,8 +41,7 @@ constexpr int64_t kMaxJobBytes = int64_t{1} << 30;
 void require_kind(const JobSpec& job, const DeviceFacts& device) {
   const ChunkOrigin own = origin_of(device);
   if (!job.required_kind || own.same_kind(*job.required_kind)) return;
-  throw Error({.exit_code = ExitCode::kConfig,
-               .code = "run.unlike_devices",
+  throw Error({.code = "run.unlike_devices",
                .what = "the devices of a run are of different kinds, so their vectors would differ",
                .where = describe(device),
                .expected = describe(*job.required_kind),

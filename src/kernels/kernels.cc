@@ -67,8 +67,7 @@ Capability asked_for() {
   if (value == nullptr || *value == '\0') return Capability::kAmx;
   for (size_t i = 0; i < kNames.size(); ++i)
     if (std::string_view(value) == kNames[i]) return static_cast<Capability>(i);
-  throw Error({.exit_code = ExitCode::kUsage,
-               .code = "cpu.capability",
+  throw Error({.code = "cpu.capability",
                .what = "unknown processor capability",
                .where = "environment variable ENCODE_CPU_CAPABILITY",
                .expected = "baseline, avx2, avx512, avx512bf16 or amx",

@@ -54,8 +54,7 @@ class FileMatrix final : public Matrix {
 
 Manifest require_manifest(const std::string& path) {
   if (std::optional<Manifest> manifest = read_manifest(path)) return std::move(*manifest);
-  throw Error({.exit_code = ExitCode::kData,
-               .code = "matrix.unfinished",
+  throw Error({.code = "matrix.unfinished",
                .what = "the matrix has no manifest",
                .where = path,
                .expected = manifest_path(path),
@@ -85,8 +84,7 @@ void check_described(const Described& file, const Manifest& manifest, const std:
   if (expected == found && manifest.columns == file.columns &&
       file.file_bytes == manifest.file_bytes)
     return;
-  throw Error({.exit_code = ExitCode::kData,
-               .code = "matrix.damaged",
+  throw Error({.code = "matrix.damaged",
                .what = "the matrix is not the one that its manifest describes",
                .where = path,
                .expected = fmt::format("{} in {} bytes", expected, manifest.file_bytes),

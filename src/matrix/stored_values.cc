@@ -38,8 +38,7 @@ StoredValues StoredValues::of_file(const MatrixReader& matrix) {
   }
   const std::optional<Manifest> manifest = read_manifest(matrix.path());
   if (manifest && describes(*manifest, matrix)) return {matrix.path(), *manifest};
-  throw Error({.exit_code = ExitCode::kData,
-               .code = "npy.matrix",
+  throw Error({.code = "npy.matrix",
                .what = "nothing says which numbers the integers of the matrix stand for",
                .where = matrix.path(),
                .expected = columns_text(matrix.dim(), matrix.descr()),

@@ -133,8 +133,7 @@ const GpuCard* find_card(std::string_view name) {
 
 const GpuCard& require_card(const std::string& name) {
   if (const GpuCard* card = find_card(name)) return *card;
-  ErrorDetail detail = {.exit_code = ExitCode::kUsage,
-                        .code = "plan.card",
+  ErrorDetail detail = {.code = "plan.card",
                         .what = "the GPU is not in the table of cards",
                         .where = "--gpu",
                         .expected = {},

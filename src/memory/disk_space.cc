@@ -127,8 +127,7 @@ DiskSpace disk_space_at(const std::string& directory) {
 
 void require_disk(const DiskNeed& need, const DiskSpace& space) {
   if (space.file_limit_bytes > 0 && need.largest_file_bytes > space.file_limit_bytes) {
-    throw Error({.exit_code = ExitCode::kConfig,
-                 .code = "limit.file_size",
+    throw Error({.code = "limit.file_size",
                  .what = need.largest_file + " would be larger than a file of this process may be",
                  .where = "ulimit -f",
                  .expected = "files of at most " + format_bytes(space.file_limit_bytes),
@@ -137,8 +136,7 @@ void require_disk(const DiskNeed& need, const DiskSpace& space) {
   }
   if (need.peak_bytes <= space.free_bytes) return;
   throw Error(
-      {.exit_code = ExitCode::kIoError,
-       .code = "limit.disk",
+      {.code = "limit.disk",
        .what = "the disk has too little space for this experiment",
        .where = space.path,
        .expected = fmt::format("{} free at once: chunks {}, finals {}, combined {} in all",

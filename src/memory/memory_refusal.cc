@@ -91,8 +91,7 @@ void require_memory(const MemoryRequest& request, const MemoryLimit& limit,
         "; the smallest batch needs {} beside them, and the CUDA context and libraries {}",
         format_bytes(static_cast<int64_t>(activations)),
         format_bytes(estimate_cuda(least).bytes_of(MemoryKind::kContext)));
-  throw Error({.exit_code = ExitCode::kConfig,
-               .code = "limit.memory",
+  throw Error({.code = "limit.memory",
                .what = fmt::format("the model cannot fit into the memory of {}", limit.name),
                .where = where,
                .expected = "at most " + format_bytes(limit.total_bytes),
@@ -118,8 +117,7 @@ void require_batch(const MemoryRequest& request, const MemoryLimit& limit) {
   const int64_t token = std::max<int64_t>(1, batch / std::max<int64_t>(1, request.token_slots()));
   const int64_t fits = std::max<int64_t>(0, limit.total_bytes - rest) / token;
   throw Error(
-      {.exit_code = ExitCode::kConfig,
-       .code = "limit.batch",
+      {.code = "limit.batch",
        .what = fmt::format("a batch of this size cannot fit into the memory of {}", limit.name),
        .where = "batch_size, batch_tokens",
        .expected = fmt::format("at most {}: batches of about {} tokens, which are {} rows of {}",

@@ -17,7 +17,7 @@ namespace {
 constexpr int64_t kFormat = 1;
 constexpr size_t kMostProfiles = 64;
 constexpr JsonLimits kLimits = {.max_bytes = 1 << 20, .max_depth = 4};
-constexpr const char* kCode = "plan.profiles";
+constexpr ErrorCode kCode = "plan.profiles";
 constexpr int64_t kMostBytes = int64_t{1} << 50;
 constexpr double kMostFlops = 1e18;
 

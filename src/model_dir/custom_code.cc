@@ -84,7 +84,7 @@ class CodeFinder {
     if (tokenizer_fields.has("tokenizer_class")) drop_known_tokenizer_of_config();
   }
 
-  static Json read(const ModelFolder& folder, const char* name, const char* code) {
+  static Json read(const ModelFolder& folder, const char* name, ErrorCode code) {
     if (!folder.has(name)) return Json::object();
     Json json = folder.read_json(name, kConfigJson, code);
     return json.is_object() ? json : Json::object();  // whoever reads the other fields refuses it

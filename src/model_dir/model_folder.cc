@@ -221,11 +221,11 @@ const UniqueFd& ModelFolder::open_weights(const std::string& name) const {
 }
 
 std::string ModelFolder::read_text(const std::string& name, int64_t max_bytes,
-                                   std::string_view code) const {
+                                   ErrorCode code) const {
   const UniqueFd fd = open_file(name);
   const int64_t size = file_size(fd, path_of(name));
   if (size > max_bytes) {
-    throw refusal({.code = std::string(code),
+    throw refusal({.code = code,
                    .what = "the file is too large",
                    .where = path_of(name),
                    .expected = fmt::format("at most {} bytes", max_bytes),
@@ -236,7 +236,7 @@ std::string ModelFolder::read_text(const std::string& name, int64_t max_bytes,
   pread_all(fd, text, 0, path_of(name));
   opened_->check_content(prefix_ + name, text);
   if (is_lfs_pointer(text)) {
-    throw refusal({.code = std::string(code),
+    throw refusal({.code = code,
                    .what = "the file is a Git LFS pointer",
                    .where = path_of(name),
                    .expected = "the content of the file",
@@ -247,7 +247,7 @@ std::string ModelFolder::read_text(const std::string& name, int64_t max_bytes,
 }
 
 Json ModelFolder::read_json(const std::string& name, const JsonLimits& limits,
-                            std::string_view code) const {
+                            ErrorCode code) const {
   return parse_json(read_text(name, limits.max_bytes, code), limits, path_of(name), code);
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "encode/error_code.h"
 #include "encode/model_directory.h"
 
 #include "base/file.h"
@@ -56,8 +57,8 @@ class ModelFolder {
   const UniqueFd& open_weights(const std::string& name) const;
   // These functions read a whole file. read_json() parses it as strict JSON. Both throw what
   // open_file() throws, and Error `code` if the file is too large or not valid JSON.
-  Json read_json(const std::string& name, const JsonLimits& limits, std::string_view code) const;
-  std::string read_text(const std::string& name, int64_t max_bytes, std::string_view code) const;
+  Json read_json(const std::string& name, const JsonLimits& limits, ErrorCode code) const;
+  std::string read_text(const std::string& name, int64_t max_bytes, ErrorCode code) const;
 
   // Returns the names in the folder, sorted, at most kMaxFolderEntries of them. Throws Error
   // "model.open" if the folder cannot be read.

@@ -1,4 +1,4 @@
-// Makes the Error for a model directory that encode refuses. The exit code is usually kConfig.
+// Makes the Error for a model directory that encode refuses.
 #pragma once
 
 #include <string>
@@ -9,18 +9,18 @@
 namespace encode {
 
 struct Refusal {
-  std::string code;
+  ErrorCode code;
   std::string what;
   std::string where;
   std::string expected = {};
   std::string found = {};
   std::string hint = {};
-  ExitCode exit_code = ExitCode::kConfig;
+  ExitCode exit_code = code.exit_code();
 };
 
 inline Error refusal(Refusal r) {
-  return Error({.exit_code = r.exit_code,
-                .code = std::move(r.code),
+  return Error({.code = r.code,
+                .exit_code = r.exit_code,
                 .what = std::move(r.what),
                 .where = std::move(r.where),
                 .expected = std::move(r.expected),

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kOpenCode = "model.open";
+constexpr ErrorCode kOpenCode = "model.open";
 
 std::string resolved(const std::string& path) {
   std::error_code error;

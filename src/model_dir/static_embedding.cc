@@ -11,7 +11,7 @@
 namespace encode {
 namespace {
 
-constexpr const char* kCode = "model.static_embedding";
+constexpr ErrorCode kCode = "model.static_embedding";
 constexpr const char* kTokenizerFile = "tokenizer.json";
 
 // Returns the length to which tokenizer.json truncates. A Transformer module sets the truncation of

@@ -42,7 +42,7 @@ std::string text(const Shapes& shapes) {
 }
 
 // Throws Error `code` if the tensors are not exactly the expected ones, in a floating-point type.
-void require_tensors(const TensorMap& tensors, const Shapes& expected, const std::string& code,
+void require_tensors(const TensorMap& tensors, const Shapes& expected, ErrorCode code,
                      const std::string& where) {
   Shapes found;
   bool floating = true;
@@ -106,7 +106,7 @@ constexpr const char* kIdentity = "torch.nn.modules.linear.Identity";
 
 SentenceModule read_dense_with(const DenseDefaults& defaults, const ModelFolder& folder,
                                std::vector<std::string>& warnings) {
-  constexpr const char* kDenseCode = "model.dense";
+  constexpr ErrorCode kDenseCode = "model.dense";
   const std::string where = folder.path_of(kModuleConfigFile);
   const Json config = folder.read_json(kModuleConfigFile, kConfigJson, kDenseCode);
   const JsonFields fields(config, where, kDenseCode);
@@ -145,7 +145,7 @@ SentenceModule read_token_dense(const ModelFolder& folder, bool pylate,
 }
 
 SentenceModule read_layer_norm(const ModelFolder& folder) {
-  constexpr const char* kCode = "model.layer_norm";
+  constexpr ErrorCode kCode = "model.layer_norm";
   const Json config = folder.read_json(kModuleConfigFile, kConfigJson, kCode);
   const JsonFields fields(config, folder.path_of(kModuleConfigFile), kCode);
   SentenceModule module;

@@ -17,8 +17,7 @@ at::Tensor Segments::of(const PackedInput& batch) const {
   if (!table_.defined()) return {};
   if (!batch.type_ids.defined()) return table_.select(0, 0);
   if (batch.max_type_id >= table_.size(0)) {
-    throw Error({.exit_code = ExitCode::kConfig,
-                 .code = "model.config",
+    throw Error({.code = "model.config",
                  .what = "the tokenizer gives a token type that the model does not have",
                  .where = "config.json: type_vocab_size",
                  .expected = fmt::format("more than {}, the token type", batch.max_type_id),

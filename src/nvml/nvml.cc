@@ -21,8 +21,7 @@ using nvml::answer;
 
 Error failed(std::string what, std::string found) {
   return Error(
-      {.exit_code = ExitCode::kUnavailable,
-       .code = "nvml.failed",
+      {.code = "nvml.failed",
        .what = std::move(what),
        .where = kNvmlLibrary,
        .expected = "an answer of the NVIDIA driver",

@@ -71,8 +71,7 @@ class Surveys {
  private:
   static void refuse_standard_input(const StreamConfig& stream) {
     if (stream.input.path != "-") return;
-    throw Error({.exit_code = ExitCode::kUsage,
-                 .code = "plan.stdin",
+    throw Error({.code = "plan.stdin",
                  .what = "a plan reads the input before the run does, and standard input can be "
                          "read only once",
                  .where = stream.name(),
@@ -142,8 +141,7 @@ MicroBatches micro_batches(int64_t rows, const PlannedBatch& planned, int64_t ma
 [[noreturn]] void refuse_device(const PlannedStream& stream, const PlannedDevice& device) {
   const MemoryRoom& room = device.room;
   throw Error(
-      {.exit_code = ExitCode::kConfig,
-       .code = "plan.no_fit",
+      {.code = "plan.no_fit",
        .what = fmt::format("{} does not fit into the free memory of {}", stream.name, device.name),
        .where = stream.model_path,
        .expected = fmt::format("{}: {:.0f} % of {} free", format_bytes(room.usable_bytes()),

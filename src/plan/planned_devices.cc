@@ -129,8 +129,7 @@ std::vector<PlannedDevice> planned_devices(const HardwareOptions& hardware, int6
   if (!gpus.empty()) return gpus;
   if (hardware.device.kind == DeviceChoice::Kind::kAuto)
     return {cpu_device(threads, wish.safety_margin)};
-  throw Error({.exit_code = ExitCode::kUnavailable,
-               .code = "device.absent",
+  throw Error({.code = "device.absent",
                .what = "the device asked for is not there",
                .where = "hardware.device",
                .expected = name,

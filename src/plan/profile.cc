@@ -73,8 +73,7 @@ ProfileResult profile_plan(const PlanRequest& request, const ExperimentPlan& pla
                            const RunEnvironment& environment, Terminal& err) {
   const DevicePlan& device = plan.devices.front();
   if (device.device.place.empty()) {
-    throw Error({.exit_code = ExitCode::kUsage,
-                 .code = "plan.profile",
+    throw Error({.code = "plan.profile",
                  .what = "a card that is not in this machine cannot be measured",
                  .where = "--profile",
                  .expected = "a plan for a device of this machine",

@@ -110,8 +110,7 @@ TextSurvey survey_texts(const InputOptions& input, const SurveyOptions& options)
     if (sample.wants(text.row)) sample.add(text);
   }
   if (rows > 0) return sample.finish(rows, bytes);
-  throw Error({.exit_code = ExitCode::kData,
-               .code = "plan.rows",
+  throw Error({.code = "plan.rows",
                .what = "the input has no rows to plan for",
                .where = input.path,
                .expected = "at least one row",

@@ -28,8 +28,7 @@ std::string cuda_text(int64_t version) {
 
 ErrorDetail device_error(std::string what, std::string expected, std::string found,
                          std::string hint) {
-  return {.exit_code = ExitCode::kUnavailable,
-          .code = "preflight.device",
+  return {.code = "preflight.device",
           .what = std::move(what),
           .where = "",
           .expected = std::move(expected),

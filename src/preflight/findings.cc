@@ -73,8 +73,8 @@ void PreflightFindings::forgive(RunStep first, const std::string& why) {
   for (PreflightFinding& finding : all_) {
     if (finding.grade != Grade::kRed || finding.step < first) continue;
     finding.grade = Grade::kYellow;
-    finding.found = fmt::format("{}: [{}] {}", why, finding.code, finding.found);
-    finding.code.clear();
+    finding.found = fmt::format("{}: [{}] {}", why, finding.code.name(), finding.found);
+    finding.code = {};
     finding.exit_code = ExitCode::kOk;
   }
 }
@@ -96,7 +96,7 @@ ExitCode PreflightFindings::exit_code() const {
 std::string render_text(const PreflightFindings& findings, double seconds) {
   std::string text;
   for (const PreflightFinding& finding : findings.all()) {
-    const std::string code = finding.code.empty() ? "" : fmt::format("[{}] ", finding.code);
+    const std::string code = finding.code ? fmt::format("[{}] ", finding.code.name()) : "";
     text +=
         fmt::format("{:<{}}{:<{}}{}{}\n", name_of(kGrades, finding.grade), kGradeColumns,
                     printable(finding.check) + "  ", kCheckColumns, code, aligned(finding.found));
@@ -116,7 +116,7 @@ std::string render_json(const PreflightFindings& findings, double seconds) {
                      {"check", finding.check},
                      {"found", finding.found},
                      {"next", finding.next},
-                     {"code", finding.code},
+                     {"code", finding.code.name()},
                      {"exit_code", static_cast<int>(finding.exit_code)}});
   }
   const Json json = {{"findings", lines},

@@ -36,7 +36,7 @@ struct PreflightFinding {
   std::string found;  // one sentence
   std::string next;   // what to do; "" if the grade is kGreen
   // Of kRed: the error with which a run would end, or that preflight itself has.
-  std::string code;
+  ErrorCode code;
   ExitCode exit_code = ExitCode::kOk;
   RunStep step = RunStep::kConfig;
 

@@ -36,8 +36,7 @@ struct Sample {
 };
 
 ErrorDetail foreign_id(const CheckedStream& stream, const Text& text, int32_t id) {
-  return {.exit_code = ExitCode::kData,
-          .code = "batch.token_id",
+  return {.code = "batch.token_id",
           .what = "a token id is outside the embedding table",
           .where = text.place(),
           .expected = fmt::format("0 to {}", stream.model->opened.directory.vocab_size - 1),
@@ -130,8 +129,7 @@ bool warn(const CheckedStream& stream, const Sample& sample, const std::string& 
     findings.yellow(check, fmt::format("{} has no rows", path), "check the path and the format");
   if (sample.rows > 0 && stream.model->tokenizer == nullptr && sample.token_rows < sample.rows) {
     findings.at(RunStep::kTokenizer);
-    findings.red(check, {.exit_code = ExitCode::kNoInput,
-                         .code = "tokenizer.file",
+    findings.red(check, {.code = "tokenizer.file",
                          .what = "the input has texts, but the model has no tokenizer",
                          .where = stream.plan.model_path,
                          .expected = "tokenizer.json, or a sentencepiece model",

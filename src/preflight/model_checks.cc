@@ -32,8 +32,7 @@ std::string folder_name(const std::string& path) {
 
 ErrorDetail tokenizer_error(const ModelDirectory& model, std::string what, std::string expected,
                             std::string found) {
-  return {.exit_code = ExitCode::kData,
-          .code = "batch.token_id",
+  return {.code = "batch.token_id",
           .what = std::move(what),
           .where = model.transformer_path,
           .expected = std::move(expected),

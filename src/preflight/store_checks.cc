@@ -95,7 +95,7 @@ void check_cache_directory(const RunConfig& config, PreflightFindings& findings)
 
 std::string without_cache(const ErrorDetail& error) {
   return fmt::format("the run would go on without the embedding cache: [{}] {}: {}; found {}",
-                     error.code, error.what, error.where, error.found);
+                     error.code.name(), error.what, error.where, error.found);
 }
 
 // A run goes on without an embedding cache that cannot be used.
@@ -274,8 +274,7 @@ std::vector<StreamOutlook> check_results(const RunConfig& config,
     findings.at(RunStep::kResume);
     findings.red(
         "results " + name,
-        {.exit_code = ExitCode::kData,
-         .code = "run.rows_set_aside",
+        {.code = "run.rows_set_aside",
          .what = fmt::format("{} of {} could not be encoded; all other rows are",
                              format_count(outlooks[i].rows_set_aside, "row", "rows"), name),
          .where = chunks_dir(config.store.cache_dir, name),

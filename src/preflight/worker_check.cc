@@ -98,8 +98,7 @@ class Listener {
   void on(const DefenceTried& tried) {
     const std::string check = check_of(tried.name);
     if (tried.works) return findings_.green(check, preview(tried.found, 200));
-    findings_.red(check, {.exit_code = ExitCode::kInternal,
-                          .code = "preflight.defence",
+    findings_.red(check, {.code = "preflight.defence",
                           .what = "a defence against faults does not work",
                           .where = requested_,
                           .expected = "",

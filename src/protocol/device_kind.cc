@@ -17,8 +17,7 @@ std::string describe(const ChunkOrigin& origin) {
 }
 
 Error other_device_error(const ChunkOrigin& here, const ChunkOrigin& chunk, std::string path) {
-  return Error({.exit_code = ExitCode::kConfig,
-                .code = "run.other_device",
+  return Error({.code = "run.other_device",
                 .what = "the chunks in the cache were computed on another kind of device or with "
                         "other matrix products",
                 .where = std::move(path),

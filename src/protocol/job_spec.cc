@@ -169,8 +169,7 @@ std::string to_json(const JobSpec& spec) {
   try {
     return JsonWriter::to_value(spec).dump() + "\n";
   } catch (const Json::type_error&) {
-    throw Error({.exit_code = ExitCode::kConfig,
-                 .code = "job.utf8",
+    throw Error({.code = "job.utf8",
                  .what = "a path or an option is not valid UTF-8",
                  .where = spec.cache_dir,
                  .expected = "paths, fields and prompts in UTF-8",

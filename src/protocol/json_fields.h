@@ -54,6 +54,8 @@ class JsonWriter {
       if (name.empty())
         refuse_document("an enumerator has no name", fmt::to_string(static_cast<int>(value)));
       return name;
+    } else if constexpr (std::same_as<T, ErrorCode>) {
+      return value.name();
     } else if constexpr (std::same_as<T, DeviceChoice>) {
       return to_string(value);
     } else if constexpr (std::is_arithmetic_v<T> || std::same_as<T, std::string>) {
@@ -137,6 +139,11 @@ class JsonReader {
     from_value(key, json, code);
     if (code < 0 || code > 255) wrong_type(key, json);
     value = static_cast<ExitCode>(code);
+  }
+  static void from_value(const std::string& key, const Json& json, ErrorCode& value) {
+    const auto code = json.is_string() ? ErrorCode::find(json.get<std::string>()) : std::nullopt;
+    if (!code) wrong_type(key, json);
+    value = *code;
   }
   static void from_value(const std::string& key, const Json& json, DeviceChoice& value) {
     const auto device = json.is_string() ? find_device(json.get<std::string>()) : std::nullopt;

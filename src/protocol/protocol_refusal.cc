@@ -7,13 +7,12 @@
 namespace encode {
 namespace {
 
-constexpr std::string_view kCode = "job.protocol";
+constexpr ErrorCode kCode = "job.protocol";
 
 }  // namespace
 
 void refuse_document(std::string what, std::string found) {
-  throw Error({.exit_code = ExitCode::kInternal,
-               .code = std::string(kCode),
+  throw Error({.code = kCode,
                .what = std::move(what),
                .where = "the messages between encode and encode-worker",
                .expected = "a message of this build",

@@ -69,8 +69,8 @@ void fields(auto& archive, MaybeConst<ProductRates> auto& value) {
 }
 
 void fields(auto& archive, MaybeConst<ErrorDetail> auto& value) {
-  auto& [exit_code, code, what, where, expected, found, hint] = value;
-  archive("exit_code", exit_code)("code", code)("what", what)("where", where);
+  auto& [code, exit_code, what, where, expected, found, hint] = value;
+  archive("code", code)("exit_code", exit_code)("what", what)("where", where);
   archive("expected", expected)("found", found)("hint", hint);
 }
 

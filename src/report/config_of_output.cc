@@ -18,8 +18,7 @@ constexpr size_t kShownBytesOfPath = 400;
 Manifest finished_manifest(const std::string& matrix) {
   std::optional<Manifest> manifest = read_manifest(matrix);
   if (!manifest) {
-    throw Error({.exit_code = ExitCode::kNoInput,
-                 .code = "report.unfinished",
+    throw Error({.code = "report.unfinished",
                  .what = "the run has not finished this matrix",
                  .where = matrix,
                  .expected = "a matrix with its manifest",
@@ -27,8 +26,7 @@ Manifest finished_manifest(const std::string& matrix) {
                  .hint = "encode status says how far the run is"});
   }
   if (manifest->parts.empty()) return *std::move(manifest);
-  throw Error({.exit_code = ExitCode::kUsage,
-               .code = "report.combined",
+  throw Error({.code = "report.combined",
                .what = "a combined matrix has no texts and no run of its own",
                .where = matrix,
                .expected = "the matrix of one stream",

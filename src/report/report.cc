@@ -97,7 +97,7 @@ class Collector {
       problems_.push_back(fmt::format("{}: {}: {}; expected {}, found {} [{}]", stream,
                                       preview(detail.where, 400), preview(detail.what, 300),
                                       preview(detail.expected, 200), preview(detail.found, 200),
-                                      detail.code));
+                                      detail.code.name()));
     }
   }
 
@@ -316,8 +316,7 @@ Json collect_report(const LoadedConfig& config) { return Collector(config).colle
 
 void write_report(const std::string& path, const Json& report) {
   if (entry_exists(path, "report.output") && !may_be_replaced(path)) {
-    throw Error({.exit_code = ExitCode::kCantCreate,
-                 .code = "report.foreign",
+    throw Error({.code = "report.foreign",
                  .what = "the output is a file that is not a report",
                  .where = path,
                  .expected = "no file, or an older report of encode",

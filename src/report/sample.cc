@@ -23,7 +23,7 @@ namespace encode {
 namespace {
 
 constexpr size_t kShownBytes = 240;
-constexpr const char* kTextsCode = "report.texts";
+constexpr ErrorCode kTextsCode = "report.texts";
 
 // The beginning of a text of the input on one line. (Texts of an input are valid UTF-8.)
 std::string shown(const std::string& text) {
@@ -88,8 +88,8 @@ void require_input(const StreamConfig& stream, const StreamIdentity& encoded) {
     files.push_back({.path = path, .bytes = file_size(fd, path), .sha256 = sha256_of(fd, path)});
   }
   if (has_input(encoded.fingerprint, stream.input, files)) return;
-  throw Error({.exit_code = ExitCode::kData,
-               .code = kTextsCode,
+  throw Error({.code = kTextsCode,
+               .exit_code = ExitCode::kData,
                .what = "the input is not the one that was encoded",
                .where = stream.input.path,
                .expected = "the files and the options of the run that made the matrix",
@@ -142,8 +142,8 @@ SampleTexts read_texts(const StreamConfig& stream, const StreamIdentity& encoded
                        const std::vector<int64_t>& rows) {
   SampleTexts texts;
   if (stream.input.path == "-") {
-    throw Error({.exit_code = ExitCode::kUsage,
-                 .code = "report.stdin",
+    throw Error({.code = "report.stdin",
+                 .exit_code = ExitCode::kUsage,
                  .what = "standard input cannot be read a second time",
                  .where = stream.name(),
                  .expected = "an input that is a file",

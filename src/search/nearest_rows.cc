@@ -31,8 +31,7 @@ struct Search {
 };
 
 [[noreturn]] void refuse_row(const Matrix& matrix, int64_t row) {
-  throw Error({.exit_code = ExitCode::kData,
-               .code = "matrix.damaged",
+  throw Error({.code = "matrix.damaged",
                .what = "the score of a row is not a number",
                .where = fmt::format("{}, row {}", matrix.path(), row),
                .expected = "finite values",

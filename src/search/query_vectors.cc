@@ -25,8 +25,7 @@ namespace {
 constexpr int64_t kMaxQueryBytes = 64 << 10;  // of a line of a file
 
 Error query_error(std::string what, std::string where, std::string found) {
-  return Error({.exit_code = ExitCode::kData,
-                .code = "search.query",
+  return Error({.code = "search.query",
                 .what = std::move(what),
                 .where = std::move(where),
                 .expected = fmt::format("1 to {} texts of UTF-8", format_count(kMaxQueries)),

@@ -26,8 +26,7 @@ StreamIdentity apart_from_input(StreamIdentity identity) {
 }
 
 Error model_error(const Matrix& matrix, const OpenedModel& model, std::string found) {
-  return Error({.exit_code = ExitCode::kConfig,
-                .code = "search.model",
+  return Error({.code = "search.model",
                 .what = "the model is not the one that the matrix was made with",
                 .where = model.directory.path,
                 .expected = fmt::format("the model of {}", matrix.path()),
@@ -36,8 +35,7 @@ Error model_error(const Matrix& matrix, const OpenedModel& model, std::string fo
 }
 
 Error kind_error(std::string what, const std::string& path, std::string found, std::string hint) {
-  return Error({.exit_code = ExitCode::kConfig,
-                .code = "search.kind",
+  return Error({.code = "search.kind",
                 .what = std::move(what),
                 .where = path,
                 .expected = "the matrix of one stream, with a vector for each row",
@@ -63,8 +61,7 @@ void require_searchable(const Matrix& matrix) {
                      "texts with a pooling");
   }
   if (matrix.rows() > 0) return;
-  throw Error({.exit_code = ExitCode::kData,
-               .code = "search.empty",
+  throw Error({.code = "search.empty",
                .what = "the matrix has no rows",
                .where = matrix.path(),
                .expected = "at least one row",
@@ -95,7 +92,7 @@ ResultOptions options_of_run(const Matrix& matrix, const OpenedModel& model) {
         found.rows = wanted.rows;
         if (differences.empty()) differences = describe_differences(wanted, found);
       } catch (const Error& error) {
-        if (!error.detail().code.starts_with("model.")) throw;
+        if (!error.detail().code.in_group("model")) throw;
         // The model cannot have these options.
         if (differences.empty()) differences = error.detail().what;
       }
@@ -112,8 +109,7 @@ ScannedTextsOfRun texts_of_run(const Matrix& matrix, const OpenedModel& model,
     for (const InputPart& part : wanted.inputs) files.push_back(part.path);
   }
   const auto refuse = [&](const std::string& where, std::string what, std::string found) {
-    return Error({.exit_code = ExitCode::kData,
-                  .code = "search.texts",
+    return Error({.code = "search.texts",
                   .what = std::move(what),
                   .where = where,
                   .expected = fmt::format("the texts of {}", matrix.path()),

@@ -40,8 +40,7 @@ std::string problem_of_texts(const Manifest& manifest) {
 
 void require_finished(const std::string& matrix_path) {
   if (path_exists(matrix_path, "npy.open") || own_run_dir(matrix_path).empty()) return;
-  throw Error({.exit_code = ExitCode::kNoInput,
-               .code = "search.unfinished",
+  throw Error({.code = "search.unfinished",
                .what = "the run has not finished this matrix",
                .where = matrix_path,
                .expected = "a finished matrix",
@@ -68,8 +67,7 @@ void find_sources(const Matrix& matrix, SearchTarget& target) {
   if (target.texts.empty())
     add(problem_of_texts(matrix.manifest()), "the texts", "the texts with --texts FILE");
   if (missing.empty()) return;
-  throw Error({.exit_code = ExitCode::kNoInput,
-               .code = "search.sources",
+  throw Error({.code = "search.sources",
                .what = fmt::format("{} of the matrix cannot be found", fmt::join(missing, " and ")),
                .where = matrix.path(),
                .expected = "the model and the texts that the run has used",

@@ -30,8 +30,7 @@ const StreamConfig& stream_of(const RunConfig& config, const std::string& name) 
     if (name.empty() || name == stream.name() || name == stream.stream) found.push_back(&stream);
   }
   if (found.size() == 1) return *found.front();
-  throw Error({.exit_code = ExitCode::kUsage,
-               .code = "search.stream",
+  throw Error({.code = "search.stream",
                .what = found.empty() ? "the config has no stream of this name"
                                      : "the config has several streams",
                .where = "--stream",
@@ -50,8 +49,7 @@ Error unfinished(const RunConfig& config, const StreamConfig& stream, const std:
                         format_count(progress.identity.rows, "row is", "rows are"));
   }
   return Error(
-      {.exit_code = ExitCode::kNoInput,
-       .code = "search.unfinished",
+      {.code = "search.unfinished",
        .what = fmt::format("the stream {} is not finished", stream.name()),
        .where = path,
        .expected = "the final matrix of the stream",

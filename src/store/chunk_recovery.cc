@@ -34,8 +34,7 @@ constexpr std::string_view kKeepChunksHint =
 
 [[noreturn]] void refuse_foreign(const std::string& directory, const StreamFile& found,
                                  const StreamFile& wanted) {
-  throw Error({.exit_code = ExitCode::kConfig,
-               .code = "store.foreign",
+  throw Error({.code = "store.foreign",
                .what = "the chunks in the cache belong to another run",
                .where = directory,
                .expected = "chunks of the same inputs, model and result options",

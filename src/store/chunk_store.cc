@@ -144,8 +144,7 @@ class ChunkWriterImpl : public ChunkWriter {
 bool by_index(const ChunkRecord& a, const ChunkRecord& b) { return a.index < b.index; }
 
 Error misuse(std::string what, std::string where) {
-  return Error({.exit_code = ExitCode::kInternal,
-                .code = "store.misuse",
+  return Error({.code = "store.misuse",
                 .what = std::move(what),
                 .where = std::move(where),
                 .expected = "correct use of the store",

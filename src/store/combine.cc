@@ -27,8 +27,7 @@ void require_same_rows(const std::string& first_path, const Manifest& first,
   const std::vector<int64_t> expected = read_vector_rows(first_path, first).dropped();
   const std::vector<int64_t> found = read_vector_rows(path, other).dropped();
   if (found == expected) return;
-  throw Error({.exit_code = ExitCode::kData,
-               .code = "store.combine_rows",
+  throw Error({.code = "store.combine_rows",
                .what = "matrices that lack different rows cannot be combined",
                .where = path,
                .expected = fmt::format("{} dropped rows, as in {}", expected.size(), first_path),
@@ -44,8 +43,7 @@ std::vector<Manifest> part_manifests(const std::vector<std::string>& matrix_path
       throw damage("a matrix to combine is not finished", path, "a manifest beside it",
                    "no manifest");
     if (!manifests.empty() && manifest->identity.rows != manifests.front().identity.rows) {
-      throw Error({.exit_code = ExitCode::kData,
-                   .code = "store.combine_rows",
+      throw Error({.code = "store.combine_rows",
                    .what = "matrices with different numbers of rows cannot be combined",
                    .where = path,
                    .expected = fmt::format(
@@ -55,8 +53,7 @@ std::vector<Manifest> part_manifests(const std::vector<std::string>& matrix_path
                    .hint = "each input of a split must have one row for each sample"});
     }
     if (!manifests.empty() && manifest->type != manifests.front().type) {
-      throw Error({.exit_code = ExitCode::kData,
-                   .code = "store.combine_type",
+      throw Error({.code = "store.combine_type",
                    .what = "matrices of different types cannot be combined",
                    .where = path,
                    .expected = fmt::format("{}, as in {}", to_string(manifests.front().type),

@@ -28,8 +28,7 @@ Ranges ranges_of(const RowSource& rows, const FinalFormat& format, int64_t dim) 
 void require_half(std::span<const float> block, int64_t first_row, int64_t dim) {
   for (size_t i = 0; i < block.size(); ++i) {
     if (std::isfinite(half_value(half_bits(block[i])))) continue;
-    throw Error({.exit_code = ExitCode::kData,
-                 .code = "store.float16",
+    throw Error({.code = "store.float16",
                  .what = "a value does not fit float16",
                  .where = fmt::format("row {}", first_row + static_cast<int64_t>(i) / dim),
                  .expected = fmt::format("a magnitude of at most {}", kLargestHalf),

@@ -17,7 +17,7 @@
 namespace encode {
 namespace {
 
-constexpr const char* kFinalCode = "store.final";
+constexpr ErrorCode kFinalCode = "store.final";
 
 // Returns the first bytes of a file, fewer than `size` if the file is shorter.
 std::string first_bytes(const std::string& path, int64_t size) {

@@ -115,8 +115,7 @@ void check_stream_name(const std::string& name) {
                      name.find_first_not_of(kNameCharacters) == std::string::npos &&
                      name[0] != '.' && name[0] != '_' && name[0] != '-';
   if (plain) return;
-  throw Error({.exit_code = ExitCode::kConfig,
-               .code = "store.stream_name",
+  throw Error({.code = "store.stream_name",
                .what = "the name of a split or stream cannot be part of a file name",
                .where = "the names in the config",
                .expected =

@@ -89,8 +89,7 @@ std::string owner_in_words(const std::string& path) {
 }
 
 Error locked_error(const std::string& path) {
-  return Error({.exit_code = ExitCode::kTempFail,
-                .code = "store.locked",
+  return Error({.code = "store.locked",
                 .what = "another run is using this cache directory",
                 .where = path,
                 .expected = "no other run",
@@ -119,8 +118,8 @@ void refuse_foreign_lock(const UniqueFd& fd, const std::string& path) {
   if (retried([&] { return ::pread(fd.get(), &first, 1, 0); }) < 0 && S_ISREG(info.st_mode))
     throw system_error("store.lock", "read", path, errno);
   if (S_ISREG(info.st_mode) && (first == '{' || !may_begin_text({&first, 1}))) return;
-  throw Error({.exit_code = ExitCode::kCantCreate,
-               .code = "store.lock",
+  throw Error({.code = "store.lock",
+               .exit_code = ExitCode::kCantCreate,
                .what = "the lock file is not from encode",
                .where = path,
                .expected = "no file, or the lock file of an earlier run",
@@ -209,8 +208,7 @@ void check_locks(const UniqueFd& fd, const std::string& path) {
   if (!other) throw system_error("store.lock", "open lock file", path, errno);
   const bool excludes = try_lock(fd, path) && !try_lock(other, path);
   if (excludes) return;
-  throw Error({.exit_code = ExitCode::kIoError,
-               .code = "store.lock",
+  throw Error({.code = "store.lock",
                .what = "the locks of this file system do not work",
                .where = path,
                .expected = "a lock that only one descriptor gets",

@@ -12,8 +12,7 @@ namespace encode {
 void LogAppender::append(const std::string& line) {
   if (failed_) {
     throw Error(
-        {.exit_code = ExitCode::kIoError,
-         .code = "store.log",
+        {.code = "store.log",
          .what = "the chunk log could not be written earlier in this run",
          .where = path_,
          .expected = "a log that can be written",

@@ -15,8 +15,7 @@ namespace encode {
 namespace {
 
 Error misuse(std::string what, const std::string& where, std::string expected, std::string found) {
-  return Error({.exit_code = ExitCode::kInternal,
-                .code = "store.misuse",
+  return Error({.code = "store.misuse",
                 .what = std::move(what),
                 .where = where,
                 .expected = std::move(expected),
@@ -46,8 +45,7 @@ void require_finite(std::span<const float> values, int64_t dim,
   const auto bad = find_non_finite(values);
   if (!bad) return;
   const auto columns = static_cast<size_t>(dim);
-  throw Error({.exit_code = ExitCode::kData,
-               .code = "store.nonfinite",
+  throw Error({.code = "store.nonfinite",
                .what = "the vector of a row is not finite",
                .where = place(static_cast<int64_t>(*bad / columns)),
                .expected = "finite numbers",

@@ -25,8 +25,7 @@ int64_t file_bytes(int64_t rows) {
 }
 
 Error misuse(const std::string& path, std::string expected, std::string found) {
-  return Error({.exit_code = ExitCode::kInternal,
-                .code = "store.misuse",
+  return Error({.code = "store.misuse",
                 .what = "the offsets do not fit the matrix",
                 .where = path,
                 .expected = std::move(expected),

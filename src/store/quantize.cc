@@ -21,7 +21,7 @@ namespace {
 constexpr float kBuckets = 255;  // the number of steps that a column's range is divided into
 constexpr unsigned kSignBit = 0x80;
 
-constexpr const char* kRangesError = "store.ranges";
+constexpr ErrorCode kRangesError = "store.ranges";
 constexpr const char* kRangesHint =
     "for float32 embeddings x, numpy.save(FILE, numpy.vstack((x.min(axis=0), x.max(axis=0)))) "
     "writes such a file";
@@ -43,8 +43,7 @@ Ranges::Ranges(int64_t dim)
 Ranges Ranges::read(const std::string& path, int64_t dim) {
   const NpyHeader header = read_npy_header(path);
   if (header.descr != kElementType || header.rows != 2 || header.cols != dim) {
-    throw Error({.exit_code = ExitCode::kConfig,
-                 .code = kRangesError,
+    throw Error({.code = kRangesError,
                  .what = "the quantization ranges do not fit the embeddings",
                  .where = path,
                  .expected = fmt::format("'{}' of shape (2, {})", kElementType, dim),
@@ -61,8 +60,7 @@ Ranges Ranges::read(const std::string& path, int64_t dim) {
     const bool good = std::isfinite(ranges.lowest_[i]) && std::isfinite(ranges.highest_[i]) &&
                       ranges.lowest_[i] <= ranges.highest_[i];
     if (good) continue;
-    throw Error({.exit_code = ExitCode::kConfig,
-                 .code = kRangesError,
+    throw Error({.code = kRangesError,
                  .what = "the quantization ranges are not valid",
                  .where = path,
                  .expected = "finite numbers: for each column a lowest value, and a highest value "
@@ -109,8 +107,8 @@ std::string Ranges::npy_bytes() const {
   }
   for (size_t i = 0; i < lowest_.size(); ++i) {
     if (std::isfinite(highest_[i] - lowest_[i])) continue;
-    throw Error({.exit_code = ExitCode::kData,
-                 .code = kRangesError,
+    throw Error({.code = kRangesError,
+                 .exit_code = ExitCode::kData,
                  .what = "the values of a column are too far apart to be quantized",
                  .where = column_text(i, lowest_[i], highest_[i]),
                  .expected = "a difference that float32 can hold",

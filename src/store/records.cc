@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kMaxStreamFileBytes = 16 << 20;
 constexpr size_t kMaxOriginBytes = 200;
-constexpr const char* kRecordCode = "store.damaged";
+constexpr ErrorCode kRecordCode = "store.damaged";
 
 // Calls `parse` and turns its Error into the error for damage (kData). A document with a missing or
 // wrong field cannot be used, so it is treated as damaged.
@@ -94,8 +94,7 @@ void check_format(const Json& json, const std::string& where) {
     return JsonFields(json, where, kRecordCode).integer("format", 1, kMaxInteger);
   });
   if (format >= kOldestStoreFormat && format <= kStoreFormat) return;
-  throw Error({.exit_code = ExitCode::kConfig,
-               .code = "store.format",
+  throw Error({.code = "store.format",
                .what = "another version of encode wrote this file",
                .where = where,
                .expected = fmt::format("format {} to {}", kOldestStoreFormat, kStoreFormat),
@@ -131,8 +130,7 @@ std::string StreamFile::text() const {
 
 void check_identity(const StreamIdentity& identity) {
   const auto refuse = [&identity](std::string expected, std::string found) {
-    throw Error({.exit_code = ExitCode::kInternal,
-                 .code = "store.misuse",
+    throw Error({.code = "store.misuse",
                  .what = "the identity of a stream is not valid",
                  .where = identity.name,
                  .expected = std::move(expected),

@@ -14,7 +14,7 @@
 namespace encode {
 namespace {
 
-constexpr const char* kSealCode = "store.beside";
+constexpr ErrorCode kSealCode = "store.beside";
 
 }  // namespace
 

@@ -47,8 +47,7 @@ Json unseal(std::string_view text, const std::string& where) {
 
 Error damage(std::string what, std::string where, std::string expected, std::string found) {
   return Error(
-      {.exit_code = ExitCode::kData,
-       .code = "store.damaged",
+      {.code = "store.damaged",
        .what = std::move(what),
        .where = std::move(where),
        .expected = std::move(expected),

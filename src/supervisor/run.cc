@@ -256,8 +256,7 @@ void Run::require_all_finals() const {
 void Run::self_check() const {
   for (const StreamPlan& stream : plan_.streams) {
     if (finisher_->has_final(stream)) continue;
-    throw Error({.exit_code = ExitCode::kInternal,
-                 .code = "run.self_check",
+    throw Error({.code = "run.self_check",
                  .what = "a final matrix was removed or replaced during the run",
                  .where = stream.final_path,
                  .expected = "the matrix and its manifest",

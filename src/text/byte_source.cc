@@ -27,8 +27,7 @@ class PlainSource final : public ByteSource {
 
 Error changed_file(const std::string& path, std::string what, std::string expected,
                    std::string found) {
-  return Error({.exit_code = ExitCode::kIoError,
-                .code = "text.changed",
+  return Error({.code = "text.changed",
                 .what = std::move(what),
                 .where = path,
                 .expected = std::move(expected),

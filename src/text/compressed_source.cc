@@ -47,11 +47,11 @@ bool CompressedSource::fill() {
   return input_size_ > 0;
 }
 
-Error CompressedSource::corrupt(const std::string& code, const std::string& problem,
+Error CompressedSource::corrupt(ErrorCode code, const std::string& problem,
                                 size_t unread_bytes) const {
   const int64_t at = file_.offset() - static_cast<int64_t>(unread_bytes);
-  return Error({.exit_code = ExitCode::kData,
-                .code = code,
+  return Error({.code = code,
+                .exit_code = ExitCode::kData,
                 .what = "the compressed file is damaged",
                 .where = file_.path(),
                 .expected = "a complete and undamaged gzip or zstd stream",
@@ -59,9 +59,9 @@ Error CompressedSource::corrupt(const std::string& code, const std::string& prob
                 .hint = "fetch or compress the file again; gzip -t and zstd -t test a file"});
 }
 
-Error CompressedSource::truncated(const std::string& code) const {
-  return Error({.exit_code = ExitCode::kData,
-                .code = code,
+Error CompressedSource::truncated(ErrorCode code) const {
+  return Error({.code = code,
+                .exit_code = ExitCode::kData,
                 .what = "the compressed file ends in the middle of its data",
                 .where = file_.path(),
                 .expected = "the end of the compressed stream",

@@ -33,8 +33,8 @@ class CompressedSource : public ByteSource {
   const std::vector<char>& input() const { return input_; }
   size_t input_size() const { return input_size_; }
   const std::string& path() const { return file_.path(); }
-  Error corrupt(const std::string& code, const std::string& problem, size_t unread_bytes) const;
-  Error truncated(const std::string& code) const;
+  Error corrupt(ErrorCode code, const std::string& problem, size_t unread_bytes) const;
+  Error truncated(ErrorCode code) const;
 
  private:
   DiskFile& file_;

@@ -53,7 +53,7 @@ class CsvParser final : public RecordParser {
   FieldEnd end_record(bool wanted, bool line_end);
   void take(size_t size, bool wanted);
   int peek();
-  void set_problem(std::string_view code, std::string what, std::string found);
+  void set_problem(ErrorCode code, std::string what, std::string found);
   [[noreturn]] void fail(const RowProblem& problem, int64_t line, std::string hint) const;
 
   ByteWindow& window_;
@@ -137,8 +137,7 @@ void CsvParser::read_header(const std::string& column) {
   std::string list;
   for (const std::string& name : names) list += (list.empty() ? "" : ", ") + preview(name, 40);
   const std::string near = nearest(column, names.data(), names.size());
-  throw Error({.exit_code = ExitCode::kConfig,
-               .code = "csv.column",
+  throw Error({.code = "csv.column",
                .what = fmt::format("{} named '{}'",
                                    found == names.end() ? "no column is" : "several columns are",
                                    preview(column)),
@@ -279,7 +278,7 @@ void CsvParser::take(size_t size, bool wanted) {
   const bool field_over = window_.offset() - field_begin_ > kMaxCsvFieldBytes;
   if (!field_over && window_.offset() - record_begin_ <= kMaxRecordBytes) return;
   const int64_t limit = field_over ? kMaxCsvFieldBytes : kMaxRecordBytes;
-  fail({.code = field_over ? "csv.field_limit" : "text.record_limit",
+  fail({.code = field_over ? ErrorCode("csv.field_limit") : "text.record_limit",
         .what = field_over ? "a field is too long" : "a record is too long",
         .expected = fmt::format("at most {} bytes", limit),
         .found = "more"},
@@ -292,7 +291,7 @@ int CsvParser::peek() {
   return static_cast<unsigned char>(window_.view().front());
 }
 
-void CsvParser::set_problem(std::string_view code, std::string what, std::string found) {
+void CsvParser::set_problem(ErrorCode code, std::string what, std::string found) {
   if (problem_) return;  // keeps the first problem, because it may be the cause of the others
   problem_ = {.code = code,
               .what = std::move(what),
@@ -301,8 +300,8 @@ void CsvParser::set_problem(std::string_view code, std::string what, std::string
 }
 
 void CsvParser::fail(const RowProblem& problem, int64_t line, std::string hint) const {
-  throw Error({.exit_code = ExitCode::kData,
-               .code = std::string(problem.code),
+  throw Error({.code = problem.code,
+               .exit_code = ExitCode::kData,
                .what = problem.what,
                .where = fmt::format("{}:{}", path_, line),
                .expected = problem.expected,

@@ -107,8 +107,7 @@ size_t ElementSplitter::measure(Element& element) {
     if (step == ElementScan::Step::kBroken)
       throw broken("the JSON array is broken", "',' or ']' after the element", size);
     if (skipped + static_cast<int64_t>(size) > kMaxRecordBytes) {
-      throw Error({.exit_code = ExitCode::kData,
-                   .code = "text.record_limit",
+      throw Error({.code = "text.record_limit",
                    .what = "an element is longer than a record may be",
                    .where = fmt::format("{}:{}", path_, element.number),
                    .expected = fmt::format("at most {} bytes", kMaxRecordBytes),
@@ -158,8 +157,7 @@ Error ElementSplitter::broken(std::string what, std::string expected, size_t ahe
     hint =
         "if each line is a JSON document, set the format to jsonl; if the array is in a field, "
         "write it to a file of its own (jq .FIELD)";
-  return Error({.exit_code = ExitCode::kData,
-                .code = "json.array",
+  return Error({.code = "json.array",
                 .what = std::move(what),
                 .where = fmt::format("{}:{}", path_, next_number_),
                 .expected = std::move(expected),

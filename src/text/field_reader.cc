@@ -141,8 +141,7 @@ void require_in_records(InputFile& file, const InputOptions& options) {
     if (record.problem.code != "jsonl.missing") return;
   }
   if (records == 0) return;
-  throw Error({.exit_code = ExitCode::kConfig,
-               .code = "output.column",
+  throw Error({.code = "output.column",
                .what = fmt::format("no row has the field '{}'", preview(options.field)),
                .where = options.path,
                .expected = fmt::format("'{}' in one of the first {} rows", preview(options.field),

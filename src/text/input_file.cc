@@ -32,8 +32,7 @@ std::unique_ptr<RecordParser> make_parser(ByteWindow& window, const InputOptions
       break;
   }
   if (options.field.empty()) return make_lines_parser(window, options);
-  throw Error({.exit_code = ExitCode::kConfig,
-               .code = "text.field",
+  throw Error({.code = "text.field",
                .what = "a text file of lines has no fields",
                .where = options.path,
                .expected = "no field",
@@ -79,8 +78,7 @@ void check_encoding(ByteWindow& window, const std::string& path) {
   if (found == nullptr && looks_like_utf16(start))
     found = "UTF-16 or UTF-32 without a byte order mark";
   if (found == nullptr) return;
-  throw Error({.exit_code = ExitCode::kData,
-               .code = "text.encoding",
+  throw Error({.code = "text.encoding",
                .what = "the file is not UTF-8 text",
                .where = path,
                .expected = "UTF-8",
@@ -97,8 +95,7 @@ void refuse_lfs_pointer(const std::string& path) {
   std::string start(static_cast<size_t>(size), '\0');
   pread_all(fd, start, 0, path);
   if (!is_lfs_pointer(start)) return;
-  throw Error({.exit_code = ExitCode::kData,
-               .code = "text.lfs_pointer",
+  throw Error({.code = "text.lfs_pointer",
                .what = "the input is a Git LFS pointer",
                .where = path,
                .expected = "the texts",

@@ -38,8 +38,7 @@ std::vector<std::string> matches(const std::string& pattern) {
   if (status == GLOB_ABORTED) throw system_error("text.files", "search for", pattern, error_number);
   if (status == GLOB_NOSPACE) throw std::bad_alloc();
   if (paths.empty()) {
-    throw Error({.exit_code = ExitCode::kNoInput,
-                 .code = "text.files",
+    throw Error({.code = "text.files",
                  .what = "no file matches the pattern",
                  .where = pattern,
                  .expected = "at least one file",
@@ -57,8 +56,7 @@ std::vector<std::string> saved_dataset_files(const std::string& folder) {
   if (!path_exists(path, "text.files")) {
     const bool splits = path_exists(folder + "/dataset_dict.json", "text.files");
     throw Error(
-        {.exit_code = ExitCode::kNoInput,
-         .code = "text.files",
+        {.code = "text.files",
          .what = "the input is a folder",
          .where = folder,
          .expected =
@@ -113,8 +111,8 @@ std::vector<std::string> input_files(const InputOptions& options) {
   size_t bytes = 0;
   for (const std::string& path : all) bytes += path.size();
   if (all.size() <= kMaxFiles && bytes <= kMaxPathBytes) return all;
-  throw Error({.exit_code = ExitCode::kConfig,
-               .code = "text.files",
+  throw Error({.code = "text.files",
+               .exit_code = ExitCode::kConfig,
                .what = "the input has too many files",
                .where = options.path,
                .expected = fmt::format("at most {} files", kMaxFiles),

@@ -264,7 +264,7 @@ bool JsonDocument::step_into_object(dom::element& value, const std::string& toke
   if (matches == 1) return true;
   const bool missing = matches == 0;
   record.problem = {
-      .code = missing ? "jsonl.missing" : "jsonl.duplicate",
+      .code = missing ? ErrorCode("jsonl.missing") : "jsonl.duplicate",
       .what = fmt::format("the {} {}", field(), missing ? "is missing" : "occurs more than once"),
       .expected = fmt::format("'{}' once", preview(token)),
       .found = fmt::format("{} fields with this name", matches)};

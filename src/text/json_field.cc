@@ -11,8 +11,7 @@ namespace {
 
 [[noreturn]] void refuse_field(const std::string& field, std::string what, std::string expected) {
   throw Error(
-      {.exit_code = ExitCode::kConfig,
-       .code = "jsonl.pointer",
+      {.code = "jsonl.pointer",
        .what = std::move(what),
        .where = "field",
        .expected = std::move(expected),

@@ -65,8 +65,7 @@ void LineSplitter::skip_to_line_end(Line& line) {
 
 void LineSplitter::check_limit(const Line& line, int64_t size) const {
   if (size <= kMaxRecordBytes) return;
-  throw Error({.exit_code = ExitCode::kData,
-               .code = "text.record_limit",
+  throw Error({.code = "text.record_limit",
                .what = "a line is longer than a record may be",
                .where = fmt::format("{}:{}", path_, line.number),
                .expected = fmt::format("at most {} bytes", kMaxRecordBytes),

@@ -7,8 +7,8 @@ namespace encode {
 
 Error record_error(const Record& record, const std::string& path, std::string hint) {
   const RowProblem& problem = record.problem;
-  return Error({.exit_code = ExitCode::kData,
-                .code = std::string(problem.code),
+  return Error({.code = problem.code,
+                .exit_code = ExitCode::kData,
                 .what = problem.what,
                 .where = fmt::format("{}:{}", path, record.line),
                 .expected = problem.expected,

@@ -24,14 +24,14 @@ inline constexpr int kMaxJsonDepth = 64;
 
 // The reason why a record cannot become a row. `code` is empty if the record has no problem.
 struct RowProblem {
-  std::string_view code;
+  ErrorCode code;
   std::string what;
   std::string expected;
   std::string found;
   std::string hint = {};    // how to correct it; "" if the parser does not know
   std::string fields = {};  // the names that the record has instead, as a list; "" if not known
 
-  explicit operator bool() const { return !code.empty(); }
+  explicit operator bool() const { return static_cast<bool>(code); }
 };
 
 struct Record {

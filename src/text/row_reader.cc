@@ -16,8 +16,7 @@ namespace {
 
 InputOptions checked(InputOptions options) {
   if (options.path == "-") {
-    throw Error({.exit_code = ExitCode::kInternal,
-                 .code = "text.stdin",
+    throw Error({.code = "text.stdin",
                  .what = "standard input can be read only once",
                  .where = "-",
                  .expected = "a file",
@@ -25,8 +24,7 @@ InputOptions checked(InputOptions options) {
                  .hint = "copy it with spool_standard_input() first"});
   }
   if (options.max_row_bytes < 1 || options.max_row_bytes > kMaxRecordBytes) {
-    throw Error({.exit_code = ExitCode::kConfig,
-                 .code = "text.max_row_bytes",
+    throw Error({.code = "text.max_row_bytes",
                  .what = "max_row_bytes is out of range",
                  .where = "max_row_bytes",
                  .expected = fmt::format("1 to {}", kMaxRecordBytes),

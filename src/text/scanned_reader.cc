@@ -33,8 +33,7 @@ bool ScannedReader::next(Text& text) {
 
 void ScannedReader::seek(int64_t row) {
   if (row < 0 || row > scan_.rows) {
-    throw Error({.exit_code = ExitCode::kInternal,
-                 .code = "text.seek",
+    throw Error({.code = "text.seek",
                  .what = "no such row",
                  .where = options_.path,
                  .expected = fmt::format("0 to {}", scan_.rows),
@@ -94,8 +93,7 @@ const std::string& ScannedReader::file_of(const InputScan::Checkpoint& block) co
 
 Error ScannedReader::changed(std::string where, std::string what, std::string expected,
                              std::string found) {
-  return Error({.exit_code = ExitCode::kIoError,
-                .code = "text.changed",
+  return Error({.code = "text.changed",
                 .what = std::move(what),
                 .where = std::move(where),
                 .expected = std::move(expected),

@@ -102,7 +102,7 @@ bool has_column(const InputOptions& options, TextFormat format, const Start& sta
     open_input_file(table, {.hashed = false, .block_bytes = kGuessBytes});
     return true;
   } catch (const Error& error) {
-    if (error.detail().code.starts_with("csv.")) return false;
+    if (error.detail().code.in_group("csv")) return false;
     throw;
   }
 }
@@ -141,8 +141,7 @@ bool looks_like_table(const Start& start) {
 
 Error unknown_format(const Start& start, std::string expected, std::string hint) {
   constexpr size_t kShownBytes = 40;
-  return Error({.exit_code = ExitCode::kConfig,
-                .code = "text.format",
+  return Error({.code = "text.format",
                 .what = "the format of standard input is not clear",
                 .where = "-",
                 .expected = std::move(expected),

@@ -13,8 +13,7 @@ namespace {
 Error refusal(const InputOptions& options, std::string what, std::string expected,
               std::string hint) {
   return Error(
-      {.exit_code = ExitCode::kConfig,
-       .code = "text.format",
+      {.code = "text.format",
        .what = std::move(what),
        .where = options.path,
        .expected = std::move(expected),

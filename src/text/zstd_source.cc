@@ -73,8 +73,7 @@ void ZstdSource::refuse(size_t status) const {
   if (error != ZSTD_error_frameParameter_windowTooLarge)
     throw corrupt("zstd.corrupt", ZSTD_getErrorName(status), in_.size - in_.pos);
   throw Error(
-      {.exit_code = ExitCode::kData,
-       .code = "zstd.window",
+      {.code = "zstd.window",
        .what = "the compressed file needs a larger window than encode takes on this host",
        .where = path(),
        .expected = fmt::format("a window of at most {}, a quarter of the host's memory (128 MiB to "

@@ -90,8 +90,7 @@ int32_t marker_id(const ModelDirectory& directory, const Tokenizer& tokenizer,
   const std::string& marker = directory.late_interaction->marker;
   const std::map<std::string, int32_t> ids = find_ids(tokenizer, {marker});
   if (ids.empty()) {
-    throw Error({.exit_code = ExitCode::kConfig,
-                 .code = "tokenizer.late_interaction",
+    throw Error({.code = "tokenizer.late_interaction",
                  .what = "the tokenizer does not have the document_prefix of the model",
                  .where = folder,
                  .expected = "a document_prefix that is one token of the tokenizer",
@@ -100,8 +99,7 @@ int32_t marker_id(const ModelDirectory& directory, const Tokenizer& tokenizer,
   }
   const int32_t id = ids.begin()->second;
   if (id < directory.vocab_size) return id;
-  throw Error({.exit_code = ExitCode::kConfig,
-               .code = "tokenizer.late_interaction",
+  throw Error({.code = "tokenizer.late_interaction",
                .what = "the model does not have the token of its document_prefix",
                .where = folder,
                .expected = fmt::format("an id of 0 to {}", directory.vocab_size - 1),
@@ -131,8 +129,7 @@ std::vector<int32_t> skip_list_ids(const LateInteraction& late, const Tokenizer&
   for (const std::string& word : late.skip_words) {
     const auto found = known.find(word);
     if (found == known.end() && unknown == known.end()) {
-      throw Error({.exit_code = ExitCode::kConfig,
-                   .code = "tokenizer.late_interaction",
+      throw Error({.code = "tokenizer.late_interaction",
                    .what = "the tokenizer does not have one of the skiplist_words of the model",
                    .where = where,
                    .expected = "tokens of the tokenizer, or an unk_token in tokenizer_config.json "

@@ -187,8 +187,7 @@ class Pipeline final : public Tokenizer {
   }
 
   [[noreturn]] static void refuse_offsets() {
-    throw Error({.exit_code = ExitCode::kData,
-                 .code = "tokenizer.offsets",
+    throw Error({.code = "tokenizer.offsets",
                  .what = "the offsets of a text cannot be determined",
                  .where = std::string(kUnnamedRow),
                  .expected = "the offsets of the row's tokens",
@@ -206,8 +205,7 @@ class Pipeline final : public Tokenizer {
 std::string_view check_text(std::string_view utf8, size_t max_bytes, std::string& repaired) {
   if (utf8.size() > max_bytes) {
     throw Error(
-        {.exit_code = ExitCode::kData,
-         .code = "tokenizer.too_long",
+        {.code = "tokenizer.too_long",
          .what = "a text is too long to be tokenized",
          .where = std::string(kUnnamedRow),
          .expected = fmt::format("at most {} bytes", max_bytes),

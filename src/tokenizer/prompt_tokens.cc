@@ -31,8 +31,7 @@ void require_room_after_prompt(const Tokenizer& tokenizer, const std::string& pr
   tokenizer.encode(prompt, options, rows);
   tokenizer.encode(prompt + " a text after the prompt", options, rows);
   if (!std::ranges::equal(rows.row(1), rows.row(2))) return;
-  throw Error({.exit_code = ExitCode::kConfig,
-               .code = "model.max_length",
+  throw Error({.code = "model.max_length",
                .what = "max_length has no room for a text after the prompt",
                .where = where,
                .expected = fmt::format("a max_length above {}, the tokens of the prompt '{}' with "

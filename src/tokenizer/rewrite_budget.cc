@@ -11,8 +11,7 @@ namespace encode {
 
 void RewriteBudget::refuse() const {
   throw Error(
-      {.exit_code = ExitCode::kData,
-       .code = std::string(kTokenizerGrowth),
+      {.code = kTokenizerGrowth,
        .what = "the tokenizer makes a text far too long",
        .where = std::string(kUnnamedRow),
        .expected = fmt::format("at most {} bytes for a text of {}, and at most {} bytes for "

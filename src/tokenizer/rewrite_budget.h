@@ -7,9 +7,11 @@
 #include <string>
 #include <string_view>
 
+#include "encode/error_code.h"
+
 namespace encode {
 
-inline constexpr std::string_view kTokenizerGrowth = "tokenizer.growth";  // an error code
+inline constexpr ErrorCode kTokenizerGrowth = "tokenizer.growth";  // an error code
 
 // The longest legitimate result is 26 bytes for each byte of a row: NFKC turns the 3 bytes of
 // U+FDFA into 33 bytes, a Metaspace makes these 39, and ByteLevel doubles them. One budget counts

@@ -18,7 +18,7 @@
 namespace encode {
 namespace {
 
-constexpr std::string_view kFileCode = "tokenizer.file";
+constexpr ErrorCode kFileCode = "tokenizer.file";
 
 TokenizerSource read_source(const std::string& model_dir) {
   return make_tokenizer_source(model_dir,
@@ -42,8 +42,7 @@ std::unique_ptr<Tokenizer> load_tokenizer_from(TokenizerSource source) {
   const std::string file = tokenizer_file_of(source);
   if (file.empty()) {
     throw Error(
-        {.exit_code = ExitCode::kNoInput,
-         .code = std::string(kFileCode),
+        {.code = kFileCode,
          .what = "the model directory has no tokenizer",
          .where = source.folder,
          .expected =

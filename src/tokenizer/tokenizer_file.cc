@@ -44,8 +44,7 @@ TokenizerSource make_tokenizer_source(
 
 void refuse_lfs_pointer(const std::string& content, const std::string& where) {
   if (!content.starts_with("version https://git-lfs.github.com/spec/")) return;
-  throw Error({.exit_code = ExitCode::kConfig,
-               .code = "tokenizer.format",
+  throw Error({.code = "tokenizer.format",
                .what = "a file of the tokenizer is a Git LFS pointer",
                .where = where,
                .expected = "the file itself",

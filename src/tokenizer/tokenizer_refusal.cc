@@ -11,8 +11,7 @@ namespace encode {
 
 void refuse_format(std::string what, const std::string& where, std::string expected,
                    std::string found) {
-  throw Error({.exit_code = ExitCode::kConfig,
-               .code = std::string(kTokenizerFormat),
+  throw Error({.code = kTokenizerFormat,
                .what = std::move(what),
                .where = where,
                .expected = std::move(expected),
@@ -22,8 +21,7 @@ void refuse_format(std::string what, const std::string& where, std::string expec
 }
 
 void refuse_unsupported(std::string what, const std::string& where, Unsupported part) {
-  throw Error({.exit_code = ExitCode::kConfig,
-               .code = std::string(kTokenizerUnsupported),
+  throw Error({.code = kTokenizerUnsupported,
                .what = std::move(what),
                .where = where,
                .expected = std::move(part.expected),
@@ -32,8 +30,7 @@ void refuse_unsupported(std::string what, const std::string& where, Unsupported 
 }
 
 void refuse_contradiction(Contradiction contradiction) {
-  throw Error({.exit_code = ExitCode::kConfig,
-               .code = "tokenizer.contradiction",
+  throw Error({.code = "tokenizer.contradiction",
                .what = std::move(contradiction.what),
                .where = std::move(contradiction.where),
                .expected = std::move(contradiction.expected),

@@ -6,10 +6,12 @@
 #include <string>
 #include <string_view>
 
+#include "encode/error_code.h"
+
 namespace encode {
 
-inline constexpr std::string_view kTokenizerFormat = "tokenizer.format";  // error codes
-inline constexpr std::string_view kTokenizerUnsupported = "tokenizer.unsupported";
+inline constexpr ErrorCode kTokenizerFormat = "tokenizer.format";  // error codes
+inline constexpr ErrorCode kTokenizerUnsupported = "tokenizer.unsupported";
 inline constexpr size_t kMaxPatternBytes = 8192;
 inline constexpr int64_t kMaxTokens = 4'000'000;
 // The limit for the sum of the sizes of all tokens of a vocabulary. A million tokens of ten bytes

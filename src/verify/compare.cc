@@ -188,8 +188,7 @@ void require_same_rows(const std::string& a_path, const std::string& b_path) {
   const std::vector<int64_t> expected = dropped_rows(a_path);
   const std::vector<int64_t> found = dropped_rows(b_path);
   if (expected == found) return;
-  throw Error({.exit_code = ExitCode::kData,
-               .code = "compare.shape",
+  throw Error({.code = "compare.shape",
                .what = "matrices that lack different rows cannot be compared",
                .where = b_path,
                .expected = fmt::format("{} dropped rows, as in {}", expected.size(), a_path),
@@ -227,8 +226,7 @@ CompareReport compare_matrices(const std::string& a_path, const std::string& b_p
   NumberReader a(a_path);
   NumberReader b(b_path);
   if (a.shape() != b.shape()) {
-    throw Error({.exit_code = ExitCode::kData,
-                 .code = "compare.shape",
+    throw Error({.code = "compare.shape",
                  .what = "matrices of different shapes cannot be compared",
                  .where = b_path,
                  .expected = fmt::format("{}, as in {}", a.shape(), a_path),

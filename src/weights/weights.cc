@@ -54,8 +54,7 @@ at::ScalarType scalar_type_of(const std::string& name, const TensorInfo& info) {
   const std::optional<at::ScalarType> type = scalar_type(info.dtype);
   if (type.has_value()) return type.value();
   throw Error(
-      {.exit_code = ExitCode::kConfig,
-       .code = "model.dtype",
+      {.code = "model.dtype",
        .what = fmt::format("encode cannot compute with the type of tensor '{}'", name),
        .where = info.file,
        .expected = std::string(kWeightTypes),
@@ -151,8 +150,7 @@ WeightScope Weights::root(const std::string& probe, const std::vector<std::strin
     return {*this, root_};
   }
   if (found_prefixes.size() > 1) {
-    throw Error({.exit_code = ExitCode::kConfig,
-                 .code = "model.tensor",
+    throw Error({.code = "model.tensor",
                  .what = "the checkpoint has the tensors of this architecture more than once",
                  .where = origin_,
                  .expected = fmt::format("one tensor '{}', with or without a prefix", probe),
@@ -165,8 +163,7 @@ WeightScope Weights::root(const std::string& probe, const std::vector<std::strin
   std::string found = fmt::format("{} tensors", tensors_.size());
   if (!tensors_.empty())
     found += fmt::format("; the first is '{}'", preview(tensors_.begin()->first));
-  throw Error({.exit_code = ExitCode::kConfig,
-               .code = "model.tensor",
+  throw Error({.code = "model.tensor",
                .what = "the checkpoint does not have the tensors of this architecture",
                .where = origin_,
                .expected = fmt::format("one of the tensors {}, or one with another prefix",
@@ -178,8 +175,7 @@ WeightScope Weights::root(const std::string& probe, const std::vector<std::strin
 const TensorInfo& Weights::find(const std::string& name, const std::vector<Dim>& shape) {
   const auto found = tensors_.find(name);
   if (found == tensors_.end()) {
-    throw Error({.exit_code = ExitCode::kConfig,
-                 .code = "model.tensor",
+    throw Error({.code = "model.tensor",
                  .what = fmt::format("tensor '{}' is missing", name),
                  .where = origin_,
                  .expected = expected_text(shape),
@@ -190,8 +186,7 @@ const TensorInfo& Weights::find(const std::string& name, const std::vector<Dim>&
       std::equal(shape.begin(), shape.end(), found->second.shape.begin(), found->second.shape.end(),
                  [](const Dim& dim, int64_t size) { return dim.size == size; });
   if (!fits) {
-    throw Error({.exit_code = ExitCode::kConfig,
-                 .code = "model.shape",
+    throw Error({.code = "model.shape",
                  .what = fmt::format("tensor '{}' does not fit config.json", name),
                  .where = found->second.file,
                  .expected = expected_text(shape),
@@ -223,8 +218,7 @@ void Weights::expect_all_taken(const std::vector<std::string>& ignorable) const 
   }
   if (count == 0) return;
   throw Error(
-      {.exit_code = ExitCode::kConfig,
-       .code = "model.tensor",
+      {.code = "model.tensor",
        .what = fmt::format("{} of the checkpoint's tensors {} not part of this architecture", count,
                            count == 1 ? "is" : "are"),
        .where = origin_,

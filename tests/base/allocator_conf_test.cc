@@ -68,7 +68,7 @@ TEST(AllocatorConf, EverySettingThatIsNotValidIsRefusedWithItsSource) {
     } catch (const Error& error) {
       const ErrorDetail& detail = error.detail();
       EXPECT_EQ(detail.exit_code, ExitCode::kConfig);
-      EXPECT_EQ(detail.code, "config.allocator");
+      EXPECT_EQ(detail.code.name(), "config.allocator");
       EXPECT_EQ(detail.where, "PYTORCH_ALLOC_CONF");
       EXPECT_THAT(detail.what, HasSubstr(one.what));
       EXPECT_THAT(detail.expected, HasSubstr(one.expected));

@@ -1,10 +1,9 @@
-// Compares the table of error codes with the sources and the tests.
-#include "base/error_codes.h"
+// Tests ErrorCode, and compares the table of error codes with the sources and the tests.
+#include "encode/error_code.h"
 
 #include <algorithm>
 #include <filesystem>
 #include <map>
-#include <regex>
 #include <set>
 #include <string>
 
@@ -19,9 +18,11 @@ namespace fs = std::filesystem;
 
 std::set<std::string> table_codes() {
   std::set<std::string> codes;
-  for (const ErrorCodes& row : error_code_table()) {
-    for (const std::string_view code : row.codes)
+  for (const ErrorFacts& row : error_table::kRows) {
+    for (std::string_view left = row.codes; !left.empty();) {
+      const std::string_view code = take_code(left);
       EXPECT_TRUE(codes.emplace(code).second) << code << " is in the table twice";
+    }
   }
   return codes;
 }
@@ -35,56 +36,37 @@ std::string sources(const std::vector<std::string>& folders) {
       const bool source =
           path.extension() == ".cc" || path.extension() == ".h" || path.extension() == ".py";
       const std::string stem = path.stem().string();
-      if (source && !stem.ends_with("error_codes") && stem != "error_codes_test")
+      if (source && stem != "error_table" && stem != "error_codes_test")
         text += read_bytes(path.string());
     }
   }
   return text;
 }
 
-std::set<std::string> matches(const std::string& text, const std::string& pattern) {
-  const std::regex expression(pattern);
-  std::set<std::string> found;
-  for (std::sregex_iterator at(text.begin(), text.end(), expression), end; at != end; ++at)
-    found.insert((*at)[1]);
-  return found;
+TEST(ErrorCodes, AreFoundByTheirNames) {
+  for (const std::string& name : table_codes()) {
+    const std::optional<ErrorCode> code = ErrorCode::find(name);
+    ASSERT_TRUE(code) << name;
+    EXPECT_EQ(code->name(), name);
+  }
+  EXPECT_EQ(ErrorCode::find("gzip.corrupt"), ErrorCode("gzip.corrupt"));
+  EXPECT_FALSE(ErrorCode::find("gzip.corrup"));
+  EXPECT_FALSE(ErrorCode::find(""));
 }
 
-// Texts of the sources that look like a code and are none: names of files, keys of the config, of a
-// tokenizer.json and of a fingerprint.
-bool is_other_name(const std::string& text) {
-  static const std::set<std::string> kKeys = {
-      "input.file",   "input.field", "input.format",   "log.json",       "log.level",
-      "log.progress", "output.file", "output.combine", "output.columns", "output.format",
-      "output.dense", "model.files", "model.merges",   "model.vocab",    "report.html"};
-  return text.ends_with(".json") || text == "tokenizer.model" || kKeys.contains(text);
+TEST(ErrorCodes, KnowTheirExitCodeAndTheirGroup) {
+  EXPECT_EQ(ErrorCode("model.shape").exit_code(), ExitCode::kConfig);
+  EXPECT_EQ(ErrorCode("records.open").exit_code(), ExitCode::kInternal) << "it ends no command";
+  EXPECT_EQ(ErrorDetail({.code = "cache.in_use", .what = ""}).exit_code, ExitCode::kTempFail);
+  EXPECT_TRUE(ErrorCode("cache.in_use").in_group("cache"));
+  EXPECT_FALSE(ErrorCode("cache.in_use").in_group("cach"));
+  EXPECT_EQ(ErrorCode().name(), "");
 }
 
-TEST(ErrorCodes, EveryCodeOfTheSourcesIsInTheTable) {
-  const std::set<std::string> table = table_codes();
+TEST(ErrorCodes, EachIsUsed) {
   const std::string text = sources({"src", "apps", "include"});
-  std::set<std::string> groups;  // the part before the dot: "csv"
-  for (const std::string& code : table) groups.insert(code.substr(0, code.find('.')));
-  for (const std::string& name : matches(text, R"re("([a-z][a-z0-9_]*\.[a-z0-9_]+)")re")) {
-    if (!groups.contains(name.substr(0, name.find('.'))) || is_other_name(name)) continue;
-    EXPECT_TRUE(table.contains(name)) << name << " is not in src/base/error_codes.cc";
-  }
-  for (const std::string& code : matches(text, R"re(code = "([^"]+)")re"))
-    EXPECT_TRUE(table.contains(code)) << code << " is not in src/base/error_codes.cc";
-  for (const std::string& code : table) {
-    // The sources make the codes of parity from the name of a type.
-    const std::string literal = code.ends_with(".parity") ? ".parity\"" : '"' + code + '"';
-    EXPECT_NE(text.find(literal), std::string::npos) << code << " is no longer used";
-  }
-}
-
-// Shows that the test above can fail: the pattern finds the codes in the usual forms.
-TEST(ErrorCodes, ControlThePatternsFindACode) {
-  EXPECT_EQ(matches(R"re(throw Error({.code = "a.b", )re", R"re(code = "([^"]+)")re").size(), 1U);
-  EXPECT_EQ(matches(R"re(throw system_error("io.new_code", "x", path, errno))re",
-                    R"re("([a-z][a-z0-9_]*\.[a-z0-9_]+)")re")
-                .count("io.new_code"),
-            1U);
+  for (const std::string& code : table_codes())
+    EXPECT_NE(text.find('"' + code + '"'), std::string::npos) << code << " is no longer used";
 }
 
 constexpr const char* kCall =

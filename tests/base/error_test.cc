@@ -12,8 +12,8 @@ namespace {
 using ::testing::HasSubstr;
 
 TEST(Render, PrintsEveryFieldThatIsThere) {
-  const Error error({.exit_code = ExitCode::kConfig,
-                     .code = "model.shape",
+  const Error error({.code = "model.shape",
+                     .exit_code = ExitCode::kConfig,
                      .what = "tensor does not fit config.json",
                      .where = "model.safetensors",
                      .expected = "[2, 3]",
@@ -29,8 +29,8 @@ TEST(Render, PrintsEveryFieldThatIsThere) {
 }
 
 TEST(Render, LeavesOutWhatIsEmpty) {
-  EXPECT_EQ(render({.exit_code = ExitCode::kData,
-                    .code = "x.y",
+  EXPECT_EQ(render({.code = "x.y",
+                    .exit_code = ExitCode::kData,
                     .what = "bad",
                     .where = "",
                     .expected = "",
@@ -63,8 +63,8 @@ TEST(Render, EscapesEveryField) {
 
 TEST(Render, KeepsTextThatCanBeRead) {
   const std::string path = "/data/\u00dcn\u00efc\u00f6de \u4f60\U0001F600\n\\x1b";
-  EXPECT_EQ(Error({.exit_code = ExitCode::kData,
-                   .code = "x.y",
+  EXPECT_EQ(Error({.code = "x.y",
+                   .exit_code = ExitCode::kData,
                    .what = "bad",
                    .where = path,
                    .expected = "",
@@ -76,8 +76,8 @@ TEST(Render, KeepsTextThatCanBeRead) {
 }
 
 TEST(Render, CutsAFieldAndStatesItsSize) {
-  const Error error({.exit_code = ExitCode::kData,
-                     .code = "x.y",
+  const Error error({.code = "x.y",
+                     .exit_code = ExitCode::kData,
                      .what = "bad",
                      .where = "",
                      .expected = "",

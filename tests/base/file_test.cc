@@ -74,7 +74,7 @@ TEST(AtomicFile, ReplacesASymbolicLinkAndNotItsTarget) {
 TEST(AtomicFile, SaysBeforeTheWorkThatTheDiskIsTooSmall) {
   const TempDir dir;
   const auto error = refused([&] { AtomicFile(dir.file("a"), int64_t{1} << 60); });
-  EXPECT_EQ(error.code, "io.space");
+  EXPECT_EQ(error.code.name(), "io.space");
   EXPECT_EQ(error.exit_code, ExitCode::kIoError);
   EXPECT_EQ(entries(dir.path()), 0U);
 }
@@ -116,7 +116,7 @@ TEST(ReadFile, RefusesWhatIsLargerThanTheLimitBeforeReading) {
   const std::string path = dir.write("a", "");
   std::filesystem::resize_file(path, uint64_t{1} << 40);  // a sparse file
   const auto error = refused([&] { read_file(path, 100, "x.big"); });
-  EXPECT_EQ(error.code, "x.big");
+  EXPECT_EQ(error.code.name(), "x.big");
   EXPECT_EQ(error.exit_code, ExitCode::kConfig);
   EXPECT_EQ(error.expected, "at most 100 bytes");
 }
@@ -128,7 +128,7 @@ TEST(OpenForReading, RefusesWhatIsNoFileWithoutWaitingForIt) {
        {dir.file("fifo"), dir.path(), std::string("/dev/zero"), dir.file("none")}) {
     const auto error = refused([&] { open_for_reading(path, "x.open"); });
     EXPECT_EQ(error.exit_code, ExitCode::kNoInput) << path;
-    EXPECT_EQ(error.code, "x.open") << path;
+    EXPECT_EQ(error.code.name(), "x.open") << path;
   }
 }
 

@@ -79,7 +79,7 @@ TEST(NpyHeader, RefusesDamagedFiles) {
     const std::string path = dir.write("a.npy", files[i]);
     const auto error = refused([&] { read_npy_header(path); });
     EXPECT_EQ(error.exit_code, ExitCode::kData) << i;
-    EXPECT_EQ(error.code, "npy.header") << i;
+    EXPECT_EQ(error.code.name(), "npy.header") << i;
     EXPECT_EQ(error.where, path) << i;
   }
 }

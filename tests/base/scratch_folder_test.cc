@@ -37,7 +37,7 @@ TEST(ScratchFolder, WhereNoneCanBeMadeIsSaid) {
     const ScratchFolder scratch("/proc/self/cache", "bench");
     FAIL();
   } catch (const Error& error) {
-    EXPECT_EQ(error.detail().code, "io.mkdir");
+    EXPECT_EQ(error.detail().code.name(), "io.mkdir");
   }
 }
 

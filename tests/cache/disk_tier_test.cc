@@ -102,7 +102,7 @@ TEST(DiskTier, RefusesAFolderOfSomethingElse) {
   const TempDir dir;
   dir.write("cache/data.mdb", "of another program");
   const ErrorDetail error = error_of([&] { EmbeddingCache cache(on_disk(dir)); });
-  EXPECT_EQ(error.code, "cache.foreign");
+  EXPECT_EQ(error.code.name(), "cache.foreign");
   EXPECT_EQ(error.exit_code, ExitCode::kCantCreate);
   EXPECT_EQ(read_bytes(dir.file("cache/data.mdb")), "of another program");
   EXPECT_EQ(list_directory(dir.file("cache")).size(), 1U);
@@ -112,7 +112,7 @@ TEST(DiskTier, RefusesACacheOfAnotherVersion) {
   const TempDir dir;
   dir.write("cache/embedding_cache.json", R"({"encode":"embedding cache","format":2})");
   const ErrorDetail error = error_of([&] { EmbeddingCache cache(on_disk(dir)); });
-  EXPECT_EQ(error.code, "cache.version");
+  EXPECT_EQ(error.code.name(), "cache.version");
   EXPECT_EQ(error.exit_code, ExitCode::kConfig);
   dir.write("cache/embedding_cache.json", "not JSON");
   EXPECT_EQ(error_of([&] { EmbeddingCache cache(on_disk(dir)); }).code, "cache.version");
@@ -131,7 +131,7 @@ TEST(DiskTier, AFullDiskIsAnErrorAndTheOldRowsStay) {
   const ErrorDetail error = error_of([&] { add_rows(cache, 1000, 5000, kDim); });
   ::setrlimit(RLIMIT_FSIZE, &old_limit);
   ::signal(SIGXFSZ, old_handler);
-  EXPECT_EQ(error.code, "cache.store");
+  EXPECT_EQ(error.code.name(), "cache.store");
   EXPECT_EQ(error.exit_code, ExitCode::kIoError);
   EXPECT_EQ(count(cache, 0, 1000), 1000);
   add_rows(cache, 1000, 2000, kDim);

@@ -75,7 +75,7 @@ class DamagedStore : public ::testing::Test {
                                                               [&] { audit_cache(dir); },
                                                               [&] { prune_cache(dir, 100'000); }}) {
       const ErrorDetail error = error_of(use);
-      EXPECT_EQ(error.code, "cache.damaged");
+      EXPECT_EQ(error.code.name(), "cache.damaged");
       EXPECT_EQ(error.exit_code, ExitCode::kData);
       EXPECT_NE(error.hint.find("encode cache clear"), std::string::npos);
     }

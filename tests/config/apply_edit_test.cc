@@ -66,7 +66,7 @@ std::string code_of(const std::function<void()>& action) {
     action();
   } catch (const Error& error) {
     EXPECT_NE(error.detail().hint, "");
-    return error.detail().code;
+    return std::string(error.detail().code.name());
   }
   return "";
 }

@@ -267,7 +267,7 @@ TEST(BrokenFile, MissingFileIsNoInput) {
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.exit_code(), ExitCode::kNoInput);
-    EXPECT_EQ(error.detail().code, "config.file");
+    EXPECT_EQ(error.detail().code.name(), "config.file");
     EXPECT_EQ(error.detail().where, "/nonexistent/run.yaml");
   }
 }
@@ -329,7 +329,7 @@ TEST(BrokenFlag, WithoutAFileWhatIsMissingIsAnErrorOfTheCommandLine) {
       FAIL();
     } catch (const Error& error) {
       EXPECT_EQ(error.exit_code(), ExitCode::kUsage);
-      EXPECT_EQ(error.detail().code, "config.required");
+      EXPECT_EQ(error.detail().code.name(), "config.required");
       EXPECT_EQ(error.detail().where, "the command line");
     }
   }

@@ -355,7 +355,7 @@ TEST(Devices, AreAListOrAllAndExcludeAnotherDevice) {
   EXPECT_EQ(devices("device: auto, devices: [cpu, cpu]", {}), (Names{"cpu", "cpu"}));
   for (const char* wrong : {"device: cpu, devices: [cpu, cpu]", "devices: [all, cpu]"}) {
     const ErrorDetail error = testing::refused([&] { devices(wrong, {}); });
-    EXPECT_EQ(error.code, "config.conflict") << wrong;
+    EXPECT_EQ(error.code.name(), "config.conflict") << wrong;
     EXPECT_EQ(error.exit_code, ExitCode::kConfig);
   }
   EXPECT_THROW(devices("devices: [auto, cpu]", {}), Error);

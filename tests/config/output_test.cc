@@ -62,7 +62,7 @@ TEST(OutputKeys, TheSuffixOfTheOutputStatesTheFormat) {
 TEST(OutputKeys, AnUnknownSuffixIsRefusedWithTheListOfThoseThatExist) {
   for (const char* name : {"e.csv", "x.lance", "vectors", "a.npz", "a.npy.gz", ".npy", "a.npy/"}) {
     const ErrorDetail error = refused([&] { load(std::string("file: ") + name); });
-    EXPECT_EQ(error.code, "config.value") << name;
+    EXPECT_EQ(error.code.name(), "config.value") << name;
     EXPECT_EQ(error.exit_code, ExitCode::kConfig);
     EXPECT_EQ(error.expected, "a name that ends in .npy, .parquet, .arrow, .feather or .ipc");
     const auto flag = [&] {
@@ -103,7 +103,7 @@ TEST(OutputKeys, ThatNameAColumnTwiceOrNotAtAllAreRefused) {
         std::pair{"[\"text=row\"]", "the names row and text have a meaning of their own"}}) {
     const ErrorDetail error =
         refused([&, list = std::string(columns)] { load("format: parquet, columns: " + list); });
-    EXPECT_EQ(error.code, "config.conflict") << columns;
+    EXPECT_EQ(error.code.name(), "config.conflict") << columns;
     EXPECT_EQ(error.what, what) << columns;
   }
 }

@@ -42,7 +42,7 @@ TEST(Paths, RefusesPathsThatDoNotMakeOneInput) {
     try {
       load_config(path, {});
     } catch (const Error& error) {
-      return error.detail().code;
+      return std::string(error.detail().code.name());
     }
     return std::string();
   };

@@ -95,7 +95,7 @@ TEST_P(EqualRows, AreRequired) {
     FAIL() << "the model was loaded";
   } catch (const Error& error) {
     EXPECT_EQ(error.exit_code(), ExitCode::kUnavailable);
-    EXPECT_EQ(error.detail().code, "device.products");
+    EXPECT_EQ(error.detail().code.name(), "device.products");
     EXPECT_THAT(error.detail().found, HasSubstr("256 x 64 x 192"));
   }
 }

@@ -114,7 +114,7 @@ TEST(CpuEncoder, RefusesAnIdOutsideTheVocabulary) {
       encoder->encode(pack(rows, 512, 0), out, [](const PackedBatch&) { return true; });
       FAIL() << "id " << id << " was accepted";
     } catch (const Error& error) {
-      EXPECT_EQ(error.detail().code, "batch.token_id");
+      EXPECT_EQ(error.detail().code.name(), "batch.token_id");
       EXPECT_EQ(error.exit_code(), ExitCode::kData);
       EXPECT_THAT(error.what(), HasSubstr("0 to 127"));
     }
@@ -150,7 +150,7 @@ TEST(CpuEncoder, AnAbsentGpuIsSaidToBeAbsent) {
     FAIL() << "cuda:77 was accepted";
   } catch (const Error& error) {
     EXPECT_EQ(error.exit_code(), ExitCode::kUnavailable);
-    EXPECT_EQ(error.detail().code, "device.absent");
+    EXPECT_EQ(error.detail().code.name(), "device.absent");
     EXPECT_FALSE(error.detail().found.empty());
   }
 }

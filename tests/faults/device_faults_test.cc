@@ -120,7 +120,7 @@ void expect_set_aside(const std::string& fault, const std::vector<int64_t>& rows
   const std::string faults = fault + "@token:1*9999";
   const FaultRunEnd end = run.run(faults);
   EXPECT_EQ(end.exit_code, ExitCode::kData) << render(end.error) << end.log;
-  EXPECT_EQ(end.error.code, "run.rows_set_aside");
+  EXPECT_EQ(end.error.code.name(), "run.rows_set_aside");
   EXPECT_THAT(end.error.found,
               HasSubstr(fmt::format("row {}: [{}]", rows.front(), code_of_row(fault))));
   EXPECT_FALSE(std::filesystem::exists(run.final()));
@@ -168,7 +168,7 @@ TEST_P(WrongVector, IsNotPublishedInStandardMode) {
   run.config.store.use_chunked_encoding = false;
   const FaultRunEnd end = run.run(std::string(GetParam()) + "@token:1*9999");
   EXPECT_EQ(end.exit_code, ExitCode::kData);
-  EXPECT_EQ(end.error.code, "run.row_failed");
+  EXPECT_EQ(end.error.code.name(), "run.row_failed");
   EXPECT_THAT(end.error.what, HasSubstr(fmt::format("row {} of train_tc", kLast)));
   EXPECT_FALSE(std::filesystem::exists(run.final()));
 }
@@ -202,7 +202,7 @@ TEST(OutOfMemory, EndsWith69IfNoRowFits) {
   FaultRun run;
   const FaultRunEnd end = run.run("oom@above:0*99999");
   EXPECT_EQ(end.exit_code, ExitCode::kUnavailable);
-  EXPECT_EQ(end.error.code, "device.memory");
+  EXPECT_EQ(end.error.code.name(), "device.memory");
 }
 
 TEST(Nvml, ComesAgainAndTheNextWorkerDoesWithoutExpandableSegments) {
@@ -219,7 +219,7 @@ TEST(BrokenDevice, EndsWith70AndBlamesNoRow) {
   FaultRun run;
   const FaultRunEnd end = run.run("cuda@above:0*99999");
   EXPECT_EQ(end.exit_code, ExitCode::kInternal);
-  EXPECT_EQ(end.error.code, "worker.every_row");
+  EXPECT_EQ(end.error.code.name(), "worker.every_row");
   // The next run, on a device that works, encodes every row.
   EXPECT_EQ(run.run().exit_code, ExitCode::kOk);
 }
@@ -230,7 +230,7 @@ TEST(BrokenModel, EndsTheRunInPlaceOfSettingEveryRowAside) {
   FaultRun run(all);
   const FaultRunEnd end = run.run("nan@token:1*9999");
   EXPECT_EQ(end.exit_code, ExitCode::kData);
-  EXPECT_EQ(end.error.code, "vectors.all_bad");
+  EXPECT_EQ(end.error.code.name(), "vectors.all_bad");
 }
 
 TEST(Worker, IsReplacedAfterSomeChunksWithoutARestart) {

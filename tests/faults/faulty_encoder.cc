@@ -120,8 +120,8 @@ class FaultyEncoder : public Encoder {
     if (what == "slow") std::this_thread::sleep_for(std::chrono::milliseconds(100));
     if (what == "bad_alloc") throw std::bad_alloc();
     if (what == "absent") {
-      throw Error({.exit_code = ExitCode::kUnavailable,
-                   .code = "device.absent",
+      throw Error({.code = "device.absent",
+                   .exit_code = ExitCode::kUnavailable,
                    .what = "the device asked for is not there",
                    .where = "hardware.devices",
                    .expected = "a device",

@@ -38,7 +38,7 @@ TEST(Quarantine, ErrorKeepsTheChunksAndALaterTryNeedsOnlyThePolicy) {
   run.environment.worker.program = "/no/such/worker";
   const FaultRunEnd again = run.run(kFault);
   EXPECT_EQ(again.exit_code, ExitCode::kData);
-  EXPECT_EQ(again.error.code, "run.rows_set_aside");
+  EXPECT_EQ(again.error.code.name(), "run.rows_set_aside");
   EXPECT_THAT(again.error.what, HasSubstr("row 33 of train_tc"));
 }
 
@@ -86,7 +86,7 @@ TEST(Quarantine, DropRefusesAFinalThatHasRowsThatAreDroppedLater) {
   std::filesystem::remove(ledger_path(run.final("commit")));
   const FaultRunEnd end = run.run(kFault);
   EXPECT_EQ(end.exit_code, ExitCode::kConfig);
-  EXPECT_EQ(end.error.code, "run.dropped_rows");
+  EXPECT_EQ(end.error.code.name(), "run.dropped_rows");
   EXPECT_EQ(end.error.where, run.final());
 }
 
@@ -133,18 +133,18 @@ TEST(Quarantine, StandardModeNamesTheRowAndPublishesNothing) {
   run.config.store.use_chunked_encoding = false;
   const FaultRunEnd end = run.run("nan@token:1*9999");
   EXPECT_EQ(end.exit_code, ExitCode::kData);
-  EXPECT_EQ(end.error.code, "run.row_failed");
+  EXPECT_EQ(end.error.code.name(), "run.row_failed");
   EXPECT_THAT(end.error.what, HasSubstr("row 33 of train_tc"));
   EXPECT_FALSE(std::filesystem::exists(run.final()));
   run.config.store.quarantine = QuarantinePolicy::kZeros;
-  EXPECT_EQ(run.run().error.code, "config.quarantine");
+  EXPECT_EQ(run.run().error.code.name(), "config.quarantine");
 }
 
 TEST(Quarantine, AnotherTextIsTriedAgain) {
   FaultRun run({33});
   run.config.store.use_chunked_encoding = false;
   const std::string fault = "nan@token:1*9999";
-  ASSERT_EQ(run.run(fault).error.code, "run.row_failed");
+  ASSERT_EQ(run.run(fault).error.code.name(), "run.row_failed");
   run.write_texts("tc", {});
   const FaultRunEnd end = run.run(fault);
   EXPECT_EQ(end.exit_code, ExitCode::kOk) << render(end.error);
@@ -155,7 +155,7 @@ TEST(Quarantine, TokenEmbeddingsLoseTheVectorsOfTheRowAndCannotBeDropped) {
   run.config.streams[0].result.pooling = PoolingMode::kNone;
   run.config.streams[0].result.normalize = {};
   run.config.store.quarantine = QuarantinePolicy::kDrop;
-  EXPECT_EQ(run.run().error.code, "config.quarantine");
+  EXPECT_EQ(run.run().error.code.name(), "config.quarantine");
   run.config.store.quarantine = QuarantinePolicy::kZeros;
   const FaultRunEnd end = run.run("nan@token:1*9999");
   ASSERT_EQ(end.exit_code, ExitCode::kOk) << render(end.error);

@@ -71,7 +71,7 @@ TEST(SeveralDevices, OfUnlikeKindsAreRefused) {
   TwoCpus run;
   const FaultRunEnd end = run.run(std::string("unlike@load*9~1;") + kSlow);
   EXPECT_EQ(end.exit_code, ExitCode::kConfig);
-  EXPECT_EQ(end.error.code, "run.unlike_devices");
+  EXPECT_EQ(end.error.code.name(), "run.unlike_devices");
   EXPECT_THAT(end.error.found, HasSubstr("a device of another kind"));
 }
 

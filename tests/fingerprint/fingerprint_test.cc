@@ -251,7 +251,7 @@ TEST(Fingerprint, ATextThatIsNotAJsonObjectIsAnError) {
         read();
         ADD_FAILURE() << text;
       } catch (const Error& error) {
-        EXPECT_EQ(error.detail().code, "store.damaged");
+        EXPECT_EQ(error.detail().code.name(), "store.damaged");
         EXPECT_EQ(error.exit_code(), ExitCode::kData);
       }
     }

@@ -91,7 +91,7 @@ TEST(RecordedOptions, AnotherTextIsRefused) {
       recorded_options(changed.dump());
       ADD_FAILURE() << changed.dump();
     } catch (const Error& error) {
-      EXPECT_EQ(error.detail().code, "store.damaged");
+      EXPECT_EQ(error.detail().code.name(), "store.damaged");
       EXPECT_EQ(error.exit_code(), ExitCode::kData);
     }
   }

@@ -25,8 +25,8 @@ class SlowSink : public RowSink {
     while (!allowed) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     ++committed;
     if (fails)
-      throw Error({.exit_code = ExitCode::kIoError,
-                   .code = "io.write",
+      throw Error({.code = "io.write",
+                   .exit_code = ExitCode::kIoError,
                    .what = "the disk is full",
                    .where = "",
                    .expected = "",

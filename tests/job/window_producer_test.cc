@@ -111,7 +111,7 @@ TEST_F(Windows, AnErrorOfTheTokenizerNamesTheRow) {
   unit_.identity.rows = 3;
   plan_.tokenizer = tokenizer.get();
   ErrorDetail error = error_of([&] { windows(chunks(3, 3)); });
-  EXPECT_EQ(error.code, "tokenizer.regex");
+  EXPECT_EQ(error.code.name(), "tokenizer.regex");
   EXPECT_EQ(error.where, unit_.input.path + ":3");
   EXPECT_EQ(error.expected, "(?:a+)+[bc]");
   plan_.vocab_size = 60;

@@ -55,7 +55,7 @@ TEST_P(MatrixInATable, AnotherTableThanThatOfTheManifestIsDamage) {
     open_matrix(path);
     FAIL() << "the table of another type was opened";
   } catch (const Error& error) {
-    EXPECT_EQ(error.detail().code, "matrix.damaged");
+    EXPECT_EQ(error.detail().code.name(), "matrix.damaged");
   }
 }
 

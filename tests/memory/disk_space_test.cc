@@ -68,7 +68,7 @@ std::string code_of(const DiskNeed& need, const DiskSpace& space) {
   try {
     require_disk(need, space);
   } catch (const Error& error) {
-    return error.detail().code;
+    return std::string(error.detail().code.name());
   }
   return "";
 }

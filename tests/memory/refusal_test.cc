@@ -35,7 +35,7 @@ TEST(Refusal, NamesThePartsAndWhatWouldFit) {
   request.shape.vocab_size = 10'000'000;
   request.shape.embedding_size = request.shape.hidden_size = 4096;
   const ErrorDetail refused = refusal_of(request, limit(DeviceKind::kCuda, 24));
-  EXPECT_EQ(refused.code, "limit.memory");
+  EXPECT_EQ(refused.code.name(), "limit.memory");
   EXPECT_THAT(refused.found, HasSubstr("vocab_size 10,000,000 x 4,096 x 4 bytes"));
   EXPECT_THAT(refused.found, HasSubstr("12 layers"));
   EXPECT_THAT(refused.hint, HasSubstr("a vocabulary of at most"));
@@ -53,9 +53,9 @@ TEST(Refusal, WhatMayFitIsNeverRefused) {
          {ComputeType::kFloat32, ComputeType::kBFloat16, ComputeType::kInt8, ComputeType::kFp8}) {
       const MemoryRequest request = request_for(model, type);
       const int64_t card = estimate_cuda(request).total_bytes() / kGigabyte + 1;
-      EXPECT_EQ(refusal_of(request, limit(DeviceKind::kCuda, card)).code, "") << model;
+      EXPECT_EQ(refusal_of(request, limit(DeviceKind::kCuda, card)).code.name(), "") << model;
       const int64_t host = estimate_cpu(request).total_bytes() / kGigabyte + 1;
-      EXPECT_EQ(refusal_of(request, limit(DeviceKind::kCpu, host)).code, "") << model;
+      EXPECT_EQ(refusal_of(request, limit(DeviceKind::kCpu, host)).code.name(), "") << model;
     }
   }
 }
@@ -67,7 +67,7 @@ TEST(Refusal, AlbertsSharedLayersCountOnce) {
           "num_attention_heads":64,"intermediate_size":16384,"vocab_size":30000,
           "max_position_embeddings":512})",
       ComputeType::kFloat32);
-  EXPECT_EQ(refusal_of(request, limit(DeviceKind::kCpu, 2)).code, "");
+  EXPECT_EQ(refusal_of(request, limit(DeviceKind::kCpu, 2)).code.name(), "");
 }
 
 TEST(Refusal, ABatchThatCannotFitSaysHowManyRowsWould) {
@@ -77,7 +77,7 @@ TEST(Refusal, ABatchThatCannotFitSaysHowManyRowsWould) {
     require_batch(request, limit(DeviceKind::kCuda, 24));
     FAIL() << "the batch was not refused";
   } catch (const Error& error) {
-    EXPECT_EQ(error.detail().code, "limit.batch");
+    EXPECT_EQ(error.detail().code.name(), "limit.batch");
     EXPECT_THAT(error.detail().expected, HasSubstr("rows of 512"));
   }
   request.batches.budget_tokens = 16384;

@@ -84,7 +84,7 @@ TEST(LinkedFiles, ALinkThatLeadsOutIsRefusedWithItsTarget) {
     fs::remove(model.file("config.json"));
     fs::create_symlink(target, model.file("config.json"));
     const ErrorDetail error = refused([&] { model.open(); });
-    EXPECT_EQ(error.code, "model.symlink") << target;
+    EXPECT_EQ(error.code.name(), "model.symlink") << target;
     EXPECT_THAT(error.what, HasSubstr("leads out")) << target;
     EXPECT_THAT(error.expected, HasSubstr(model.path())) << target;
   }
@@ -104,11 +104,11 @@ TEST(LinkedFiles, LoopsAndLinksToNothingAreNamed) {
   fs::create_symlink("b", model.file("config.json"));
   fs::create_symlink("config.json", model.file("b"));
   const ErrorDetail loop = refused([&] { model.open(); });
-  EXPECT_EQ(loop.code, "model.symlink");
+  EXPECT_EQ(loop.code.name(), "model.symlink");
   EXPECT_THAT(loop.what, HasSubstr("each other"));
   fs::remove(model.file("b"));
   const ErrorDetail nothing = refused([&] { model.open(); });
-  EXPECT_EQ(nothing.code, "model.missing");
+  EXPECT_EQ(nothing.code.name(), "model.missing");
   EXPECT_THAT(nothing.hint, HasSubstr("points to nothing"));
 }
 

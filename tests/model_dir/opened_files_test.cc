@@ -75,7 +75,7 @@ TEST(OpenedFiles, AFileWithOtherBytesOfTheSameSizeIsRefused) {
       ASSERT_EQ(other.size(), content.size());
       in_place ? write_bytes(path, other) : replace_file(model, file.name, other);
       const ErrorDetail error = error_of([&] { use(model, hashes); });
-      EXPECT_EQ(error.code, "model.changed") << file.name;
+      EXPECT_EQ(error.code.name(), "model.changed") << file.name;
       EXPECT_EQ(error.exit_code, ExitCode::kIoError);
       EXPECT_EQ(error.where, path);
       EXPECT_THAT(error.expected, HasSubstr(file.sha256));

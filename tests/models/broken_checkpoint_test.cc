@@ -152,8 +152,8 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(BrokenCheckpointControl, TheUnchangedCopyLoads) {
   const testing::TempDir dir;
-  EXPECT_EQ(load_error(edited_model(dir, "bert", [](Json&) {})).code, "");
-  EXPECT_EQ(load_error(edited_model(dir, "qwen2", [](Json&) {})).code, "");
+  EXPECT_EQ(load_error(edited_model(dir, "bert", [](Json&) {})).code.name(), "");
+  EXPECT_EQ(load_error(edited_model(dir, "qwen2", [](Json&) {})).code.name(), "");
 }
 
 }  // namespace

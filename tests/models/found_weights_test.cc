@@ -93,7 +93,7 @@ TEST(FoundWeights, HeadsBesideThePrefixedModelAreLeftOut) {
   EXPECT_TRUE(
       at::equal(Copy("bert", tensors).states(at::kFloat), plain_states("bert", at::kFloat)));
   tensors.push_back(testing::zeros_tensor("module.adapter.weight", {4}));
-  EXPECT_EQ(load_error(Copy("bert", tensors).path()).code, "model.tensor");
+  EXPECT_EQ(load_error(Copy("bert", tensors).path()).code.name(), "model.tensor");
 }
 
 TEST(FoundWeights, TwoModelsInOneCheckpointAreRefused) {
@@ -105,7 +105,7 @@ TEST(FoundWeights, TwoModelsInOneCheckpointAreRefused) {
     }
   }
   const ErrorDetail error = load_error(Copy("bert", tensors).path());
-  EXPECT_EQ(error.code, "model.tensor");
+  EXPECT_EQ(error.code.name(), "model.tensor");
   EXPECT_THAT(error.what, ::testing::HasSubstr("more than once"));
   EXPECT_THAT(error.found, ::testing::HasSubstr("'passage_model.embeddings.word_embeddings"));
   EXPECT_THAT(error.found, ::testing::HasSubstr("'query_model.embeddings.word_embeddings"));

@@ -43,7 +43,7 @@ TEST(TokenTypes, ATypeThatTheModelDoesNotHaveIsRefused) {
   batch.type_ids.back() = 2;
   const LoadedModel model(test_data("models/ernie"), at::kFloat);
   const ErrorDetail error = error_of([&] { model.forward(batch); });
-  EXPECT_EQ(error.code, "model.config");
+  EXPECT_EQ(error.code.name(), "model.config");
   EXPECT_EQ(error.exit_code, ExitCode::kConfig);
 }
 

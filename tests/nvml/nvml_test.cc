@@ -117,14 +117,14 @@ TEST(Nvml, NoDriverIsNoError) {
 
 TEST(Nvml, AnyOtherFailureIsShown) {
   const ErrorDetail mismatch = refused({{"NVML_INIT", "!18"}}, built_file(NVML_STAND_IN));
-  EXPECT_EQ(mismatch.code, "nvml.failed");
+  EXPECT_EQ(mismatch.code.name(), "nvml.failed");
   EXPECT_EQ(mismatch.exit_code, ExitCode::kUnavailable);
   EXPECT_THAT(mismatch.found, HasSubstr("Driver/library version mismatch"));
   EXPECT_EQ(refused({{"NVML_GPUS", "!4"}}, built_file(NVML_STAND_IN)).found,
             "Insufficient Permissions");
   EXPECT_THAT(refused({}, built_file(NVML_WITHOUT_FUNCTIONS)).found, HasSubstr("nvml"));
   const testing::TempDir dir;
-  EXPECT_EQ(refused({}, dir.write("broken.so.1", "no library")).code, "nvml.failed");
+  EXPECT_EQ(refused({}, dir.write("broken.so.1", "no library")).code.name(), "nvml.failed");
 }
 
 GpuStatus gpu_of(const std::string& name, const std::string& uuid) {

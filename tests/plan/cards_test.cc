@@ -47,7 +47,7 @@ TEST(Cards, ANameThatSeveralCardsHaveListsThem) {
                                       std::pair{"NVIDIA V100", "one of: V100-16GB, V100-32GB"}}) {
     EXPECT_EQ(find_card(name), nullptr) << name;
     const ErrorDetail error = refused([&, card = std::string(name)] { require_card(card); });
-    EXPECT_EQ(error.code, "plan.card");
+    EXPECT_EQ(error.code.name(), "plan.card");
     EXPECT_EQ(error.what, "the GPU is made with different memory");
     EXPECT_EQ(error.expected, choices);
   }
@@ -67,7 +67,7 @@ TEST(Cards, AnUnknownCardIsAnErrorThatListsAllOfThem) {
     require_card("A100-8OGB");
     FAIL() << "the card was found";
   } catch (const Error& error) {
-    EXPECT_EQ(error.detail().code, "plan.card");
+    EXPECT_EQ(error.detail().code.name(), "plan.card");
     EXPECT_EQ(error.exit_code(), ExitCode::kUsage);
     EXPECT_THAT(error.detail().hint, ::testing::HasSubstr("A100-80GB"));
     for (const GpuCard& card : gpu_cards())

@@ -50,7 +50,7 @@ TEST(TextSurvey, AnInputWithoutRowsIsRefused) {
     survey_texts(input, {});
     FAIL() << "the input was accepted";
   } catch (const Error& error) {
-    EXPECT_EQ(error.detail().code, "plan.rows");
+    EXPECT_EQ(error.detail().code.name(), "plan.rows");
   }
 }
 

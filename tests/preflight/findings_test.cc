@@ -11,8 +11,8 @@ namespace {
 using ::testing::HasSubstr;
 
 ErrorDetail error(ExitCode code, const std::string& where = "here") {
-  return {.exit_code = code,
-          .code = "test.error",
+  return {.code = "test.error",
+          .exit_code = code,
           .what = "it is broken",
           .where = where,
           .expected = "",

@@ -206,7 +206,7 @@ TEST_F(Report, ReplacesOnlyAReport) {
     write_report(path, Json::object());
     FAIL() << "a foreign file was replaced";
   } catch (const Error& error) {
-    EXPECT_EQ(error.detail().code, "report.foreign");
+    EXPECT_EQ(error.detail().code.name(), "report.foreign");
   }
   std::filesystem::remove(path);
   write_report(path, Json::object());
@@ -231,7 +231,7 @@ TEST_F(Report, RefusesAFolderAsOutput) {
     write_report(directory_.path(), Json::object());
     FAIL() << "a folder was replaced";
   } catch (const Error& error) {
-    EXPECT_EQ(error.detail().code, "report.output");
+    EXPECT_EQ(error.detail().code.name(), "report.output");
   }
 }
 

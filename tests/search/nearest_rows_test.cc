@@ -178,7 +178,7 @@ TEST(NearestRows, AValueThatIsNoNumberIsDamage) {
       search(matrix, similarity, {1, 1}, 2);
       ADD_FAILURE() << "it was not noticed with " << to_string(similarity);
     } catch (const Error& error) {
-      EXPECT_EQ(error.detail().code, "matrix.damaged");
+      EXPECT_EQ(error.detail().code.name(), "matrix.damaged");
       EXPECT_THAT(error.detail().where, ::testing::HasSubstr("row 75000"));
     }
   }

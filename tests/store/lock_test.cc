@@ -73,8 +73,8 @@ ErrorDetail acquire_error(const std::string& cache) {
   } catch (const Error& error) {
     return error.detail();
   }
-  return {.exit_code = ExitCode::kOk,
-          .code = "",
+  return {.code = "",
+          .exit_code = ExitCode::kOk,
           .what = "",
           .where = "",
           .expected = "",
@@ -99,7 +99,7 @@ TEST(Lock, SecondRunIsToldWhoHoldsItAtOnce) {
   const ErrorDetail error = acquire_error(dir.path());
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(1));
   EXPECT_EQ(error.exit_code, ExitCode::kTempFail);
-  EXPECT_EQ(error.code, "store.locked");
+  EXPECT_EQ(error.code.name(), "store.locked");
   EXPECT_THAT(error.found, HasSubstr(fmt::format("process {}", owner.pid())));
 }
 
@@ -199,7 +199,7 @@ TEST(Lock, AWaitingProcessGetsTheLockOfANewFileIfTheOldOneIsDeleted) {
   std::thread waiting([&] {
     const CacheLock second = CacheLock::acquire(cache);
     EXPECT_TRUE(std::filesystem::exists(cache + "/LOCK"));
-    EXPECT_EQ(acquire_error(cache).code, "store.locked");
+    EXPECT_EQ(acquire_error(cache).code.name(), "store.locked");
   });
   std::this_thread::sleep_for(std::chrono::milliseconds(30));
   std::filesystem::remove_all(cache);

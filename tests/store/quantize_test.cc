@@ -145,7 +145,7 @@ std::string code_of(const std::function<void()>& action) {
     action();
   } catch (const Error& error) {
     EXPECT_FALSE(error.detail().expected.empty()) << error.detail().what;
-    return error.detail().code;
+    return std::string(error.detail().code.name());
   }
   return "accepted";
 }

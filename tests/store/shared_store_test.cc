@@ -192,7 +192,7 @@ TEST_F(SharedStore, AnotherStreamIsRefused) {
     ChunkStore::open(dir_.path(), other.identity, 4, ChunkStore::Open::kJoin);
     FAIL();
   } catch (const Error& error) {
-    EXPECT_EQ(error.detail().code, "store.foreign");
+    EXPECT_EQ(error.detail().code.name(), "store.foreign");
   }
 }
 

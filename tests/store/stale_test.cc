@@ -64,7 +64,7 @@ TEST(Stale, NothingIsUsedAgainIfAnyFieldOfTheFingerprintDiffers) {
       ChunkStore::open(dir.path(), stale.identity, job.chunk_rows, ChunkStore::Open::kResume);
       ADD_FAILURE() << "the chunks were used again";
     } catch (const Error& error) {
-      EXPECT_EQ(error.detail().code, "store.foreign");
+      EXPECT_EQ(error.detail().code.name(), "store.foreign");
       EXPECT_EQ(error.exit_code(), ExitCode::kConfig);
       EXPECT_FALSE(error.detail().found.empty());
     }
@@ -93,7 +93,7 @@ TEST(Stale, FilesOfALaterFormatAreRefused) {
       action();
     } catch (const Error& error) {
       EXPECT_EQ(error.exit_code(), ExitCode::kConfig);
-      return error.detail().code;
+      return std::string(error.detail().code.name());
     }
     return std::string("no error");
   };
@@ -136,7 +136,7 @@ TEST(Stale, AForeignFolderThatMayHoldChunksIsRefused) {
       reopened(dir, job);
       ADD_FAILURE() << "chunks of another stream may be lost";
     } catch (const Error& error) {
-      EXPECT_EQ(error.detail().code, "store.foreign");
+      EXPECT_EQ(error.detail().code.name(), "store.foreign");
     }
     EXPECT_EQ(read_bytes(dir.file(folder + name)), content);
   }

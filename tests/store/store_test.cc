@@ -24,8 +24,8 @@ ErrorDetail error_of(const std::function<void()>& action) {
   } catch (const Error& error) {
     return error.detail();
   }
-  return {.exit_code = ExitCode::kOk,
-          .code = "no error",
+  return {.code = "no error",
+          .exit_code = ExitCode::kOk,
           .what = "",
           .where = "",
           .expected = "",
@@ -226,7 +226,7 @@ TEST(Store, ForeignFingerprintIsRefusedWithTheFieldsThatDiffer) {
   other.identity.fingerprint = R"({"model":{"files":{"w":{"sha256":"cd"}}},"normalize":true})";
   const ErrorDetail error = error_of([&] { open_store(dir.path(), other); });
   EXPECT_EQ(error.exit_code, ExitCode::kConfig);
-  EXPECT_EQ(error.code, "store.foreign");
+  EXPECT_EQ(error.code.name(), "store.foreign");
   EXPECT_EQ(error.found, "model file 'w'.sha256: cache has \"ab\", this run has \"cd\"");
   EXPECT_EQ(open_store(dir.path(), job)->committed().size(), 1U) << "the refusal deleted nothing";
 }
@@ -256,7 +256,7 @@ TEST(Store, NonFiniteValueIsRefusedNamingTheRow) {
       std::vector<float> rows = fake_rows(store->chunk(1), job.identity.dim);
       rows[size_t{2} * 19 + column] = bad;
       const ErrorDetail error = error_of([&] { writer->append(rows); });
-      EXPECT_EQ(error.code, "store.nonfinite");
+      EXPECT_EQ(error.code.name(), "store.nonfinite");
       EXPECT_EQ(error.exit_code, ExitCode::kData);
       EXPECT_EQ(error.where, dir.path() + "/train_tc_chunks/chunk_0001.npy: row 6");
       EXPECT_EQ(error.expected, "finite numbers");

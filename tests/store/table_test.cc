@@ -174,8 +174,8 @@ class ChangedTexts final : public ColumnSource {
  public:
   void next(std::vector<std::optional<std::string>>& values) override { values = {"x"}; }
   void finish() override {
-    throw Error({.exit_code = ExitCode::kIoError,
-                 .code = "text.changed",
+    throw Error({.code = "text.changed",
+                 .exit_code = ExitCode::kIoError,
                  .what = "changed",
                  .where = "",
                  .expected = "",
@@ -300,7 +300,7 @@ TEST_P(Table, FileWithoutVectorsIsNoMatrix) {
   const std::string name = GetParam() == MatrixFormat::kParquet ? "texts.parquet" : "texts.feather";
   const ErrorDetail error =
       refused([&] { open_matrix_reader(test_data("arrow/" + name), Elements::kAny); });
-  EXPECT_EQ(error.code, "arrow.vectors");
+  EXPECT_EQ(error.code.name(), "arrow.vectors");
   EXPECT_THAT(error.expected, HasSubstr("embedding"));
 }
 

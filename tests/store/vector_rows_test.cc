@@ -36,7 +36,7 @@ TEST(VectorRows, AListThatIsNotOneOfTheMatrixIsRefused) {
   for (const std::vector<int64_t>& dropped :
        {std::vector<int64_t>{-1}, {30}, {5, 5}, {6, 5}, {0, 30}, {-1, 3}}) {
     const ErrorDetail error = refused([&] { VectorRows(30, dropped, "list"); });
-    EXPECT_EQ(error.code, "store.damaged");
+    EXPECT_EQ(error.code.name(), "store.damaged");
     EXPECT_EQ(error.where, "list");
   }
   EXPECT_EQ(VectorRows(30, {0, 29}, "list").vectors(), 28);

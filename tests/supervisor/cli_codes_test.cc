@@ -4,9 +4,11 @@
 #include <string>
 #include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/error_codes.h"
+#include "encode/error_table.h"
+
 #include "supervisor/program.h"
 #include "support/temp_dir.h"
 
@@ -124,12 +126,12 @@ TEST_P(Codes, AreThoseOfTheTable) {
   const ProgramEnd end = Program(dir_.path(), arguments, environment).wait();
   EXPECT_EQ(end.exit_code, p.exit_code) << end.err;
   EXPECT_NE(end.err.find("error[" + std::string(p.code) + "]"), std::string::npos) << end.err;
-  const auto& table = error_code_table();
-  const auto row = std::find_if(table.begin(), table.end(), [&](const ErrorCodes& codes) {
-    return std::find(codes.codes.begin(), codes.codes.end(), p.code) != codes.codes.end();
+  const auto& table = error_table::kRows;
+  const auto row = std::find_if(table.begin(), table.end(), [&](const ErrorFacts& facts) {
+    return (" " + std::string(facts.codes) + " ").find(" " + std::string(p.code) + " ") != std::string::npos;
   });
   ASSERT_NE(row, table.end());
-  EXPECT_NE(row->exits.find(std::to_string(p.exit_code)), std::string::npos) << row->exits;
+  EXPECT_THAT(row->exits, ::testing::Contains(static_cast<ExitCode>(p.exit_code)));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Codes, ::testing::ValuesIn(provocations()), [](const auto& test) {

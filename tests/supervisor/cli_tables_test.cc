@@ -250,7 +250,7 @@ TEST(Tables, OfAnInputThatChangedAreNotPublished) {
   };
   const RunResult result = experiment.run();
   EXPECT_TRUE(changed);
-  EXPECT_EQ(result.error.code, "text.changed");
+  EXPECT_EQ(result.error.code.name(), "text.changed");
   EXPECT_FALSE(fs::exists(experiment.cache("train_tc_embeddings.parquet")));
   experiment.write_input("tc", Experiment::kRows, "tc");
   experiment.environment.on_event = [](const WorkerEvent&) {};

@@ -97,7 +97,7 @@ TEST(Devices, NoneThatLoadsEndsTheRunWithTheErrorOfTheDevice) {
   TwoDevices absent;
   const RunResult result = absent.run("69:-1:99");
   EXPECT_EQ(result.exit_code, ExitCode::kUnavailable);
-  EXPECT_EQ(result.error.code, "device.absent");
+  EXPECT_EQ(result.error.code.name(), "device.absent");
   TwoDevices dying;
   dying.config.hardware.max_restarts = 1;
   EXPECT_EQ(dying.run("75:-1:99").exit_code, ExitCode::kTempFail);
@@ -118,7 +118,7 @@ TEST(Devices, OfAnotherKindAreRefusedBeforeTheyCommitAChunk) {
   TwoDevices run;
   const RunResult result = run.run("unlike:-1:99@1");
   EXPECT_EQ(result.exit_code, ExitCode::kConfig);
-  EXPECT_EQ(result.error.code, "run.unlike_devices");
+  EXPECT_EQ(result.error.code.name(), "run.unlike_devices");
   EXPECT_EQ(result.error.found, "another");
   EXPECT_THAT(run.read(run.cache("train_tc_chunks/chunks.log")), Not(HasSubstr("another")));
   ASSERT_EQ(run.run().exit_code, ExitCode::kOk) << "the committed chunks are good";

@@ -95,8 +95,8 @@ class FakeWorker {
     }
     send(loaded);
     if (job_.required_kind && job_.required_kind->device != loaded.device.name) {
-      throw Error({.exit_code = ExitCode::kConfig,
-                   .code = "run.unlike_devices",
+      throw Error({.code = "run.unlike_devices",
+                   .exit_code = ExitCode::kConfig,
                    .what = "the devices differ",
                    .where = loaded.device.name,
                    .expected = job_.required_kind->device,
@@ -135,8 +135,8 @@ class FakeWorker {
       std::_Exit(0);
     }
     if (misdeed_.due("69", chunk)) {
-      throw Error({.exit_code = ExitCode::kUnavailable,
-                   .code = "device.absent",
+      throw Error({.code = "device.absent",
+                   .exit_code = ExitCode::kUnavailable,
                    .what = "no such device",
                    .where = to_string(job_.hardware.device),
                    .expected = "cpu",

@@ -140,7 +140,7 @@ TEST(RunStatus, OfARefusedRunReplacesNoForeignFile) {
   Experiment experiment;
   fs::create_directories(experiment.config.store.cache_dir);
   experiment.dir().write("cache/status.json", "my notes");
-  EXPECT_EQ(experiment.run().error.code, "output.exists");
+  EXPECT_EQ(experiment.run().error.code.name(), "output.exists");
   EXPECT_EQ(experiment.read(experiment.cache("status.json")), "my notes");
 }
 
@@ -345,7 +345,7 @@ TEST(RunStatus, ADirectoryThatIsMissingIsRefusedAndAnEmptyOneIsNot) {
       FAIL() << path;
     } catch (const Error& error) {
       EXPECT_EQ(error.exit_code(), ExitCode::kNoInput);
-      EXPECT_EQ(error.detail().code, "status.directory");
+      EXPECT_EQ(error.detail().code.name(), "status.directory");
       EXPECT_FALSE(error.detail().where.empty() || error.detail().found.empty() ||
                    error.detail().hint.empty());
     }

@@ -163,7 +163,7 @@ TEST(Run, AForeignFileWithTheNameOfTheProbeIsKept) {
   Experiment experiment;
   experiment.config.store.chunk_size = kAutoChunkRows;
   const std::string mine = experiment.dir().write("cache/commit_probe", "mine");
-  EXPECT_EQ(experiment.run().error.code, "output.exists");
+  EXPECT_EQ(experiment.run().error.code.name(), "output.exists");
   EXPECT_EQ(experiment.read(mine), "mine");
 }
 
@@ -206,7 +206,7 @@ TEST(Run, ChangedInputIsRefusedUntilFresh) {
   experiment.write_input("tc", Experiment::kRows, "changed");
   const RunResult refused = experiment.run();
   EXPECT_EQ(refused.exit_code, ExitCode::kConfig);
-  EXPECT_EQ(refused.error.code, "run.foreign_final");
+  EXPECT_EQ(refused.error.code.name(), "run.foreign_final");
   EXPECT_THAT(refused.error.found, HasSubstr("sha256")) << "it names the field that differs";
   EXPECT_THAT(refused.error.hint, HasSubstr("--output FILE or --cache-dir DIR; --fresh"));
   EXPECT_EQ(experiment.read(experiment.tc()), undisturbed_tc()) << "no file was changed";
@@ -270,7 +270,7 @@ TEST(Run, StreamsOfOneCombinedMatrixMustHaveEqualRows) {
   experiment.write_input("commit", Experiment::kRows - 1, "commit");
   const RunResult result = experiment.run();
   EXPECT_EQ(result.exit_code, ExitCode::kData);
-  EXPECT_EQ(result.error.code, "combine.rows");
+  EXPECT_EQ(result.error.code.name(), "combine.rows");
   EXPECT_THAT(experiment.take_encoded_chunks(), IsEmpty())
       << "the run must end before it encodes a row";
 }

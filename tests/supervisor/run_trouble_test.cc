@@ -86,7 +86,7 @@ TEST(RunTrouble, StuckLoadIsNamed) {
   Experiment experiment;
   experiment.config.hardware.max_restarts = 0;
   const RunResult result = experiment.run("stuck_load:-1:1");
-  EXPECT_EQ(result.error.code, "worker.hung");
+  EXPECT_EQ(result.error.code.name(), "worker.hung");
   EXPECT_THAT(result.error.what, HasSubstr("it loaded no further part of the model for"));
 }
 
@@ -101,7 +101,7 @@ TEST(RunTrouble, ChunkThatFailsFourTimesEndsTheRunByName) {
   Experiment experiment;
   const RunResult result = experiment.run("crash:2:99");
   EXPECT_EQ(result.exit_code, ExitCode::kInternal);
-  EXPECT_EQ(result.error.code, "worker.poison_chunk");
+  EXPECT_EQ(result.error.code.name(), "worker.poison_chunk");
   EXPECT_THAT(result.error.what, HasSubstr("rows 10 to 14 of train_tc failed 4 times"));
   EXPECT_THAT(result.error.found, HasSubstr("signal 11"));
   EXPECT_EQ(experiment.take_encoded_chunks().size(), 2U) << "the two chunks before it, once each";
@@ -142,7 +142,7 @@ TEST(RunTrouble, ReportedErrorKeepsItsExitCodeAndText) {
   Experiment experiment;
   const RunResult result = experiment.run("69:-1:1");
   EXPECT_EQ(result.exit_code, ExitCode::kUnavailable);
-  EXPECT_EQ(result.error.code, "device.absent");
+  EXPECT_EQ(result.error.code.name(), "device.absent");
   EXPECT_THAT(result.log, Not(HasSubstr("starting another worker")));
   EXPECT_THAT(experiment.read(experiment.cache("encode.log")), HasSubstr("device.absent"));
 }

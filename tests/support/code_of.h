@@ -13,7 +13,7 @@ inline std::string code_of(const std::function<void()>& action) {
   try {
     action();
   } catch (const Error& error) {
-    return error.detail().code;
+    return std::string(error.detail().code.name());
   }
   return "no error";
 }

@@ -95,7 +95,7 @@ TEST_F(Fields, OfAnotherFileAreRefused) {
   FieldRow row;
   EXPECT_TRUE(reader->next(row));
   const ErrorDetail error = refused([&] { reader->finish(); });
-  EXPECT_EQ(error.code, "text.changed");
+  EXPECT_EQ(error.code.name(), "text.changed");
   EXPECT_EQ(error.exit_code, ExitCode::kIoError);
   EXPECT_THAT(error.expected, HasSubstr(scan.files[0].sha256));
   dir_.write("a.jsonl", "{\"text\":\"b\",\"id\":1}\n");

@@ -134,23 +134,23 @@ TEST_F(Files, ScannedInputIsTheOneOfTheScan) {
   };
   EXPECT_EQ(read_all(), 4500);
   dir_.write("part-2.txt", std::string(15'000, 'x'));
-  EXPECT_EQ(refused(read_all).code, "text.changed");
+  EXPECT_EQ(refused(read_all).code.name(), "text.changed");
   std::filesystem::remove(dir_.file("part-2.txt"));
   const ErrorDetail lost = refused(read_all);
-  EXPECT_EQ(lost.code, "text.changed");
+  EXPECT_EQ(lost.code.name(), "text.changed");
   EXPECT_THAT(lost.where, HasSubstr("part-2.txt"));
 }
 
 TEST_F(Files, RefusesWhatIsNoInput) {
   const ErrorDetail none = error_of(input("none-*.txt"));
-  EXPECT_EQ(none.code, "text.files");
+  EXPECT_EQ(none.code.name(), "text.files");
   EXPECT_EQ(none.exit_code, ExitCode::kNoInput);
-  EXPECT_EQ(error_of(input("none.txt")).code, "text.open");
+  EXPECT_EQ(error_of(input("none.txt")).code.name(), "text.open");
   dir_.write("folder/a.txt", "x");
-  EXPECT_EQ(error_of(input("folder")).code, "text.files");
+  EXPECT_EQ(error_of(input("folder")).code.name(), "text.files");
   for (int i = 0; i <= 10'000; ++i) dir_.write(fmt::format("many/{}.txt", i), "");
   const ErrorDetail many = error_of(input("many/*.txt"));
-  EXPECT_EQ(many.code, "text.files");
+  EXPECT_EQ(many.code.name(), "text.files");
   EXPECT_EQ(many.exit_code, ExitCode::kConfig);
 }
 

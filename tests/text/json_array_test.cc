@@ -72,13 +72,13 @@ TEST_F(JsonArray, AnElementThatIsNoRowIsABadRowWithItsNumber) {
                           HasSubstr("6: the element is not a JSON document: unexpected text: }"),
                           HasSubstr("7: the field 'text' is missing: no such entry in a string")));
   const ErrorDetail error = error_of(file(R"([{"text":"a"},{"text":1}])"));
-  EXPECT_EQ(error.code, "jsonl.type");
+  EXPECT_EQ(error.code.name(), "jsonl.type");
   EXPECT_THAT(error.where, EndsWith("in.json:2"));
 }
 
 TEST_F(JsonArray, OfObjectsWithoutAFieldSaysThatAFieldIsMissing) {
   const ErrorDetail error = error_of(file(R"([{"text":"a"}])", ""));
-  EXPECT_EQ(error.code, "jsonl.type");
+  EXPECT_EQ(error.code.name(), "jsonl.type");
   EXPECT_EQ(error.what, "the element is not text");
   EXPECT_EQ(error.expected, "a string, an array of token ids, or a field of the objects");
   EXPECT_EQ(error.found, "an object with text");
@@ -132,7 +132,7 @@ TEST_F(JsonArray, ABrokenStructureIsAnErrorUnderEveryPolicy) {
     for (const InputOptions& options : {file(one.bytes), lenient(file(one.bytes))}) {
       if (options.bad_row == BadRowPolicy::kError && one.bytes.starts_with("[\"")) continue;
       const ErrorDetail error = error_of(options);
-      EXPECT_EQ(error.code, "json.array") << one.bytes;
+      EXPECT_EQ(error.code.name(), "json.array") << one.bytes;
       EXPECT_EQ(error.exit_code, ExitCode::kData);
       EXPECT_EQ(error.what, one.what) << one.bytes;
       EXPECT_EQ(error.found, one.found) << one.bytes;

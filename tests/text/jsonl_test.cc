@@ -104,7 +104,7 @@ TEST_F(Jsonl, NoIntegerOverThirtyOneBitsIsATokenId) {
 
 TEST_F(Jsonl, AnIntegerTooLongForJsonIsRefusedWithItsRow) {
   const ErrorDetail error = error_of(file("{\"text\":[1]}\n{\"text\":[3,18446744073709551616]}\n"));
-  EXPECT_EQ(error.code, "jsonl.input_ids");
+  EXPECT_EQ(error.code.name(), "jsonl.input_ids");
   EXPECT_THAT(error.where, ::testing::EndsWith("in.jsonl:2"));
   EXPECT_EQ(error.expected, "integers in [0, 2147483648)");
   EXPECT_EQ(error.found, "18446744073709551616 as entry 1");
@@ -136,7 +136,7 @@ TEST_F(Jsonl, MissingNullAndOtherTypesAreBadRowsWithTheirLine) {
                           HasSubstr("3: the field 'text' is not text: null"), HasSubstr("4: "),
                           HasSubstr("5: "), HasSubstr("6: "), HasSubstr("7: ")));
   const ErrorDetail error = error_of(file("{\"text\":\"a\"}\n{\"txt\":\"b\"}\n"));
-  EXPECT_EQ(error.code, "jsonl.missing");
+  EXPECT_EQ(error.code.name(), "jsonl.missing");
   EXPECT_THAT(error.where, ::testing::EndsWith("in.jsonl:2"));
 }
 
@@ -241,7 +241,7 @@ TEST_F(Jsonl, SaysWhatIsWrongWithALineAndInWhichColumn) {
   };
   for (const auto& [line, found] : lines) {
     const ErrorDetail error = error_of(file("{\"text\":\"\"}\n" + line + "\n"));
-    EXPECT_EQ(error.code, "jsonl.syntax");
+    EXPECT_EQ(error.code.name(), "jsonl.syntax");
     EXPECT_EQ(error.what, "the line is not a JSON document");
     EXPECT_THAT(error.where, ::testing::EndsWith("in.jsonl:2"));
     EXPECT_EQ(error.expected, "one JSON document (RFC 8259)");
@@ -313,7 +313,7 @@ TEST_F(Jsonl, ANumberBeyondDoubleIsNoTokenIdAndNoText) {
 
 TEST_F(Jsonl, AFaultAfterANumberBeyondDoubleIsNamed) {
   const ErrorDetail error = error_of(file(R"({"x":1e400,"text":tru})"));
-  EXPECT_EQ(error.code, "jsonl.syntax");
+  EXPECT_EQ(error.code.name(), "jsonl.syntax");
   EXPECT_THAT(error.found, HasSubstr("at column 22"));
 }
 
@@ -330,7 +330,7 @@ TEST_F(Jsonl, LoneSurrogatesAreReplacedOrBad) {
   EXPECT_EQ(scan_texts(options, {}).utf8_replaced, 1);
   InputOptions strict = options;
   strict.utf8 = Utf8Policy::kError;
-  EXPECT_EQ(error_of(strict).code, "text.utf8");
+  EXPECT_EQ(error_of(strict).code.name(), "text.utf8");
 }
 
 TEST_F(Jsonl, InvalidUtf8IsReplacedWhereverItStandsAndCountedInTheText) {

@@ -114,7 +114,7 @@ TEST_F(StandardInput, OfLongRowsIsKnownByItsBeginning) {
 TEST_F(StandardInput, OfObjectsNeedsAField) {
   for (const char* json : {"{\"text\":\"a\"}\n", "[{\"text\":\"a\"}]", "{\n\"text\": 1}"}) {
     const ErrorDetail error = refusal(json);
-    EXPECT_EQ(error.code, "text.format") << json;
+    EXPECT_EQ(error.code.name(), "text.format") << json;
     EXPECT_EQ(error.exit_code, ExitCode::kConfig);
     EXPECT_EQ(error.expected, "a field that holds the text of each JSON object");
     EXPECT_THAT(error.hint, HasSubstr("--field"));
@@ -132,7 +132,7 @@ TEST_F(StandardInput, OfATableIsKnownByAHeaderWithTheField) {
   for (const char* unclear : {"id,body\n1,a\n", "text\nHello, world\n", "some text\n", "",
                               "id;body\n1;a\n", "id,\"text\n1,a\n"}) {
     const ErrorDetail error = refusal(unclear, "text");
-    EXPECT_EQ(error.code, "text.format") << unclear;
+    EXPECT_EQ(error.code.name(), "text.format") << unclear;
     EXPECT_THAT(error.hint, HasSubstr("set --format"));
   }
 }
@@ -149,7 +149,7 @@ TEST_F(StandardInput, MayBeCompressed) {
     EXPECT_THAT(texts_of(spool(compress("[\"a\"]"), "", TextFormat::kJson).options),
                 ElementsAre("a"));
   }
-  EXPECT_EQ(refusal(gzip(std::string(100'000, 'x')).substr(0, 40)).code, "gzip.truncated");
+  EXPECT_EQ(refusal(gzip(std::string(100'000, 'x')).substr(0, 40)).code.name(), "gzip.truncated");
 }
 
 TEST_F(StandardInput, OfColumnarFilesIsKnownByTheirFirstBytes) {

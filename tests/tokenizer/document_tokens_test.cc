@@ -88,7 +88,7 @@ TEST_F(DocumentTokens, AMarkerThatIsNotOneTokenIsRefused) {
   for (const char* marker : {"[D] ", "a b", "~", "\x1b[31m"}) {
     const ErrorDetail error = error_of([&] { load(marker); });
     EXPECT_EQ(error.exit_code, ExitCode::kConfig);
-    EXPECT_EQ(error.code, "tokenizer.late_interaction");
+    EXPECT_EQ(error.code.name(), "tokenizer.late_interaction");
     EXPECT_EQ(error.where, "MODEL");
     EXPECT_THAT(error.what, HasSubstr("document_prefix"));
   }
@@ -99,7 +99,7 @@ TEST_F(DocumentTokens, AMarkerThatIsNotOneTokenIsRefused) {
 TEST_F(DocumentTokens, AMarkerThatTheModelDoesNotHaveIsRefused) {
   vocab_size_ = 8;
   const ErrorDetail error = error_of([&] { load("[D]"); });
-  EXPECT_EQ(error.code, "tokenizer.late_interaction");
+  EXPECT_EQ(error.code.name(), "tokenizer.late_interaction");
   EXPECT_EQ(error.expected, "an id of 0 to 7");
   EXPECT_EQ(error.found, "id 8 for '[D]'");
 }
@@ -118,7 +118,7 @@ TEST_F(DocumentTokens, TheUnknownTokenTakesThePlaceOfASkipWordThatIsNoToken) {
       skip_list_ids({"", {"~", "."}, unknown}, *tokenizer, "MODEL");
     });
     EXPECT_EQ(error.exit_code, ExitCode::kConfig);
-    EXPECT_EQ(error.code, "tokenizer.late_interaction");
+    EXPECT_EQ(error.code.name(), "tokenizer.late_interaction");
     EXPECT_EQ(error.found, "'~'");
   }
 }

@@ -156,7 +156,7 @@ TEST_P(GrowthTest, TheRowIsRefusedAndTheComponentNamed) {
         tokenizer->encode(GetParam().row, {.max_length = 8, .count_lost_tokens = false}, rows);
       }
     });
-    EXPECT_EQ(error.code, "tokenizer.growth");
+    EXPECT_EQ(error.code.name(), "tokenizer.growth");
     EXPECT_EQ(error.exit_code, ExitCode::kData);
     EXPECT_EQ(error.where, kUnnamedRow);
     EXPECT_THAT(error.found, HasSubstr(GetParam().found));
@@ -205,7 +205,7 @@ TEST(GrowthAtLoadTest, AnAddedTokenThatGrowsIsRefused) {
       R"([{"id":1,"content":"a","single_word":false,"lstrip":false,"rstrip":false,
            "normalized":true,"special":false}])");
   const ErrorDetail error = error_of([&] { load(json); });
-  EXPECT_EQ(error.code, "tokenizer.format");
+  EXPECT_EQ(error.code.name(), "tokenizer.format");
   EXPECT_EQ(error.exit_code, ExitCode::kConfig);
   EXPECT_EQ(error.what, "added token 'a' cannot be normalized");
   EXPECT_THAT(error.where, HasSubstr("added_tokens[0]"));
@@ -225,7 +225,7 @@ TEST(GrowthAtLoadTest, TooManySpecialTokensAreRefused) {
   };
   EXPECT_NO_THROW(load(post_processor(256)));
   const ErrorDetail error = error_of([&] { load(post_processor(257)); });
-  EXPECT_EQ(error.code, "tokenizer.format");
+  EXPECT_EQ(error.code.name(), "tokenizer.format");
   EXPECT_EQ(error.what, "the post-processor adds too many special tokens");
   EXPECT_EQ(error.expected, "at most 256");
   Json chain = word_level();
@@ -255,7 +255,7 @@ TEST(GrowthOfModelsTest, ACharsmapOfASentencePieceModelIsBounded) {
   TokenizedRows rows;
   EXPECT_NO_THROW(tokenizer->encode("aaaaaaaaaa", {}, rows));
   const ErrorDetail error = error_of([&] { tokenizer->encode(std::string(1000, 'a'), {}, rows); });
-  EXPECT_EQ(error.code, "tokenizer.growth");
+  EXPECT_EQ(error.code.name(), "tokenizer.growth");
   EXPECT_EQ(error.found, "a charsmap with a replacement of 100000 bytes");
 }
 

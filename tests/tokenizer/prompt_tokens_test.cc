@@ -66,7 +66,7 @@ TEST(PromptTokens, APromptThatFillsMaxLengthIsRefused) {
   check("", 1);
   for (const int64_t max_length : {4, 3, 2, 1}) {
     const ErrorDetail error = refused([&] { check("query a ", max_length); });
-    EXPECT_EQ(error.code, "model.max_length") << max_length;
+    EXPECT_EQ(error.code.name(), "model.max_length") << max_length;
     EXPECT_EQ(error.exit_code, ExitCode::kConfig) << max_length;
     EXPECT_THAT(error.expected, HasSubstr("above 4")) << max_length;
   }

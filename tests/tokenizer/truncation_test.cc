@@ -116,7 +116,7 @@ ErrorDetail refusal_of(const Json& item) {
 
 TEST(TruncationTest, AnUnknownSideIsNamed) {
   ErrorDetail error = refusal_of({{"family", "gpt2"}, {"side", "middle\x1b"}});
-  EXPECT_EQ(error.code, "tokenizer.format");
+  EXPECT_EQ(error.code.name(), "tokenizer.format");
   EXPECT_EQ(error.exit_code, ExitCode::kConfig);
   EXPECT_EQ(error.what, "bad value for 'truncation_side'");
   EXPECT_EQ(error.where, "/tokenizer_config.json");

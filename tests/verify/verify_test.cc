@@ -171,7 +171,7 @@ TEST_F(Verify, MatricesThatLackDifferentRowsAreNotCompared) {
   const std::string matrix = matrix_without(3);
   EXPECT_TRUE(compare_matrices(matrix, matrix, {}).identical);
   const ErrorDetail error = refused([&] { compare_matrices(matrix, matrix_without(4), {}); });
-  EXPECT_EQ(error.code, "compare.shape");
+  EXPECT_EQ(error.code.name(), "compare.shape");
   EXPECT_EQ(error.what, "matrices that lack different rows cannot be compared");
 }
 

@@ -122,8 +122,7 @@ std::string append_ids(const arrow::Array& values, std::pair<int64_t, int64_t> r
 }
 
 [[noreturn]] void refuse_vectors(const arrow::Schema& schema, const ColumnRequest& request) {
-  throw Error({.exit_code = ExitCode::kData,
-               .code = "arrow.vectors",
+  throw Error({.code = "arrow.vectors",
                .what = "the file has no column of vectors",
                .where = request.path,
                .expected = fmt::format("a column '{}' of lists of a fixed size, of float32, "
@@ -143,8 +142,7 @@ int column_index(const arrow::Schema& schema, const ColumnRequest& request) {
   };
   if (vectors && (found.size() != 1 || !readable())) refuse_vectors(schema, request);
   if (found.size() != 1) {
-    throw Error({.exit_code = ExitCode::kConfig,
-                 .code = "arrow.column",
+    throw Error({.code = "arrow.column",
                  .what = fmt::format("the file has {} '{}'",
                                      found.empty() ? "no column" : "several columns",
                                      preview(request.column)),
@@ -156,8 +154,7 @@ int column_index(const arrow::Schema& schema, const ColumnRequest& request) {
   if (readable()) return found.front();
   const arrow::DataType& type = *schema.field(found.front())->type();
   const std::string others = names_of(schema, request.values);
-  throw Error({.exit_code = ExitCode::kConfig,
-               .code = "arrow.type",
+  throw Error({.code = "arrow.type",
                .what = fmt::format("the column '{}' is not text", preview(request.column)),
                .where = request.path,
                .expected = request.values == ColumnRequest::Values::kAny

@@ -29,8 +29,7 @@ void OpenedFile::guarded(const std::function<arrow::Status()>& work) const {
 
 void OpenedFile::refuse_damage(const std::string& found) const {
   const char* const format = request_.parquet ? "Parquet" : "Arrow";
-  throw Error({.exit_code = ExitCode::kData,
-               .code = "arrow.damaged",
+  throw Error({.code = "arrow.damaged",
                .what = fmt::format("the {} file cannot be read", format),
                .where = request_.path,
                .expected = fmt::format("a whole {} file", format),
@@ -39,8 +38,7 @@ void OpenedFile::refuse_damage(const std::string& found) const {
 }
 
 void OpenedFile::refuse_memory() const {
-  throw Error({.exit_code = ExitCode::kData,
-               .code = "arrow.memory",
+  throw Error({.code = "arrow.memory",
                .what = "reading the file needs too much memory",
                .where = request_.path,
                .expected = fmt::format("at most {} for a row group or record batch of the column",

@@ -156,8 +156,7 @@ class ArrowTableWriter : public TableWriter {
       problem = error.what();
     }
     if (stream_->failure()) std::rethrow_exception(stream_->failure());
-    throw Error({.exit_code = ExitCode::kInternal,
-                 .code = "arrow.write",
+    throw Error({.code = "arrow.write",
                  .what = "Arrow cannot write the table",
                  .where = path_,
                  .expected = "a table of vectors, numbers and texts",

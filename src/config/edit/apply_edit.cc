@@ -92,8 +92,7 @@ std::string write_backup(const EditedConfig& edited) {
 
 void require_unchanged(const std::string& file, const std::string& text) {
   if (config_text(file) == text) return;
-  throw Error({.exit_code = ExitCode::kTempFail,
-               .code = "config.changed",
+  throw Error({.code = "config.changed",
                .what = "the config was changed after it was read",
                .where = file,
                .expected = "the text that the edit was made for",
@@ -113,8 +112,7 @@ void remove_unused(const std::string& backup, const EditedConfig& edited) {
 }
 
 [[noreturn]] void refuse_undo(const std::string& file, std::string found, std::string hint) {
-  throw Error({.exit_code = ExitCode::kConfig,
-               .code = "config.undo",
+  throw Error({.code = "config.undo",
                .what = "the last edit of the config cannot be undone",
                .where = file,
                .expected = "a backup, and the config as the edit left it",
@@ -126,8 +124,7 @@ void remove_unused(const std::string& backup, const EditedConfig& edited) {
 
 std::string apply_edit(const std::string& path, const EditedConfig& edited) {
   if (edited_file(path) != edited.file) {
-    throw Error({.exit_code = ExitCode::kTempFail,
-                 .code = "config.changed",
+    throw Error({.code = "config.changed",
                  .what = "the config is another file than the one that was read",
                  .where = path,
                  .expected = edited.file,

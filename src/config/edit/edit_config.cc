@@ -22,8 +22,8 @@ namespace {
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 [[noreturn]] void refuse_key(const ConfigEdit& edit, std::string hint) {
-  throw Error({.exit_code = ExitCode::kUsage,
-               .code = "config.key",
+  throw Error({.code = "config.key",
+               .exit_code = ExitCode::kUsage,
                .what = "no value has this key",
                .where = "the edit of " + preview(edit.key),
                .expected = "a key of docs/config.md, with the names of its sections",
@@ -56,8 +56,8 @@ YamlNode new_value(const ConfigEdit& edit, const KeySpec& key) {
       node.kind == YamlNode::Kind::kScalar ? places.scalar(node, false) : std::optional<YamlSpan>();
   const bool one_line = edit.value.find_first_of("\r\n") == std::string::npos;
   if (!null && (!span || span->begin != 0 || span->end != edit.value.size() || !one_line)) {
-    throw Error({.exit_code = ExitCode::kUsage,
-                 .code = "config.value",
+    throw Error({.code = "config.value",
+                 .exit_code = ExitCode::kUsage,
                  .what = "the new value is not a YAML scalar",
                  .where = name,
                  .expected = "one value on one line",
@@ -131,8 +131,7 @@ class Edit {
 
  private:
   [[noreturn]] void refuse(std::string expected, std::string found, std::string hint) const {
-    throw Error({.exit_code = ExitCode::kConfig,
-                 .code = "config.edit",
+    throw Error({.code = "config.edit",
                  .what = fmt::format("{} cannot be set to {} without changing something else",
                                      preview(edit_.key), preview(edit_.value)),
                  .where = position(name_, mark_),

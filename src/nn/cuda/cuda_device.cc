@@ -45,8 +45,7 @@ std::string directory_of(const void* address) {
 }
 
 Error unavailable(const HardwareOptions& options, std::string found, std::string hint) {
-  return Error({.exit_code = ExitCode::kUnavailable,
-                .code = "device.absent",
+  return Error({.code = "device.absent",
                 .what = "the device asked for is not there",
                 .where = "hardware.device",
                 .expected = to_string(options.device),
@@ -91,8 +90,7 @@ EncodeCudaDevice ask_device(c10::Device device) {
   const DeviceQuery query = plugin().query;
   const int status = query != nullptr ? query(device.index(), &properties) : kNotOpened;
   if (status != 0) {
-    throw Error({.exit_code = ExitCode::kUnavailable,
-                 .code = "device.query",
+    throw Error({.code = "device.query",
                  .what = "the CUDA runtime does not answer for the device",
                  .where = device.str(),
                  .expected = "the properties of the device",
@@ -123,8 +121,7 @@ void apply_allocator_settings(const std::string& settings) {
   try {
     c10::CachingAllocator::setAllocatorSettings(settings);
   } catch (const std::exception& error) {
-    throw Error({.exit_code = ExitCode::kConfig,
-                 .code = "config.allocator",
+    throw Error({.code = "config.allocator",
                  .what = "LibTorch refuses the settings of the CUDA allocator",
                  .where = "hardware.allocator.conf, PYTORCH_CUDA_ALLOC_CONF, PYTORCH_ALLOC_CONF",
                  .expected = "settings that LibTorch accepts",

@@ -117,8 +117,7 @@ void check_cache_files(const std::string& cache_dir) {
     if (kind->of_stream()) own = path_kind(path, "io.stat") != PathKind::kDirectory;
     if (own) continue;
     throw Error(
-        {.exit_code = ExitCode::kCantCreate,
-         .code = "output.exists",
+        {.code = "output.exists",
          .what = "the cache directory has a file that encode did not write",
          .where = path,
          .expected = "no file, or the file of an earlier run",

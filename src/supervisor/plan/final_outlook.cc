@@ -26,8 +26,7 @@ std::string other_file(const StoreOptions& options, const StreamPlan& stream, bo
 }
 
 [[noreturn]] void refuse_foreign_final(const StoreOptions& options, const StreamPlan& stream) {
-  throw Error({.exit_code = ExitCode::kConfig,
-               .code = "run.foreign_final",
+  throw Error({.code = "run.foreign_final",
                .what = "the existing result belongs to another run",
                .where = stream.final_path,
                .expected = "the same inputs, model and options",

@@ -35,8 +35,7 @@ class InputColumns final : public ColumnSource {
 
   void next(std::vector<std::optional<std::string>>& values) override {
     if (!rows_->next(row_)) {
-      throw Error({.exit_code = ExitCode::kInternal,
-                   .code = "store.misuse",
+      throw Error({.code = "store.misuse",
                    .what = "a final has more rows than its input",
                    .where = stream_.final_path,
                    .expected = fmt::format("{} rows", stream_.scan.rows),
@@ -70,8 +69,7 @@ void require_tables(const StoreOptions& store, const std::vector<StreamPlan>& st
   for (const StreamPlan& stream : streams) {
     require_columnar(stream.final_path);
     if (!stream.effective.token_embeddings()) continue;
-    throw Error({.exit_code = ExitCode::kConfig,
-                 .code = "output.token_vectors",
+    throw Error({.code = "output.token_vectors",
                  .what = "token embeddings cannot be written as a table",
                  .where = stream.config.name(),
                  .expected = "one vector for each row, or output.format: npy",

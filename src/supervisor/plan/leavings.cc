@@ -15,7 +15,7 @@
 namespace encode {
 namespace {
 
-constexpr const char* kListCode = "io.read";
+constexpr ErrorCode kListCode = "io.read";
 
 // The records of the list are objects whose first key is "file"; see rejected_line().
 bool is_foreign_list(const std::string& path) {

@@ -19,11 +19,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kGuardCode = "output.protected";
+constexpr ErrorCode kGuardCode = "output.protected";
 
 [[noreturn]] void refuse_protected(const std::string& path, std::string found) {
-  throw Error({.exit_code = ExitCode::kCantCreate,
-               .code = kGuardCode,
+  throw Error({.code = kGuardCode,
                .what = "this path cannot be an output",
                .where = path,
                .expected = "a path that nothing has, or a file that encode may replace",
@@ -32,8 +31,7 @@ constexpr const char* kGuardCode = "output.protected";
 }
 
 [[noreturn]] void refuse_existing(const std::string& path, std::string found, std::string hint) {
-  throw Error({.exit_code = ExitCode::kCantCreate,
-               .code = "output.exists",
+  throw Error({.code = "output.exists",
                .what = "a file exists that encode did not write for this purpose",
                .where = path,
                .expected = "a path that nothing has, or the result of an earlier run",

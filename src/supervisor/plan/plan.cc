@@ -130,8 +130,7 @@ void check_equal_rows(const CombinePlan& combine, const std::vector<StreamPlan>&
     const StreamPlan& other = streams[i];
     if (other.scan.rows == first.scan.rows) continue;
     throw Error(
-        {.exit_code = ExitCode::kData,
-         .code = "combine.rows",
+        {.code = "combine.rows",
          .what = fmt::format("the streams of {} have different numbers of rows", combine.name),
          .where = other.config.input.path,
          .expected = fmt::format("{}, as in {}", format_count(first.scan.rows, "row", "rows"),
@@ -150,8 +149,7 @@ void check_pooled(const CombinePlan& combine, const std::vector<StreamPlan>& str
   for (const size_t i : combine.streams) {
     const StreamPlan& stream = streams[i];
     if (!stream.identity.token_embeddings) continue;
-    throw Error({.exit_code = ExitCode::kConfig,
-                 .code = "combine.pooling",
+    throw Error({.code = "combine.pooling",
                  .what = "token embeddings cannot be combined",
                  .where = combine.name,
                  .expected = "streams with one vector per row",
@@ -164,8 +162,7 @@ void check_pooled(const CombinePlan& combine, const std::vector<StreamPlan>& str
 // are, so a prompt cannot be put before them.
 void check_prompt(const StreamPlan& stream) {
   if (stream.scan.tokenized == 0 || stream.effective.prompt.empty()) return;
-  throw Error({.exit_code = ExitCode::kConfig,
-               .code = "text.prompt_and_ids",
+  throw Error({.code = "text.prompt_and_ids",
                .what = "a prompt cannot be put before token ids",
                .where = stream.config.input.path,
                .expected = "texts, or no prompt",

@@ -13,8 +13,7 @@ namespace encode {
 namespace {
 
 [[noreturn]] void refuse(const std::string& policy, std::string expected, std::string found) {
-  throw Error({.exit_code = ExitCode::kConfig,
-               .code = "config.quarantine",
+  throw Error({.code = "config.quarantine",
                .what = fmt::format("quarantine: {} cannot be applied to this run", policy),
                .where = "semantic.quarantine",
                .expected = std::move(expected),
@@ -77,8 +76,7 @@ Error rows_set_aside_error(const std::string& stream, const std::vector<SetAside
                            const std::string& folder) {
   const SetAsideRow& first = rows.front();
   return Error(
-      {.exit_code = ExitCode::kData,
-       .code = "run.rows_set_aside",
+      {.code = "run.rows_set_aside",
        .what = rows.size() == 1
                    ? fmt::format("row {} of {} could not be encoded; all other rows are", first.row,
                                  stream)

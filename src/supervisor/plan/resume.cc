@@ -272,8 +272,7 @@ void StreamFinisher::publish_split(const std::vector<const StreamPlan*>& streams
         ChunkStore::open(options_.cache_dir, streams[i]->identity, streams[i]->chunk_rows,
                          ChunkStore::Open::kResume);
     if (!store->pending().empty()) {
-      throw Error({.exit_code = ExitCode::kConfig,
-                   .code = "run.dropped_rows",
+      throw Error({.code = "run.dropped_rows",
                    .what = "other rows of the split were set aside after this final was published",
                    .where = streams[i]->final_path,
                    .expected = fmt::format("a final without {}, or its chunks",

@@ -15,7 +15,7 @@ namespace {
 constexpr size_t kMaxNameBytes = 256;
 constexpr size_t kMaxMessageBytes = 1000;
 constexpr size_t kMaxPathBytes = 4096;
-constexpr const char* kFaultLogCode = "records.damaged";
+constexpr ErrorCode kFaultLogCode = "records.damaged";
 
 RecordFileKind fault_records() { return {.name = "faults"}; }
 

@@ -22,7 +22,7 @@ constexpr int64_t kFormat = 1;
 constexpr std::string_view kKind = "finished_run";
 constexpr int64_t kMaxRunFileBytes = 4 << 20;
 constexpr size_t kMostRecords = 100;
-constexpr const char* kCode = "io.read";
+constexpr ErrorCode kCode = "io.read";
 
 template <typename Read>
 void if_readable(const Read& read) {
@@ -110,8 +110,7 @@ std::optional<FinishedRun> read_finished_run(const std::string& output) {
   const Json json = unseal(text, path);
   const JsonFields fields(json, path, kCode);
   if (const int64_t format = fields.integer("format", 1, INT64_MAX); format != kFormat) {
-    throw Error({.exit_code = ExitCode::kConfig,
-                 .code = "store.format",
+    throw Error({.code = "store.format",
                  .what = "another version of encode wrote this file",
                  .where = path,
                  .expected = fmt::format("format {}", kFormat),

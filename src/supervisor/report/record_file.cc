@@ -28,8 +28,8 @@ std::string first_line(const RecordFileKind& kind) {
 }
 
 Error not_ours(const std::string& path, const RecordFileKind& kind) {
-  return Error({.exit_code = ExitCode::kCantCreate,
-                .code = "records.foreign",
+  return Error({.code = "records.foreign",
+                .exit_code = ExitCode::kCantCreate,
                 .what = "the file was not written by encode",
                 .where = path,
                 .expected = fmt::format("a file that begins with {}",

@@ -155,7 +155,7 @@ void RunLog::final_error(const ErrorDetail& detail) {
   if (!json_) return;
   write_json(Level::err, "error", detail.what,
              {{"exit_code", static_cast<int>(detail.exit_code)},
-              {"code", detail.code},
+              {"code", detail.code.name()},
               {"where", detail.where},
               {"expected", detail.expected},
               {"found", detail.found},

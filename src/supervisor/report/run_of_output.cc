@@ -56,8 +56,7 @@ RunOfOutput run_of_output(const std::string& path) {
     run.cache_dir = parent_directory(path);
   } else if (run.cache_dir.empty() && !manifest) {
     throw Error(
-        {.exit_code = ExitCode::kNoInput,
-         .code = "status.output",
+        {.code = "status.output",
          .what = "no run of encode is known that makes this file",
          .where = path,
          .expected = "a matrix with its manifest, or the --output of a run that has begun",

@@ -367,7 +367,7 @@ void RunReporter::state(const std::string& state, const ErrorDetail* error) {
   Json now = status();
   now["state"] = state;
   if (error != nullptr) {
-    now["error"] = {{"code", error->code}, {"what", error->what}, {"where", error->where}};
+    now["error"] = {{"code", error->code.name()}, {"what", error->what}, {"where", error->where}};
     now["exit_code"] = static_cast<int>(error->exit_code);
   }
   status_.write(std::move(now), true);

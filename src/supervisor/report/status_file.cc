@@ -33,7 +33,7 @@ void StatusFile::write(Json status, bool at_once) {
 void StatusFile::keep_earlier(const ErrorDetail* error) {
   Json refusal;
   if (error != nullptr)
-    refusal = {{"code", error->code}, {"what", error->what}, {"where", error->where}};
+    refusal = {{"code", error->code.name()}, {"what", error->what}, {"where", error->where}};
   if (std::optional<Json> kept = earlier()) {
     if (error != nullptr) {
       refusal["time"] = seconds_since_1970();

@@ -97,8 +97,7 @@ Json to_json(const RunSummary& summary) {
 void check_rows(const RunSummary& summary) {
   for (const FinishedMatrix& matrix : summary.matrices) {
     if (matrix.rows_in == matrix.rows + matrix.rejected + matrix.dropped) continue;
-    throw Error({.exit_code = ExitCode::kInternal,
-                 .code = "run.row_count",
+    throw Error({.code = "run.row_count",
                  .what = "rows were lost in " + matrix.name,
                  .where = matrix.path,
                  .expected = fmt::format("{} rows_in", matrix.rows_in),

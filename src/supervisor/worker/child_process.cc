@@ -100,8 +100,7 @@ ChildProcess::ChildProcess(const std::string& program, const std::vector<std::st
   if (n == static_cast<ssize_t>(sizeof error)) {
     ::waitpid(std::exchange(pid_, -1), nullptr, 0);
     throw Error(
-        {.exit_code = ExitCode::kOsError,
-         .code = "worker.spawn",
+        {.code = "worker.spawn",
          .what = fmt::format("cannot start encode-worker: {}", std::strerror(error)),
          .where = program,
          .expected = "the program encode-worker in the directory of encode",

@@ -13,7 +13,7 @@ namespace encode {
 namespace {
 
 constexpr int64_t kMax = INT64_MAX / 2;
-constexpr const char* kAttemptsCode = "attempts";
+constexpr ErrorCode kAttemptsCode = "records.damaged";  // nobody sees it
 constexpr int64_t kMaxBytes = 16 << 20;
 
 Json to_json(RowRange rows) { return {rows.begin, rows.end}; }

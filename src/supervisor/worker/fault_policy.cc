@@ -37,11 +37,11 @@ SuspectWindow& suspect_in(StreamFaults& faults, RowRange rows) {
   return faults.suspects.emplace_back(SuspectWindow{.rows = rows});
 }
 
-Error gave_up(std::string code, std::string what, const FaultPolicy::Failure& failure,
+Error gave_up(ErrorCode code, std::string what, const FaultPolicy::Failure& failure,
               std::string hint) {
   const ErrorDetail& cause = failure.cause;
-  return Error({.exit_code = ExitCode::kInternal,
-                .code = std::move(code),
+  return Error({.code = code,
+                .exit_code = ExitCode::kInternal,
                 .what = std::move(what),
                 .where = cause.where,
                 .expected = "rows that a worker completes",
@@ -175,7 +175,7 @@ std::optional<SetAsideRow> FaultPolicy::blame(StreamFaults& faults, const Failur
         "(nvidia-smi, dmesg); all committed chunks are kept");
   }
   SetAsideRow culprit = {
-      .row = failure.rows.begin, .code = failure.cause.code, .message = failure.cause.what};
+      .row = failure.rows.begin, .code = std::string(failure.cause.code.name()), .message = failure.cause.what};
   insert(faults.set_aside, culprit);
   faults.probe = faults.search;  // other rows of the window may fail, too
   suspect_in(faults, faults.search).failures = 0;

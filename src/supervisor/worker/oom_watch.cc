@@ -14,8 +14,8 @@ std::optional<ErrorDetail> OomWatch::cause(const ExitStatus& status) const {
   const bool comparable = after && after->source == before_->source;
   if (!comparable || after->count <= before_->count) return std::nullopt;
   return ErrorDetail{
-      .exit_code = ExitCode::kTempFail,
       .code = kOomKill,
+      .exit_code = ExitCode::kTempFail,
       .what = after->whole_machine
                   ? "encode-worker was killed, probably by the kernel for lack of host memory"
                   : "the kernel killed encode-worker for lack of host memory",
@@ -30,7 +30,7 @@ std::optional<ErrorDetail> OomWatch::cause(const ExitStatus& status) const {
           "worker reads ahead half as much"};
 }
 
-bool WindowShare::halve_after(const std::string& code) {
+bool WindowShare::halve_after(ErrorCode code) {
   constexpr double kLeast = 1.0 / 64;
   if (code != kOomKill || share_ <= kLeast) return false;
   share_ /= 2;

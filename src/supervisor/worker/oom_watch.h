@@ -13,7 +13,7 @@
 namespace encode {
 
 // The code of the error that cause() returns.
-inline constexpr const char* kOomKill = "host.oom_kill";
+inline constexpr ErrorCode kOomKill = "host.oom_kill";
 
 // Compares the kernel's count of killed processes before and after a worker. Not thread-safe.
 class OomWatch {
@@ -37,7 +37,7 @@ class WindowShare {
  public:
   double value() const { return share_; }
   // Halves the share and returns true if `code` is kOomKill and the share can become smaller.
-  bool halve_after(const std::string& code);
+  bool halve_after(ErrorCode code);
 
  private:
   double share_ = 1;

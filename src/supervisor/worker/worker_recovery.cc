@@ -13,9 +13,9 @@ namespace encode {
 namespace {
 
 // The code of the worker's error for an allocator that could not ask NVML.
-constexpr const char* kNvmlFailure = "device.nvml";
-constexpr const char* kDied = "worker.died";
-constexpr const char* kCacheStalled = "cache.stalled";
+constexpr ErrorCode kNvmlFailure = "device.nvml";
+constexpr ErrorCode kDied = "worker.died";
+constexpr ErrorCode kCacheStalled = "cache.stalled";
 
 FaultType type_of(const ErrorDetail& error) {
   if (error.code == "device.memory" || error.code == kNvmlFailure) return FaultType::kOutOfMemory;
@@ -24,8 +24,8 @@ FaultType type_of(const ErrorDetail& error) {
   if (error.code == "worker.hung") return FaultType::kHang;
   if (error.code == "worker.garbage") return FaultType::kProtocol;
   if (error.code == kOomKill || error.code == "host.memory") return FaultType::kHostMemory;
-  if (error.code.starts_with("vector.")) return FaultType::kNonFinite;
-  if (error.code.starts_with("cache.")) return FaultType::kEmbeddingCache;
+  if (error.code.in_group("vector")) return FaultType::kNonFinite;
+  if (error.code.in_group("cache")) return FaultType::kEmbeddingCache;
   return FaultType::kError;
 }
 
@@ -134,7 +134,7 @@ void Recovery::on_cache_problem(const Worker& worker, const CacheProblem& proble
                fmt::format("{}{}{}", worker.prefix(),
                            problem.off ? "the run goes on without the embedding cache: " : "",
                            render(problem.error)),
-               {{"code", problem.error.code}, {"off", problem.off}});
+               {{"code", problem.error.code.name()}, {"off", problem.off}});
 }
 
 // Reading a damaged store can end the worker by a signal, so no later worker reads it. The row is
@@ -144,8 +144,7 @@ bool Recovery::leave_cache_after(const Worker& worker, const ErrorDetail& error)
   if (error.code == kCacheStalled) return true;  // the worker has said so
   if (error.code != kDied || !embedding_cache_ || config_.embedding_cache.dir.empty()) return false;
   on_cache_problem(worker,
-                   {.error = {.exit_code = ExitCode::kData,
-                              .code = "cache.damaged",
+                   {.error = {.code = "cache.damaged",
                               .what = "the worker died; the embedding cache may be the cause",
                               .where = config_.embedding_cache.dir,
                               .expected = "a worker that lives",
@@ -177,7 +176,7 @@ FaultRecord Recovery::record(const Worker& worker, FaultType type, const ErrorDe
   const bool named = !worker.label.empty() && !worker.device.empty();
   FaultRecord fault = {.type = type,
                        .rows = worker.rows,
-                       .code = error.code,
+                       .code = std::string(error.code.name()),
                        .message = error.what,
                        .config_path = config_.config_path,
                        .device = worker.label + (named ? " " : "") + worker.device};
@@ -245,7 +244,7 @@ double Recovery::decide(size_t number, const WorkerOutcome& outcome) {
                fmt::format("{}{}{}; starting another worker in {} (restart {} of {})",
                            worker.prefix(), outcome.error.what, rows, format_duration(delay),
                            policy_.restarts(number), config_.hardware.max_restarts),
-               {{"code", outcome.error.code},
+               {{"code", outcome.error.code.name()},
                 {"found", outcome.error.found},
                 {"action", name_of(kFaultActions, fault.action)},
                 {"restarts", policy_.restarts(number)}});
@@ -271,8 +270,8 @@ void Recovery::device_lost(size_t number, const ErrorDetail& error) {
   faults_.add(fault);
   log_.warning("device_lost",
                fmt::format("{}the run goes on without this device: [{}] {}", worker.prefix(),
-                           error.code, error.what),
-               {{"device", worker.label}, {"code", error.code}, {"found", error.found}});
+                           error.code.name(), error.what),
+               {{"device", worker.label}, {"code", error.code.name()}, {"found", error.found}});
 }
 
 void Recovery::gave_up(size_t number, const ErrorDetail& error) {

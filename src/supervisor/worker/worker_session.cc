@@ -122,8 +122,7 @@ void WorkerSession::watch(Clock::time_point now) {
     if (now < *kill_deadline_) return;
     const pid_t pid = child_->pid();
     child_->abandon();
-    throw Error({.exit_code = ExitCode::kTempFail,
-                 .code = "worker.stuck",
+    throw Error({.code = "worker.stuck",
                  .what = "encode-worker cannot be killed: it is stuck in the kernel",
                  .where = fmt::format("process {}", pid),
                  .expected = "a process that ends after SIGKILL",

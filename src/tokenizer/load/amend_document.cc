@@ -34,7 +34,7 @@ class Amendment {
   Amendment(const TokenizerSource& source, const Json& config, const ClassRules& rules,
             TokenizerDocument& document)
       : config_(config),
-        fields_(config, source.path_of(kTokenizerConfigFile), std::string(kTokenizerFormat)),
+        fields_(config, source.path_of(kTokenizerConfigFile), kTokenizerFormat),
         rules_(rules),
         has_model_(std::ranges::any_of(kTokenizerFiles,
                                        [&](const char* name) {
@@ -268,7 +268,7 @@ Json read_tokenizer_config(const TokenizerSource& source) {
 BuildOptions amend_document(const TokenizerSource& source, TokenizerDocument& document) {
   const Json config = read_tokenizer_config(source);
   const std::string where = source.path_of(kTokenizerConfigFile);
-  const JsonFields fields(config, where, std::string(kTokenizerFormat));
+  const JsonFields fields(config, where, kTokenizerFormat);
   const ChosenClass chosen =
       choose_tokenizer_class(source, fields.string_or("tokenizer_class", ""));
   const ClassRules rules = class_rules(chosen.value);
@@ -295,7 +295,7 @@ BuildOptions amend_document(const TokenizerSource& source, TokenizerDocument& do
 BuildOptions stated_build_options(const TokenizerSource& source) {
   const Json config = read_tokenizer_config(source);
   const JsonFields fields(config, source.path_of(kTokenizerConfigFile),
-                          std::string(kTokenizerFormat));
+                          kTokenizerFormat);
   const ChosenClass chosen =
       choose_tokenizer_class(source, fields.string_or("tokenizer_class", ""));
   return build_options(fields, config, class_rules(chosen.value));

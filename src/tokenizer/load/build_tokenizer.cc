@@ -52,7 +52,7 @@ void check_special_ids(const SpecialTokens& special, size_t vocab_size, const st
 // Returns the "direction" of the truncation that the file states. Its other fields do not count.
 TruncationSide stated_truncation_side(const Json* json, const std::string& where) {
   if (json == nullptr) return TruncationSide::kRight;
-  const JsonFields fields(*json, where + ": truncation", std::string(kTokenizerFormat));
+  const JsonFields fields(*json, where + ": truncation", kTokenizerFormat);
   const auto direction = json->find("direction");
   if (direction == json->end() || *direction == "Right") return TruncationSide::kRight;
   if (*direction == "Left") return TruncationSide::kLeft;

@@ -13,7 +13,7 @@ namespace encode {
 Component::Component(const Json& json, std::string where)
     : json_(json),
       where_(std::move(where)),
-      fields_(json, where_, std::string(kTokenizerFormat)),
+      fields_(json, where_, kTokenizerFormat),
       type_(fields_.string("type")) {}
 
 void Component::allow(std::initializer_list<std::string_view> keys) const {
@@ -40,7 +40,7 @@ Component Component::child(const Json& json, size_t index) const {
 PatternText load_pattern_text(const Component& component) {
   const Json& pattern = component.fields().object("pattern");
   const std::string where = fmt::format("{}.{}.pattern", component.where(), component.type());
-  const JsonFields fields(pattern, where, std::string(kTokenizerFormat));
+  const JsonFields fields(pattern, where, kTokenizerFormat);
   const bool is_regex = pattern.contains("Regex");
   if (pattern.size() != 1 || (!is_regex && !pattern.contains("String"))) {
     refuse_format("malformed pattern", where, R"({"String": ".."} or {"Regex": ".."})",

@@ -137,7 +137,7 @@ Vocabulary read_ids(const std::string& text, const std::string& where) {
   // The published files have up to 5 MB. A document in memory takes a multiple of its file.
   const Json json =
       parse_json(text, {.max_bytes = 16 << 20, .max_depth = 2}, where, kTokenizerFormat);
-  static_cast<void>(JsonFields(json, where, std::string(kTokenizerFormat)));  // refuses other types
+  static_cast<void>(JsonFields(json, where, kTokenizerFormat));  // refuses other types
   std::vector<std::pair<int32_t, std::string_view>> tokens;  // in the order of the ids
   for (const auto& [token, id] : json.items()) {
     if (!id.is_number_integer() || id < 0 || id >= kMaxTokens)

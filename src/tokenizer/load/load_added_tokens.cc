@@ -20,7 +20,7 @@ std::string entry_name(const std::string& where, size_t index) {
 }
 
 AddedToken load_added_token(const Json& json, const std::string& where) {
-  const JsonFields fields(json, where, std::string(kTokenizerFormat));
+  const JsonFields fields(json, where, kTokenizerFormat);
   static const std::set<std::string, std::less<>> kFlags = {"single_word", "lstrip", "rstrip",
                                                             "normalized", "special"};
   for (const auto& [key, value] : json.items()) {

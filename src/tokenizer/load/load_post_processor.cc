@@ -59,7 +59,7 @@ std::vector<int32_t> load_special_token(const Component& component, const std::s
                   fmt::format("{} in special_tokens", quoted_token(name)), "no such key");
   }
   const JsonFields fields(tokens.at(name), component.where() + ".special_tokens",
-                          std::string(kTokenizerFormat));
+                          kTokenizerFormat);
   std::vector<int32_t> ids;
   for (const Json& id : fields.array("ids"))
     ids.push_back(load_id(id, component, quoted_token(name)));
@@ -76,7 +76,7 @@ SpecialTokens load_template(const Component& component) {
     }
     const std::string kind = piece.begin().key();
     const JsonFields fields(piece.begin().value(), component.where() + ".single",
-                            std::string(kTokenizerFormat));
+                            kTokenizerFormat);
     const std::string id = fields.string("id");
     const auto type = static_cast<int32_t>(fields.integer_or("type_id", 0, 0, kMaxTokens - 1));
     if (kind == "SpecialToken") {

@@ -27,7 +27,7 @@ bool is_named(std::string_view key) {
 
 // Reads the object of an AddedToken. `always_special`: "special" is true, whatever it states.
 StatedToken read_flags(const Json& json, const std::string& where, bool always_special = false) {
-  const JsonFields fields(json, where, std::string(kTokenizerFormat));
+  const JsonFields fields(json, where, kTokenizerFormat);
   static const std::set<std::string, std::less<>> kFlags = {"single_word", "lstrip", "rstrip",
                                                             "normalized", "special"};
   for (const auto& [key, value] : json.items()) {
@@ -151,7 +151,7 @@ class StatedTokenReader {
     if (text == nullptr) return;
     const std::string file = source_.path_of(kSpecialTokensMap);
     const Json map = parse_json(*text, kLimits, file, kTokenizerFormat);
-    const JsonFields fields(map, file, std::string(kTokenizerFormat));
+    const JsonFields fields(map, file, kTokenizerFormat);
     for (const auto& [key, value] : map.items()) {
       const std::string where = fmt::format("{}: {}", file, preview(key));
       if (is_named(key)) {
@@ -208,7 +208,7 @@ class StatedTokenReader {
     if (text == nullptr) return;
     const std::string where = source_.path_of(kAddedTokens);
     const Json map = parse_json(*text, kLimits, where, kTokenizerFormat);
-    const JsonFields fields(map, where, std::string(kTokenizerFormat));
+    const JsonFields fields(map, where, kTokenizerFormat);
     for (const auto& [content, id] : map.items()) {
       AddedToken token;
       token.content = content;

@@ -90,8 +90,7 @@ class SentencePiece final : public Tokenizer {
     const size_t most = RewriteBudget::kSlackBytes + kGrowthFactor * bytes;
     if (longest_replacement_ * bytes <= most) return;
     throw Error(
-        {.exit_code = ExitCode::kData,
-         .code = std::string(kTokenizerGrowth),
+        {.code = kTokenizerGrowth,
          .what = "the tokenizer could make a text far too long",
          .where = std::string(kUnnamedRow),
          .expected = fmt::format("at most {} bytes for a text of {}", most,
@@ -103,8 +102,7 @@ class SentencePiece final : public Tokenizer {
 
   static void check(const sentencepiece::util::Status& status) {
     if (status.ok()) return;
-    throw Error({.exit_code = ExitCode::kData,
-                 .code = "tokenizer.sentencepiece",
+    throw Error({.code = "tokenizer.sentencepiece",
                  .what = "sentencepiece cannot tokenize a text",
                  .where = std::string(kUnnamedRow),
                  .expected = "a text that the sentencepiece model can tokenize",

@@ -120,8 +120,7 @@ class Pcre2Pattern final : public TextPattern {
 
  private:
   [[noreturn]] void fail(int error) const {
-    throw Error({.exit_code = ExitCode::kData,
-                 .code = "tokenizer.regex",
+    throw Error({.code = "tokenizer.regex",
                  .what = "the tokenizer's regular expression fails on a text",
                  .where = std::string(kUnnamedRow),
                  .expected = preview(regex_),

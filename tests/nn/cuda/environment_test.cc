@@ -55,7 +55,7 @@ TEST_F(DeviceEnvironment, WithoutADriverTheHintAsksForNoLibraries) {
     open_device(options);
     FAIL() << "a GPU without a driver";
   } catch (const Error& error) {
-    EXPECT_EQ(error.detail().code, "device.absent");
+    EXPECT_EQ(error.detail().code.name(), "device.absent");
     EXPECT_THAT(error.detail().hint, Not(HasSubstr("scripts/setup.sh")));
   }
 }
@@ -94,7 +94,7 @@ TEST_F(DeviceEnvironment, AVariableThatIsNotValidIsRefusedByItsName) {
       open_device(options);
       FAIL() << name;
     } catch (const Error& error) {
-      EXPECT_EQ(error.detail().code, "config.allocator");
+      EXPECT_EQ(error.detail().code.name(), "config.allocator");
       EXPECT_EQ(error.detail().where, name);
       EXPECT_THAT(error.detail().expected, HasSubstr("max_split_size_mb"));
     }

@@ -58,7 +58,7 @@ std::string error_code(const Files& files) {
     load(files);
   } catch (const Error& error) {
     EXPECT_EQ(error.exit_code(), ExitCode::kConfig);
-    return error.detail().code;
+    return std::string(error.detail().code.name());
   }
   return "";
 }

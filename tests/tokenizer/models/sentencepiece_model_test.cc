@@ -155,7 +155,7 @@ TEST(SentencePieceModelTest, AVeryLongPieceIsRefusedBeforeTheLibrarySeesIt) {
     load_tokenizer(path);
     FAIL() << "was loaded";
   } catch (const Error& error) {
-    EXPECT_EQ(error.detail().code, "tokenizer.format");
+    EXPECT_EQ(error.detail().code.name(), "tokenizer.format");
     EXPECT_EQ(error.detail().found, "1048576 bytes");
   }
 }
