@@ -17,7 +17,7 @@
 
 #include "base/host.h"
 #include "base/thread_pool.h"
-#include "matrix/matrix.h"
+#include "store/matrix/matrix.h"
 #include "search/nearest_rows.h"
 #include "support/temp_dir.h"
 

@@ -7,7 +7,7 @@
 #include "bench/bench_report.h"
 #include "command.h"
 #include "run_environment.h"
-#include "supervisor/report/terminal.h"
+#include "run_record/terminal.h"
 
 namespace encode {
 namespace {

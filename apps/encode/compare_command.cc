@@ -3,7 +3,7 @@
 #include <string>
 
 #include "command.h"
-#include "verify/compare.h"
+#include "store/verify/compare.h"
 
 namespace encode {
 namespace {

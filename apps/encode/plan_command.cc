@@ -17,7 +17,7 @@
 #include "plan/plan_report.h"
 #include "plan/profile.h"
 #include "run_environment.h"
-#include "supervisor/report/terminal.h"
+#include "run_record/terminal.h"
 
 namespace encode {
 namespace {

@@ -7,8 +7,8 @@
 #include "preflight/preflight.h"
 #include "run_environment.h"
 #include "standard_streams.h"
-#include "supervisor/plan/resume.h"
-#include "supervisor/stop_signal.h"
+#include "run_plan/resume.h"
+#include "base/stop_signal.h"
 
 namespace encode {
 namespace {

@@ -13,8 +13,8 @@
 #include "hub/pull.h"
 #include "pull_progress.h"
 #include "standard_streams.h"
-#include "supervisor/report/terminal.h"
-#include "supervisor/stop_signal.h"
+#include "run_record/terminal.h"
+#include "base/stop_signal.h"
 
 namespace encode {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "encode/config.h"
 
-#include "supervisor/report/terminal.h"
+#include "run_record/terminal.h"
 
 namespace encode {
 

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/units.h"
-#include "supervisor/report/progress.h"
+#include "run_record/progress.h"
 
 namespace encode {
 

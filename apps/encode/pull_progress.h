@@ -6,7 +6,7 @@
 #include <string>
 
 #include "hub/observer.h"
-#include "supervisor/report/terminal.h"
+#include "run_record/terminal.h"
 
 namespace encode {
 

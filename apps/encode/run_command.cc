@@ -4,7 +4,7 @@
 #include "command.h"
 #include "pull_models.h"
 #include "run_environment.h"
-#include "supervisor/report/terminal.h"
+#include "run_record/terminal.h"
 
 namespace encode {
 namespace {

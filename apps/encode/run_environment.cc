@@ -8,7 +8,7 @@
 #include "encode/error.h"
 
 #include "base/environment.h"
-#include "supervisor/stop_signal.h"
+#include "base/stop_signal.h"
 
 namespace encode {
 namespace {

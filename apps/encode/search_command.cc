@@ -13,7 +13,7 @@
 #include "run_environment.h"
 #include "search/search.h"
 #include "search/search_report.h"
-#include "supervisor/report/terminal.h"
+#include "run_record/terminal.h"
 
 namespace encode {
 namespace {

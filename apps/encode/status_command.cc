@@ -8,7 +8,7 @@
 
 #include "command.h"
 #include "standard_streams.h"
-#include "supervisor/report/run_status.h"
+#include "run_record/run_status.h"
 
 namespace encode {
 namespace {

@@ -19,7 +19,7 @@
 #include "base/names.h"
 #include "base/path_kind.h"
 #include "command.h"
-#include "supervisor/plan/output_guard.h"
+#include "run_plan/output_guard.h"
 #include "token_statistics.h"
 #include "tokenizer/document_tokens.h"
 

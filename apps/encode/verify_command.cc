@@ -7,9 +7,9 @@
 #include "encode/store.h"
 
 #include "command.h"
-#include "supervisor/plan/plan.h"
-#include "supervisor/report/run_log.h"
-#include "verify/verify.h"
+#include "run_plan/plan.h"
+#include "run_record/run_log.h"
+#include "store/verify/verify.h"
 
 namespace encode {
 namespace {

@@ -62,6 +62,10 @@ class Contestant:
         return self.dtype == "float32"
 
 
+class CannotRun(Exception):
+    """The processor lacks what a peer needs. The text is the reason."""
+
+
 def machine(threads):
     cpu = next((line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")),
                platform.machine())
@@ -74,6 +78,8 @@ def checked(command, threads):
     before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     result = subprocess.run([str(word) for word in command], capture_output=True, text=True, env=environment)
     seconds, after = time.monotonic() - started, resource.getrusage(resource.RUSAGE_CHILDREN)
+    if result.returncode == peer.CANNOT:
+        raise CannotRun(result.stdout.strip())
     if result.returncode:
         sys.exit(f"{' '.join(map(str, command))}\n{result.stdout[-2000:]}{result.stderr[-2000:]}\n"
                  f"exit code {result.returncode}")
@@ -213,8 +219,13 @@ def main():
     args.work.mkdir(parents=True, exist_ok=True)
     reference = None
     for number in range(args.runs):
-        for contestant in contestants:
-            reference = turn(args, contestant, reference)
+        for contestant in list(contestants):
+            try:
+                reference = turn(args, contestant, reference)
+            except CannotRun as reason:
+                print(f"{contestant.name} is left out: {reason}\n")
+                contestants.remove(contestant)
+                continue
             print(f"turn {number + 1}: {contestant.name} {contestant.seconds[-1]:.2f} s", file=sys.stderr, flush=True)
     lengths = count_tokens(args)
     contestants.sort(key=lambda contestant: not contestant.ours)

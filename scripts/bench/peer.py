@@ -23,6 +23,7 @@ import time
 import numpy as np
 
 WARM_UP_ROWS = 64
+CANNOT = 69  # the exit code of a peer that this processor cannot run; it prints the reason
 
 
 def arguments(description, batch_size):

@@ -4,7 +4,7 @@
     peer_openvino.py --model DIR --input rows.jsonl --threads N [--dtype float32|bfloat16|int8] [--output out.npy]
 
 bfloat16 is OpenVINO's precision hint, which it refuses or ignores on a processor without instructions for it; the program then ends
-with an error. int8 is the post-training quantization of NNCF for transformers, calibrated with the first rows of the input.
+with peer.CANNOT. int8 is the post-training quantization of NNCF for transformers, calibrated with the first rows of the input.
 """
 import os
 import shutil
@@ -55,7 +55,8 @@ def load(args):
     hint = "bf16" if args.dtype == "bfloat16" else "f32"
     core = openvino.Core()
     if hint == "bf16" and "BF16" not in core.get_property("CPU", "OPTIMIZATION_CAPABILITIES"):
-        raise SystemExit("error: this processor has no bfloat16 for OpenVINO")
+        print("this processor has no bfloat16 for OpenVINO")
+        raise SystemExit(peer.CANNOT)
     model = core.compile_model(stored_model(args), "CPU", {
         "INFERENCE_PRECISION_HINT": hint, "INFERENCE_NUM_THREADS": args.threads, "PERFORMANCE_HINT": "LATENCY"})
     request = model.create_infer_request()

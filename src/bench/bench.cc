@@ -18,12 +18,12 @@
 #include "bench/bench_report.h"
 #include "bench/length_counts.h"
 #include "bench/product_session.h"
-#include "supervisor/plan/job_unit.h"
-#include "supervisor/plan/plan.h"
-#include "supervisor/plan/resume.h"
-#include "supervisor/plan/run_devices.h"
-#include "supervisor/report/run_log.h"
-#include "supervisor/stop_signal.h"
+#include "run_plan/job_unit.h"
+#include "run_plan/plan.h"
+#include "run_plan/resume.h"
+#include "run_plan/run_devices.h"
+#include "run_record/run_log.h"
+#include "base/stop_signal.h"
 
 namespace encode {
 namespace {

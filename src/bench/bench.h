@@ -13,7 +13,7 @@
 #include "encode/stage_seconds.h"
 #include "encode/worker_event.h"
 
-#include "supervisor/report/terminal.h"
+#include "run_record/terminal.h"
 #include "supervisor/run.h"
 
 namespace encode {

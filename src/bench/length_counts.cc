@@ -6,7 +6,7 @@
 
 #include "encode/text.h"
 
-#include "supervisor/plan/resume.h"
+#include "run_plan/resume.h"
 
 namespace encode {
 namespace {

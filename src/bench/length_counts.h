@@ -6,7 +6,7 @@
 
 #include "encode/config.h"
 
-#include "supervisor/stop_signal.h"
+#include "base/stop_signal.h"
 
 namespace encode {
 

@@ -6,7 +6,7 @@
 
 #include "base/file.h"
 #include "store/run_files.h"
-#include "supervisor/plan/resume.h"
+#include "run_plan/resume.h"
 
 namespace encode {
 

@@ -8,7 +8,7 @@
 #include "encode/job.h"
 #include "encode/product_rates.h"
 
-#include "supervisor/stop_signal.h"
+#include "base/stop_signal.h"
 #include "supervisor/worker/worker_session.h"
 
 namespace encode {

@@ -6,7 +6,7 @@
 #include "nn/layers/linear.h"
 #include "nn/layers/norm.h"
 #include "nn/layers/pooling.h"
-#include "weights/weights.h"
+#include "models/weights.h"
 
 namespace encode {
 namespace {

@@ -12,7 +12,7 @@
 #include "hub/cache_repository.h"
 #include "hub/download.h"
 #include "hub/hub_client.h"
-#include "memory/disk_space.h"
+#include "run_plan/memory/disk_space.h"
 #include "model_dir/hub_cache.h"
 #include "model_dir/needed_files.h"
 

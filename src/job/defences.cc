@@ -68,7 +68,7 @@ void check_valid_row(const LoadedModel& model, std::span<const float> values) {
                .what = "the vector of a valid row is wrong",
                .where = model.directory.path,
                .expected = "a finite vector that is not 0",
-               .found = std::string(wrong->code) + ": " + wrong->message,
+               .found = fmt::format("{}: {}", wrong->code.name(), wrong->message),
                .hint = "check the model's files; float16 holds numbers up to 65504, so try dtype "
                        "bfloat16 or float32 if the model is not float32"});
 }

@@ -6,8 +6,8 @@
 #include "encode/batch_plan.h"
 #include "encode/job.h"
 
-#include "guard/host_budget.h"
-#include "guard/pressure_guard.h"
+#include "job/host_budget.h"
+#include "job/pressure_guard.h"
 #include "job/worker_context.h"
 
 namespace encode {

@@ -10,7 +10,7 @@
 
 #include "base/host.h"
 #include "base/stopwatch.h"
-#include "fingerprint/fingerprint.h"
+#include "store/fingerprint/fingerprint.h"
 #include "job/self_test.h"
 #include "job/tokenize_plan.h"
 #include "store/run_files.h"

@@ -10,8 +10,8 @@
 #include "encode/tokenizer.h"
 
 #include "cache/embedding_key.h"
-#include "guard/host_budget.h"
-#include "guard/pressure_guard.h"
+#include "job/host_budget.h"
+#include "job/pressure_guard.h"
 
 namespace encode {
 

@@ -13,7 +13,7 @@
 
 #include "base/host.h"
 #include "base/stopwatch.h"
-#include "fingerprint/fingerprint.h"
+#include "store/fingerprint/fingerprint.h"
 #include "protocol/device_kind.h"
 
 namespace encode {

@@ -8,7 +8,7 @@
 
 #include "encode/job.h"
 
-#include "guard/pressure_guard.h"
+#include "job/pressure_guard.h"
 #include "job/event_pipe.h"
 #include "job/worker.h"
 

@@ -13,7 +13,7 @@
 #include "model_dir/model_sizes.h"
 #include "nn/layers/packed_input.h"
 #include "nn/layers/product_format.h"
-#include "weights/weights.h"
+#include "models/weights.h"
 
 namespace encode {
 

@@ -8,7 +8,7 @@
 #include "models/model.h"
 #include "nn/layers/linear.h"
 #include "nn/layers/norm.h"
-#include "weights/weights.h"
+#include "models/weights.h"
 
 namespace encode {
 

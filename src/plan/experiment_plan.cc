@@ -10,10 +10,10 @@
 #include "encode/tokenizer.h"
 
 #include "base/units.h"
-#include "memory/chunk_rows.h"
-#include "memory/memory_refusal.h"
+#include "run_plan/memory/chunk_rows.h"
+#include "run_plan/memory/memory_refusal.h"
 #include "plan/prices.h"
-#include "supervisor/plan/fit_check.h"
+#include "run_plan/fit_check.h"
 #include "tokenizer/document_tokens.h"
 
 namespace encode {

@@ -7,8 +7,8 @@
 
 #include "encode/config.h"
 
-#include "memory/compute_rate.h"
-#include "memory/disk_space.h"
+#include "run_plan/memory/compute_rate.h"
+#include "run_plan/memory/disk_space.h"
 #include "plan/padding.h"
 #include "plan/planned_devices.h"
 #include "plan/text_survey.h"

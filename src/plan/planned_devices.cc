@@ -9,7 +9,7 @@
 
 #include "base/host.h"
 #include "base/units.h"
-#include "nvml/nvml.h"
+#include "run_record/nvml.h"
 
 namespace encode {
 namespace {

@@ -8,10 +8,10 @@
 
 #include "encode/config.h"
 
-#include "memory/cards.h"
-#include "memory/compute_rate.h"
-#include "memory/planned_batch.h"
-#include "memory/profiles.h"
+#include "run_plan/memory/cards.h"
+#include "run_plan/memory/compute_rate.h"
+#include "run_plan/memory/planned_batch.h"
+#include "run_plan/memory/profiles.h"
 
 namespace encode {
 

@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "base/units.h"
-#include "memory/planned_batch.h"
-#include "memory/profiles.h"
+#include "run_plan/memory/planned_batch.h"
+#include "run_plan/memory/profiles.h"
 
 namespace encode {
 namespace {

@@ -7,7 +7,7 @@
 #include "encode/error.h"
 
 #include "base/scratch_folder.h"
-#include "memory/profiles.h"
+#include "run_plan/memory/profiles.h"
 
 namespace encode {
 namespace {

@@ -7,7 +7,7 @@
 #include "encode/config.h"
 
 #include "plan/experiment_plan.h"
-#include "supervisor/report/terminal.h"
+#include "run_record/terminal.h"
 #include "supervisor/run.h"
 
 namespace encode {

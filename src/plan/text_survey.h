@@ -8,7 +8,7 @@
 #include "encode/model_directory.h"
 #include "encode/tokenizer.h"
 
-#include "memory/memory_estimate.h"
+#include "run_plan/memory/memory_estimate.h"
 
 namespace encode {
 

@@ -7,7 +7,7 @@
 
 #include "base/allocator_conf.h"
 #include "base/units.h"
-#include "supervisor/plan/run_devices.h"
+#include "run_plan/run_devices.h"
 #include "supervisor/worker/fault_memory.h"
 #include "supervisor/worker/fault_policy.h"
 

@@ -8,7 +8,7 @@
 
 #include "encode/device.h"
 
-#include "nvml/nvml.h"
+#include "run_record/nvml.h"
 #include "preflight/findings.h"
 
 namespace encode {

@@ -9,7 +9,7 @@
 
 #include "encode/tokenizer.h"
 
-#include "supervisor/plan/plan_steps.h"
+#include "run_plan/plan_steps.h"
 
 namespace encode {
 

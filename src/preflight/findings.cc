@@ -36,7 +36,7 @@ void PreflightFindings::green(std::string check, std::string found) {
                   .check = std::move(check),
                   .found = std::move(found),
                   .next = "",
-                  .code = ""});
+                  .code = {}});
 }
 
 void PreflightFindings::yellow(std::string check, std::string found, std::string next) {
@@ -44,7 +44,7 @@ void PreflightFindings::yellow(std::string check, std::string found, std::string
                   .check = std::move(check),
                   .found = std::move(found),
                   .next = std::move(next),
-                  .code = ""});
+                  .code = {}});
 }
 
 void PreflightFindings::red(std::string check, const ErrorDetail& error) {

@@ -6,7 +6,7 @@
 
 #include "encode/config.h"
 
-#include "memory/memory_refusal.h"
+#include "run_plan/memory/memory_refusal.h"
 #include "preflight/experiment.h"
 #include "preflight/findings.h"
 

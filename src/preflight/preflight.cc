@@ -17,8 +17,8 @@
 #include "preflight/worker_check.h"
 #include "protocol/device_kind.h"
 #include "store/run_files.h"
-#include "supervisor/plan/fit_check.h"
-#include "supervisor/plan/run_devices.h"
+#include "run_plan/fit_check.h"
+#include "run_plan/run_devices.h"
 
 namespace encode {
 namespace {

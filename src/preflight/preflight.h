@@ -8,7 +8,7 @@
 #include "encode/error.h"
 
 #include "preflight/findings.h"
-#include "supervisor/stop_signal.h"
+#include "base/stop_signal.h"
 #include "supervisor/worker/worker_session.h"
 
 namespace encode {

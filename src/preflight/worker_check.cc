@@ -15,8 +15,8 @@
 #include "base/units.h"
 #include "preflight/store_checks.h"
 #include "store/run_files.h"
-#include "supervisor/plan/job_unit.h"
-#include "supervisor/plan/resume.h"
+#include "run_plan/job_unit.h"
+#include "run_plan/resume.h"
 #include "supervisor/worker/fault_policy.h"
 
 namespace encode {

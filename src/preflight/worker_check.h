@@ -10,7 +10,7 @@
 
 #include "preflight/experiment.h"
 #include "preflight/findings.h"
-#include "supervisor/stop_signal.h"
+#include "base/stop_signal.h"
 #include "supervisor/worker/worker_session.h"
 
 namespace encode {

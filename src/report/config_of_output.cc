@@ -7,7 +7,7 @@
 
 #include "base/names.h"
 #include "base/units.h"
-#include "fingerprint/recorded_options.h"
+#include "store/fingerprint/recorded_options.h"
 #include "report/report.h"
 
 namespace encode {

@@ -11,14 +11,14 @@
 
 #include "base/file.h"
 #include "base/units.h"
-#include "fingerprint/recorded_options.h"
+#include "store/fingerprint/recorded_options.h"
 #include "model_dir/truncation.h"
 #include "report/page.h"
 #include "report/run_record.h"
 #include "report/sample.h"
 #include "report/statistics.h"
-#include "supervisor/plan/plan.h"
-#include "supervisor/report/run_status.h"
+#include "run_plan/plan.h"
+#include "run_record/run_status.h"
 
 namespace encode {
 namespace {

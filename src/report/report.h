@@ -5,7 +5,7 @@
 
 #include "base/json.h"
 #include "config/load.h"
-#include "supervisor/report/run_of_output.h"
+#include "run_record/run_of_output.h"
 
 namespace encode {
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/names.h"
-#include "supervisor/report/stage_report.h"
+#include "run_record/stage_report.h"
 
 namespace encode {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/json.h"
-#include "supervisor/report/run_status.h"
+#include "run_record/run_status.h"
 
 namespace encode {
 

@@ -14,8 +14,8 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/utf8.h"
-#include "fingerprint/fingerprint.h"
-#include "matrix/stored_values.h"
+#include "store/fingerprint/fingerprint.h"
+#include "store/matrix/stored_values.h"
 #include "report/repeatable_random.h"
 #include "tokenizer/document_tokens.h"
 

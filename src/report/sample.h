@@ -9,7 +9,7 @@
 #include "encode/config.h"
 #include "encode/store.h"
 
-#include "matrix/matrix.h"
+#include "store/matrix/matrix.h"
 #include "report/statistics.h"
 
 namespace encode {

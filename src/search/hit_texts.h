@@ -9,7 +9,7 @@
 #include "encode/text.h"
 #include "encode/vector_rows.h"
 
-#include "matrix/matrix.h"
+#include "store/matrix/matrix.h"
 
 namespace encode {
 

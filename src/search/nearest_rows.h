@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/thread_pool.h"
-#include "matrix/matrix.h"
+#include "store/matrix/matrix.h"
 #include "search/row_scorer.h"
 #include "search/top_rows.h"
 

@@ -17,7 +17,7 @@
 #include "base/utf8.h"
 #include "model_dir/hash_cache.h"
 #include "store/run_files.h"
-#include "supervisor/plan/run_devices.h"
+#include "run_plan/run_devices.h"
 
 namespace encode {
 namespace {

@@ -11,7 +11,7 @@
 #include "encode/config.h"
 #include "encode/model_directory.h"
 
-#include "supervisor/plan/plan_steps.h"
+#include "run_plan/plan_steps.h"
 #include "supervisor/run.h"
 
 namespace encode {

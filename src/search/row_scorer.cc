@@ -6,7 +6,7 @@
 
 #include "base/names.h"
 #include "kernels/kernels.h"
-#include "matrix/elements.h"
+#include "store/matrix/elements.h"
 
 namespace encode {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "encode/types.h"
 
-#include "matrix/matrix.h"
+#include "store/matrix/matrix.h"
 
 namespace encode {
 

@@ -5,8 +5,8 @@
 #include <optional>
 #include <utility>
 
-#include "fingerprint/fingerprint.h"
-#include "fingerprint/recorded_options.h"
+#include "store/fingerprint/fingerprint.h"
+#include "store/fingerprint/recorded_options.h"
 
 namespace encode {
 namespace {

@@ -9,8 +9,8 @@
 #include "encode/error.h"
 #include "encode/text.h"
 
-#include "matrix/matrix.h"
-#include "supervisor/plan/plan_steps.h"
+#include "store/matrix/matrix.h"
+#include "run_plan/plan_steps.h"
 
 namespace encode {
 

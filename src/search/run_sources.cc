@@ -9,7 +9,7 @@
 #include "base/path_kind.h"
 #include "base/units.h"
 #include "store/audit.h"
-#include "supervisor/report/run_of_output.h"
+#include "run_record/run_of_output.h"
 
 namespace encode {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "matrix/matrix.h"
+#include "store/matrix/matrix.h"
 #include "search/search_target.h"
 
 namespace encode {

@@ -10,8 +10,8 @@
 
 #include "base/host.h"
 #include "base/thread_pool.h"
-#include "fingerprint/fingerprint.h"
-#include "matrix/matrix.h"
+#include "store/fingerprint/fingerprint.h"
+#include "store/matrix/matrix.h"
 #include "search/hit_texts.h"
 #include "search/nearest_rows.h"
 #include "search/run_match.h"

@@ -13,7 +13,7 @@
 #include "store/audit.h"
 #include "store/layout.h"
 #include "store/run_files.h"
-#include "supervisor/plan/plan.h"
+#include "run_plan/plan.h"
 
 namespace encode {
 namespace {

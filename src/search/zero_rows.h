@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "matrix/matrix.h"
+#include "store/matrix/matrix.h"
 
 namespace encode {
 

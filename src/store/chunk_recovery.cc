@@ -17,7 +17,7 @@
 #include "base/path_kind.h"
 #include "base/system_call.h"
 #include "base/units.h"
-#include "fingerprint/fingerprint.h"
+#include "store/fingerprint/fingerprint.h"
 #include "store/audit.h"
 #include "store/final.h"
 #include "store/layout.h"

@@ -10,7 +10,7 @@
 
 #include "base/units.h"
 #include "columnar/matrix_reader.h"
-#include "fingerprint/fingerprint.h"
+#include "store/fingerprint/fingerprint.h"
 #include "store/audit.h"
 #include "store/final.h"
 #include "store/layout.h"

@@ -10,7 +10,7 @@
 #include "base/path_kind.h"
 #include "base/units.h"
 #include "columnar/matrix_reader.h"
-#include "fingerprint/fingerprint.h"
+#include "store/fingerprint/fingerprint.h"
 #include "store/audit.h"
 #include "store/final_values.h"
 #include "store/layout.h"

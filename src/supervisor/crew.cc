@@ -10,8 +10,8 @@
 #include "base/file.h"
 #include "protocol/device_kind.h"
 #include "store/run_files.h"
-#include "supervisor/plan/job_unit.h"
-#include "supervisor/plan/run_devices.h"
+#include "run_plan/job_unit.h"
+#include "run_plan/run_devices.h"
 
 namespace encode {
 

@@ -7,8 +7,8 @@
 #include "encode/config.h"
 #include "encode/worker_event.h"
 
-#include "supervisor/report/summary.h"
-#include "supervisor/report/terminal.h"
+#include "run_record/summary.h"
+#include "run_record/terminal.h"
 #include "supervisor/worker/worker_session.h"
 
 namespace encode {

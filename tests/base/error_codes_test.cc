@@ -9,6 +9,8 @@
 
 #include <gtest/gtest.h>
 
+#include "encode/error.h"
+
 #include "support/temp_dir.h"
 
 namespace encode::testing {

@@ -29,14 +29,14 @@ TEST(Render, PrintsEveryFieldThatIsThere) {
 }
 
 TEST(Render, LeavesOutWhatIsEmpty) {
-  EXPECT_EQ(render({.code = "x.y",
+  EXPECT_EQ(render({.code = "model.shape",
                     .exit_code = ExitCode::kData,
                     .what = "bad",
                     .where = "",
                     .expected = "",
                     .found = "here",
                     .hint = ""}),
-            "error[x.y]: bad\n  found     here");
+            "error[model.shape]: bad\n  found     here");
 }
 
 // The bytes that move a cursor, ring, change the direction of text, or are not UTF-8.
@@ -45,8 +45,7 @@ const std::string kHarmless =
     R"(\x1b[31m \x07 \x0d \x09 \x7f \u009b \u202e \u2066 \ufeff \xff \xe2\x82)";
 
 TEST(Render, EscapesEveryField) {
-  const ErrorDetail harmful = {.exit_code = ExitCode::kData,
-                               .code = kHarmful,
+  const ErrorDetail harmful = {.code = "text.encoding",
                                .what = kHarmful,
                                .where = kHarmful,
                                .expected = kHarmful,
@@ -55,7 +54,7 @@ TEST(Render, EscapesEveryField) {
   const Error error(harmful);
   const ErrorDetail& detail = error.detail();
   for (const std::string& field :
-       {detail.code, detail.what, detail.where, detail.expected, detail.found, detail.hint})
+       {detail.what, detail.where, detail.expected, detail.found, detail.hint})
     EXPECT_EQ(field, kHarmless);
   EXPECT_EQ(render(harmful), error.what());
   EXPECT_EQ(render(detail), error.what()) << "escaped text is not escaped again";
@@ -63,7 +62,7 @@ TEST(Render, EscapesEveryField) {
 
 TEST(Render, KeepsTextThatCanBeRead) {
   const std::string path = "/data/\u00dcn\u00efc\u00f6de \u4f60\U0001F600\n\\x1b";
-  EXPECT_EQ(Error({.code = "x.y",
+  EXPECT_EQ(Error({.code = "model.shape",
                    .exit_code = ExitCode::kData,
                    .what = "bad",
                    .where = path,
@@ -76,7 +75,7 @@ TEST(Render, KeepsTextThatCanBeRead) {
 }
 
 TEST(Render, CutsAFieldAndStatesItsSize) {
-  const Error error({.code = "x.y",
+  const Error error({.code = "model.shape",
                      .exit_code = ExitCode::kData,
                      .what = "bad",
                      .where = "",

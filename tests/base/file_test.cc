@@ -95,7 +95,7 @@ TEST(AtomicFile, CanKeepThePermissionsOfAnotherFile) {
   const std::string path = dir.write("a", "old");
   std::filesystem::permissions(path, std::filesystem::perms{0604});
   AtomicFile file(path, 0);
-  file.keep_attributes_of(open_for_reading(path, "x"));
+  file.keep_attributes_of(open_for_reading(path, "io.read"));
   file.commit();
   EXPECT_EQ(std::filesystem::status(path).permissions(), std::filesystem::perms{0604});
 }
@@ -108,15 +108,15 @@ TEST(AtomicFile, NeedsItsDirectory) {
 TEST(ReadFile, ReturnsTheBytes) {
   const TempDir dir;
   const std::string content("a\0b\n", 4);
-  EXPECT_EQ(read_file(dir.write("a", content), 4, "x"), content);
+  EXPECT_EQ(read_file(dir.write("a", content), 4, "io.read"), content);
 }
 
 TEST(ReadFile, RefusesWhatIsLargerThanTheLimitBeforeReading) {
   const TempDir dir;
   const std::string path = dir.write("a", "");
   std::filesystem::resize_file(path, uint64_t{1} << 40);  // a sparse file
-  const auto error = refused([&] { read_file(path, 100, "x.big"); });
-  EXPECT_EQ(error.code.name(), "x.big");
+  const auto error = refused([&] { read_file(path, 100, "io.read"); });
+  EXPECT_EQ(error.code.name(), "io.read");
   EXPECT_EQ(error.exit_code, ExitCode::kConfig);
   EXPECT_EQ(error.expected, "at most 100 bytes");
 }
@@ -126,16 +126,16 @@ TEST(OpenForReading, RefusesWhatIsNoFileWithoutWaitingForIt) {
   ASSERT_EQ(::mkfifo(dir.file("fifo").c_str(), 0600), 0);
   for (const std::string& path :
        {dir.file("fifo"), dir.path(), std::string("/dev/zero"), dir.file("none")}) {
-    const auto error = refused([&] { open_for_reading(path, "x.open"); });
+    const auto error = refused([&] { open_for_reading(path, "io.read"); });
     EXPECT_EQ(error.exit_code, ExitCode::kNoInput) << path;
-    EXPECT_EQ(error.code.name(), "x.open") << path;
+    EXPECT_EQ(error.code.name(), "io.read") << path;
   }
 }
 
 TEST(PreadAll, SaysWhereAFileEndsEarly) {
   const TempDir dir;
   const std::string path = dir.write("a", "abcd");
-  const UniqueFd fd = open_for_reading(path, "x");
+  const UniqueFd fd = open_for_reading(path, "io.read");
   std::array<char, 4> data = {};
   pread_all(fd, {data.data(), 2}, 2, path);
   EXPECT_EQ(std::string(data.data(), 2), "cd");

@@ -18,7 +18,7 @@ using testing::refused;
 using testing::TempDir;
 
 Json parse(std::string_view text, const JsonLimits& limits = {}) {
-  return parse_json(text, limits, "doc.json", "x.json");
+  return parse_json(text, limits, "doc.json", "model.config");
 }
 
 ErrorDetail refusal(std::string_view text, const JsonLimits& limits = {}) {
@@ -43,7 +43,7 @@ TEST(ParseJson, RefusesWhatIsNot) {
       "{'a': 1}", "[\"\xff\"]", "[01]",         "[\"\x01\"]",  "// comment\n1"};
   for (const std::string_view text : broken) {
     const auto error = refusal(text);
-    EXPECT_EQ(error.code.name(), "x.json") << text;
+    EXPECT_EQ(error.code.name(), "model.config") << text;
     EXPECT_EQ(error.exit_code, ExitCode::kConfig) << text;
     EXPECT_THAT(error.where, HasSubstr("doc.json")) << text;
     EXPECT_FALSE(error.found.empty()) << text;
@@ -52,7 +52,7 @@ TEST(ParseJson, RefusesWhatIsNot) {
 
 TEST(ParseJson, RefusesWhatFollowsANul) {
   const ErrorDetail error = refusal(std::string_view("{}\n\0junk", 8));
-  EXPECT_EQ(error.code.name(), "x.json");
+  EXPECT_EQ(error.code.name(), "model.config");
   EXPECT_THAT(error.where, HasSubstr("doc.json:2:1"));
 }
 
@@ -70,7 +70,7 @@ TEST(ParseJson, StopsAtTheDepthLimit) {
   EXPECT_NO_THROW(parse(nested(10), limits));
   EXPECT_THAT(refusal(nested(11), limits).found, HasSubstr("nested deeper than 10"));
   // Even 500,000 levels must not overflow the stack.
-  EXPECT_EQ(refusal(nested(500'000), limits).code.name(), "x.json");
+  EXPECT_EQ(refusal(nested(500'000), limits).code.name(), "model.config");
 }
 
 TEST(ParseJson, StopsAtTheSizeLimit) {
@@ -82,7 +82,7 @@ TEST(ParseJson, StopsAtTheSizeLimit) {
 TEST(ReadJsonFile, NamesTheFile) {
   const TempDir dir;
   const std::string path = dir.write("a.json", "{");
-  EXPECT_THAT(refused([&] { read_json_file(path, {}, "x.json"); }).where, HasSubstr(path));
+  EXPECT_THAT(refused([&] { read_json_file(path, {}, "model.config"); }).where, HasSubstr(path));
 }
 
 class Fields : public ::testing::Test {
@@ -94,7 +94,7 @@ class Fields : public ::testing::Test {
   Json json =
       Json::parse(R"({"int": 7, "big": 18446744073709551615, "float": 7.0, "text": "7", "yes": true,
                               "nothing": null, "list": [1], "object": {"a": 1}})");
-  JsonFields fields{json, "doc.json", "x.json"};
+  JsonFields fields{json, "doc.json", "model.config"};
 };
 
 TEST_F(Fields, GiveTypedValues) {
@@ -118,7 +118,7 @@ TEST_F(Fields, TreatNullAsAbsent) {
 TEST_F(Fields, TakeIntegersOnlyFromIntegersInRange) {
   for (const char* key : {"big", "float", "text", "yes", "list", "absent"}) {
     const auto error = refusal(key);
-    EXPECT_EQ(error.code.name(), "x.json") << key;
+    EXPECT_EQ(error.code.name(), "model.config") << key;
     EXPECT_THAT(error.what, HasSubstr(key));
     EXPECT_EQ(error.where, "doc.json") << key;
     EXPECT_EQ(error.expected, "an integer from 0 to 100") << key;
@@ -139,13 +139,13 @@ TEST(JsonMessages, StateTheRangeOfANumber) {
 
 TEST(JsonMessages, SayWhatIsNotJsonAndWhere) {
   EXPECT_EQ(render(refusal("{\n \"a\": NaN}")),
-            "error[x.json]: malformed JSON\n"
+            "error[model.config]: malformed JSON\n"
             "  where     doc.json:2:7\n"
             "  expected  JSON (RFC 8259) with unique keys\n"
             "  found     NaN, which JSON does not have\n"
             "  hint      correct the file, or copy or download it again");
   EXPECT_EQ(render(refusal(R"({"a":1,"a":2})")),
-            "error[x.json]: malformed JSON\n"
+            "error[model.config]: malformed JSON\n"
             "  where     doc.json\n"
             "  expected  JSON (RFC 8259) with unique keys\n"
             "  found     the key 'a' appears twice in one object\n"
@@ -175,17 +175,17 @@ TEST(FindJsonFault, AgreesWithTheParserAboutWhatIsJson) {
 }
 
 TEST_F(Fields, RefuseWrongTypesOfOptionalValuesToo) {
-  EXPECT_EQ(refused([&] { fields.integer_or("text", 1, 0, 9); }).code, "x.json");
-  EXPECT_EQ(refused([&] { fields.string_or("int", ""); }).code, "x.json");
-  EXPECT_EQ(refused([&] { fields.boolean_or("int", true); }).code, "x.json");
-  EXPECT_EQ(refused([&] { fields.number_or("text", 1, 0, 9); }).code, "x.json");
-  EXPECT_EQ(refused([&] { fields.object("list"); }).code, "x.json");
-  EXPECT_EQ(refused([&] { fields.array("object"); }).code, "x.json");
+  EXPECT_EQ(refused([&] { fields.integer_or("text", 1, 0, 9); }).code.name(), "model.config");
+  EXPECT_EQ(refused([&] { fields.string_or("int", ""); }).code.name(), "model.config");
+  EXPECT_EQ(refused([&] { fields.boolean_or("int", true); }).code.name(), "model.config");
+  EXPECT_EQ(refused([&] { fields.number_or("text", 1, 0, 9); }).code.name(), "model.config");
+  EXPECT_EQ(refused([&] { fields.object("list"); }).code.name(), "model.config");
+  EXPECT_EQ(refused([&] { fields.array("object"); }).code.name(), "model.config");
 }
 
 TEST(JsonFields, NeedAnObject) {
   const Json list = Json::array();
-  EXPECT_THAT(refused([&] { JsonFields(list, "doc.json", "x.json"); }).found, HasSubstr("array"));
+  EXPECT_THAT(refused([&] { JsonFields(list, "doc.json", "model.config"); }).found, HasSubstr("array"));
 }
 
 }  // namespace

@@ -14,7 +14,7 @@
 namespace encode::testing {
 namespace {
 
-constexpr const char* kCode = "test.look";
+constexpr ErrorCode kCode = "io.stat";
 
 TEST(PathKind, TellsWhatAPathLeadsTo) {
   const TempDir dir;

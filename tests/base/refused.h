@@ -7,12 +7,10 @@
 
 namespace encode::testing {
 
-// Returns the detail of the Error that `call` throws. The code is "(nothing thrown)" if `call`
-// throws no Error.
+// Returns the detail of the Error that `call` throws, or a detail without a code if it throws none.
 template <typename Call>
 ErrorDetail refused(const Call& call) {
   ErrorDetail detail;
-  detail.code = "(nothing thrown)";
   try {
     call();
   } catch (const Error& error) {

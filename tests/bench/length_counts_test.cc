@@ -8,8 +8,8 @@
 
 #include <gtest/gtest.h>
 
-#include "supervisor/plan/resume.h"
-#include "supervisor/stop_signal.h"
+#include "run_plan/resume.h"
+#include "base/stop_signal.h"
 #include "support/temp_dir.h"
 
 namespace encode {

@@ -95,7 +95,7 @@ TEST(DiskTier, RefusesAFileThatWasCutOff) {
     add_rows(cache, 0, 1000, kDim);
   }
   std::filesystem::resize_file(dir.file("cache/data.mdb"), 100'000);
-  EXPECT_EQ(error_of([&] { EmbeddingCache cache(on_disk(dir)); }).code, "cache.damaged");
+  EXPECT_EQ(error_of([&] { EmbeddingCache cache(on_disk(dir)); }).code.name(), "cache.damaged");
 }
 
 TEST(DiskTier, RefusesAFolderOfSomethingElse) {
@@ -115,7 +115,7 @@ TEST(DiskTier, RefusesACacheOfAnotherVersion) {
   EXPECT_EQ(error.code.name(), "cache.version");
   EXPECT_EQ(error.exit_code, ExitCode::kConfig);
   dir.write("cache/embedding_cache.json", "not JSON");
-  EXPECT_EQ(error_of([&] { EmbeddingCache cache(on_disk(dir)); }).code, "cache.version");
+  EXPECT_EQ(error_of([&] { EmbeddingCache cache(on_disk(dir)); }).code.name(), "cache.version");
 }
 
 // A limit of file sizes stands for a full disk: both make write() fail.

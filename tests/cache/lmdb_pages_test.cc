@@ -101,7 +101,7 @@ TEST_F(DamagedStore, WithALastPageThatOverflowsIsRefused) {
   }
   write();
   expect_damaged();
-  EXPECT_EQ(error_of([&] { DiskTier(folder_.path, 100'000'000); }).code, "cache.damaged");
+  EXPECT_EQ(error_of([&] { DiskTier(folder_.path, 100'000'000); }).code.name(), "cache.damaged");
 }
 
 TEST_F(DamagedStore, WithACircleInTheTableOfUsesIsRefused) {
@@ -110,7 +110,7 @@ TEST_F(DamagedStore, WithACircleInTheTableOfUsesIsRefused) {
   write();
   expect_damaged();
   LmdbStore store(folder_, 100'000'000, LmdbStore::Access::kWrite);
-  EXPECT_EQ(error_of([&] { evict_blocks(store, 0); }).code, "cache.damaged");
+  EXPECT_EQ(error_of([&] { evict_blocks(store, 0); }).code.name(), "cache.damaged");
 }
 
 // A page whose list of nodes ends before it begins has, for LMDB, 4 billion nodes.
@@ -128,12 +128,12 @@ TEST_F(DamagedStore, WithNodesBeyondThePageIsNotChanged) {
   write();
   LmdbStore store(folder_, 100'000'000, LmdbStore::Access::kWrite);
   LmdbStore::Writing writing(store);
-  EXPECT_EQ(error_of([&] { writing.set_use(7, 1'700'000'001); }).code, "cache.damaged");
+  EXPECT_EQ(error_of([&] { writing.set_use(7, 1'700'000'001); }).code.name(), "cache.damaged");
 }
 
 TEST_F(DamagedStore, ThatIsEmptyIsRefusedByCommandsAndFilledByRuns) {
   write_bytes(folder_.data(), "");
-  EXPECT_EQ(error_of([&] { read_cache_content(folder_.path); }).code, "cache.damaged");
+  EXPECT_EQ(error_of([&] { read_cache_content(folder_.path); }).code.name(), "cache.damaged");
   EXPECT_EQ(error_of([&] { audit_cache(folder_.path); }).exit_code, ExitCode::kData);
   const EmbeddingCacheOptions options = {
       .dir = folder_.path, .memory_bytes = 0, .disk_bytes = 100'000'000};

@@ -243,7 +243,7 @@ TEST_P(BrokenConfig, SaysWhatWhereExpectedFoundAndNext) {
   const Broken& broken = GetParam();
   const ErrorDetail error = error_of(broken.yaml);
   EXPECT_EQ(error.exit_code, ExitCode::kConfig);
-  EXPECT_EQ(error.code, broken.code);
+  EXPECT_EQ(error.code.name(), broken.code);
   EXPECT_THAT(error.where, HasSubstr("run.yaml"));
   EXPECT_THAT(error.where, broken.position.ends_with(":")
                                ? HasSubstr(broken.position)
@@ -296,7 +296,7 @@ TEST(BrokenFlag, IsAnErrorOfTheCommandLineAndNamesTheFlag) {
   for (const Case& test : cases) {
     const ErrorDetail error = error_of(yaml, {test.flag});
     EXPECT_EQ(error.exit_code, ExitCode::kUsage) << test.flag.key;
-    EXPECT_EQ(error.code, test.code) << test.flag.key;
+    EXPECT_EQ(error.code.name(), test.code) << test.flag.key;
     EXPECT_EQ(error.where, test.flag.flag);
     EXPECT_THAT(error.hint, HasSubstr(test.hint));
   }

@@ -218,7 +218,7 @@ TEST_P(EditRefused, NamesThePlace) {
     const std::string text = edit_config(path, std::vector{GetParam().edit}).new_text;
     ADD_FAILURE() << "accepted:\n" << text;
   } catch (const Error& error) {
-    EXPECT_EQ(error.detail().code, GetParam().code) << error.what();
+    EXPECT_EQ(error.detail().code.name(), GetParam().code) << error.what();
     EXPECT_THAT(error.detail().where, HasSubstr(GetParam().where)) << error.what();
     EXPECT_NE(error.detail().expected + error.detail().found, "");
     EXPECT_NE(error.detail().hint, "");

@@ -125,7 +125,7 @@ TEST(OutputKeys, ThatDoNotFitAreRefused) {
   const auto code = [](const std::string& output, const std::string& input) {
     const ErrorDetail error = refused([&] { load(output, input); });
     EXPECT_EQ(error.exit_code, ExitCode::kConfig) << output;
-    return error.code;
+    return std::string(error.code.name());
   };
   const std::string jsonl = "{file: a.jsonl, field: t}";
   const std::string lines = "{file: a.txt}";

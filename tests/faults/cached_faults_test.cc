@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "fault_run.h"
-#include "supervisor/report/fault_log.h"
+#include "run_record/fault_log.h"
 #include "support/temp_dir.h"
 
 namespace encode::testing {

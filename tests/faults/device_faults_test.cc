@@ -14,7 +14,7 @@
 
 #include "base/npy.h"
 #include "fault_run.h"
-#include "supervisor/report/fault_log.h"
+#include "run_record/fault_log.h"
 
 namespace encode::testing {
 namespace {

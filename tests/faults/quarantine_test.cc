@@ -8,7 +8,7 @@
 #include "base/npy.h"
 #include "base/own_cache.h"
 #include "fault_run.h"
-#include "supervisor/report/run_status.h"
+#include "run_record/run_status.h"
 
 namespace encode::testing {
 namespace {

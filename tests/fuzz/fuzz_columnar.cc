@@ -76,7 +76,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                       .path = "fuzz",
                       .column = (data[0] & 2) != 0 ? "input_ids" : "text"});
   } catch (const encode::Error& error) {
-    require(!error.detail().code.empty() && !error.detail().what.empty(),
+    require(error.detail().code && !error.detail().what.empty(),
             "an Error has a code and says what happened");
     require(error.detail().code != "arrow.plugin", "the plugin is there");
   }

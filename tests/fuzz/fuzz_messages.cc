@@ -15,7 +15,7 @@
 #include "encode/worker_event.h"
 
 #include "sealed.h"
-#include "supervisor/report/run_status.h"
+#include "run_record/run_status.h"
 #include "supervisor/worker/fault_memory.h"
 
 namespace {
@@ -109,7 +109,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   try {
     kReaders[data[0] % kReaders.size()](text);
   } catch (const encode::Error& error) {
-    require(!error.detail().code.empty() && !error.detail().what.empty(),
+    require(error.detail().code && !error.detail().what.empty(),
             "an Error has a code and says what happened");
   }
   return 0;

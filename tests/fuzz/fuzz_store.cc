@@ -104,7 +104,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     require(error.exit_code() == encode::ExitCode::kData ||
                 error.exit_code() == encode::ExitCode::kConfig,
             "the exit code is for damage or another format");
-    require(!error.detail().code.empty() && !error.detail().what.empty(),
+    require(error.detail().code && !error.detail().what.empty(),
             "an Error has a code and says what happened");
   }
   return 0;

@@ -114,7 +114,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   try {
     check(options, 1 + data[2] % 64U, data[1]);
   } catch (const encode::Error& error) {
-    require(!error.detail().code.empty() && !error.detail().where.empty(),
+    require(error.detail().code && !error.detail().where.empty(),
             "an Error has a code and says where");
     require(error.exit_code() == encode::ExitCode::kData ||
                 error.exit_code() == encode::ExitCode::kConfig,

@@ -73,7 +73,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       read_pickle(content);
     }
   } catch (const encode::Error& error) {
-    require(!error.detail().code.empty() && !error.detail().what.empty(),
+    require(error.detail().code && !error.detail().what.empty(),
             "an Error has a code and says what happened");
   }
   return 0;

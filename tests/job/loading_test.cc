@@ -46,7 +46,7 @@ class Loading {
       const WorkerContext context{.job = job_, .events = pipe, .stop = stop};
       ModelKeeper(context).model_of(0);
     } catch (const Error& error) {
-      refusal = error.detail().code;
+      refusal = error.detail().code.name();
     }
   }
 

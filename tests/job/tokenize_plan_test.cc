@@ -67,7 +67,7 @@ TEST(PlanTokenizing, TypesAreForTextsAlone) {
   unit.scan.tokenized = 4;
   EXPECT_TRUE(plan_tokenizing(unit, {}, &tokenizer, batches).type_ids.all_zero());
   unit.scan.tokenized = 1;
-  EXPECT_EQ(error_of([&] { plan_tokenizing(unit, {}, &tokenizer, batches); }).code,
+  EXPECT_EQ(error_of([&] { plan_tokenizing(unit, {}, &tokenizer, batches); }).code.name(),
             "model.unsupported");
 }
 

@@ -36,7 +36,7 @@ bool has_sha256(const std::vector<FileHash>& files, const std::string& sha256) {
                      [&](const FileHash& file) { return file.sha256 == sha256; });
 }
 
-FileKey key_of(const std::string& path) { return key_of(open_for_reading(path, "test"), path); }
+FileKey key_of(const std::string& path) { return key_of(open_for_reading(path, "io.read"), path); }
 
 void set_times(const std::string& path, const FileKey& like) {
   const timespec mtime = {.tv_sec = like.mtime_ns / 1'000'000'000,

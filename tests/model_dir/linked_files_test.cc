@@ -95,7 +95,7 @@ TEST(LinkedFiles, AFolderThatLeadsOutIsRefused) {
   const TempDir outside;
   fs::rename(model.file("1_Pooling"), outside.file("1_Pooling"));
   fs::create_directory_symlink(outside.file("1_Pooling"), model.file("1_Pooling"));
-  EXPECT_EQ(refused([&] { model.open(); }).code, "model.symlink");
+  EXPECT_EQ(refused([&] { model.open(); }).code.name(), "model.symlink");
 }
 
 TEST(LinkedFiles, LoopsAndLinksToNothingAreNamed) {
@@ -116,7 +116,7 @@ TEST(LinkedFiles, ALinkToADeviceIsNotOpened) {
   const TinyModel model;
   fs::remove(model.file("config.json"));
   fs::create_symlink("/dev/zero", model.file("config.json"));
-  EXPECT_EQ(refused([&] { model.open(); }).code, "model.symlink");
+  EXPECT_EQ(refused([&] { model.open(); }).code.name(), "model.symlink");
 }
 
 // Another process changes a folder to a link to the outside and back, as fast as it can.
@@ -140,7 +140,7 @@ TEST(LinkedFiles, AFolderThatChangesMeanwhileNeverLeadsOut) {
   int refusals = 0;
   for (int i = 0; i < 200'000 && (read < 200 || refusals < 200); ++i) {
     try {
-      EXPECT_EQ(folder.subfolder("a").subfolder("folder").read_text("file", 100, "x"), "inside");
+      EXPECT_EQ(folder.subfolder("a").subfolder("folder").read_text("file", 100, "model.config"), "inside");
       ++read;
     } catch (const Error&) {
       ++refusals;

@@ -82,7 +82,7 @@ TEST(OpenedFiles, AFileWithOtherBytesOfTheSameSizeIsRefused) {
     }
     write_bytes(path, content);
   }
-  EXPECT_EQ(error_of([&] { use(model, hashes); }).code, "");
+  EXPECT_EQ(error_of([&] { use(model, hashes); }).code.name(), "");
 }
 
 TEST(OpenedFiles, AFileOfAnotherSizeOrThatIsGoneIsRefused) {
@@ -92,9 +92,9 @@ TEST(OpenedFiles, AFileOfAnotherSizeOrThatIsGoneIsRefused) {
     const std::string path = model.file(file.name);
     const std::string content = read_bytes(path);
     write_bytes(path, content + " ");
-    EXPECT_EQ(error_of([&] { use(model, hashes); }).code, "model.changed") << file.name;
+    EXPECT_EQ(error_of([&] { use(model, hashes); }).code.name(), "model.changed") << file.name;
     fs::remove(path);
-    EXPECT_EQ(error_of([&] { use(model, hashes); }).code, "model.changed") << file.name;
+    EXPECT_EQ(error_of([&] { use(model, hashes); }).code.name(), "model.changed") << file.name;
     write_bytes(path, content);
   }
 }
@@ -145,7 +145,7 @@ TEST(OpenedFiles, AWriteToOpenWeightsIsSeen) {
   const std::vector<FileKey> before = directory.opened->check_weights();
   EXPECT_EQ(directory.opened->check_weights(), before);
   write_bytes(path, another(old));
-  EXPECT_EQ(error_of([&] { directory.opened->check_weights(); }).code, "model.changed");
+  EXPECT_EQ(error_of([&] { directory.opened->check_weights(); }).code.name(), "model.changed");
   write_bytes(path, old);
   // The content is the old one again, but the key says that something was written in between.
   EXPECT_NE(directory.opened->check_weights(), before);
@@ -172,7 +172,7 @@ TEST_F(Settled, WeightsAreNotHashedAgain) {
   weights().sha256 = std::string(64, '0');  // nobody looks at it
   EXPECT_NO_THROW(use(model_, hashes_));
   weights().settled_key.reset();
-  EXPECT_EQ(error_of([&] { use(model_, hashes_); }).code, "model.changed");
+  EXPECT_EQ(error_of([&] { use(model_, hashes_); }).code.name(), "model.changed");
 }
 
 TEST_F(Settled, AWriteWithTheOldTimeStampIsSeen) {
@@ -180,7 +180,7 @@ TEST_F(Settled, AWriteWithTheOldTimeStampIsSeen) {
   const auto time = fs::last_write_time(path);
   write_bytes(path, another(read_bytes(path)));
   fs::last_write_time(path, time);
-  EXPECT_EQ(error_of([&] { use(model_, hashes_); }).code, "model.changed");
+  EXPECT_EQ(error_of([&] { use(model_, hashes_); }).code.name(), "model.changed");
 }
 
 TEST(OpenedFilesControl, AYoungFileHasNoSettledKey) {

@@ -59,7 +59,7 @@ void expect_refused(const std::function<void()>& action, const Expected& expecte
 
   ASSERT_TRUE(detail) << "accepted";
   SCOPED_TRACE(render(*detail));
-  EXPECT_EQ(detail->code, expected.code);
+  EXPECT_EQ(detail->code.name(), expected.code);
   EXPECT_EQ(detail->exit_code, expected.exit_code);
   EXPECT_THAT(detail->what, ::testing::HasSubstr(expected.what));
   EXPECT_THAT(detail->expected, ::testing::HasSubstr(expected.expected));

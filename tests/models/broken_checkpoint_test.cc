@@ -55,7 +55,7 @@ class BrokenCheckpoint : public ::testing::TestWithParam<Defect> {};
 TEST_P(BrokenCheckpoint, IsRefusedWithTheReason) {
   const testing::TempDir dir;
   const ErrorDetail error = load_error(edited_model(dir, GetParam().model, GetParam().edit));
-  EXPECT_EQ(error.code, GetParam().code) << render(error);
+  EXPECT_EQ(error.code.name(), GetParam().code) << render(error);
   EXPECT_EQ(error.exit_code, ExitCode::kConfig);
   EXPECT_THAT(render(error), HasSubstr(GetParam().mentions));
   EXPECT_FALSE(error.expected.empty());

@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "loaded_model.h"
-#include "memory/model_shape.h"
+#include "run_plan/memory/model_shape.h"
 #include "model_dir/architecture_table.h"
 #include "support/temp_dir.h"
 

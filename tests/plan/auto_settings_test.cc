@@ -1,10 +1,10 @@
 // Tests what `auto` in a config becomes at the start of a run.
-#include "supervisor/plan/auto_settings.h"
+#include "run_plan/auto_settings.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "memory/shapes.h"
+#include "run_plan/memory/shapes.h"
 
 namespace encode::testing {
 namespace {

@@ -1,5 +1,5 @@
 // Tests the table of cards.
-#include "memory/cards.h"
+#include "run_plan/memory/cards.h"
 
 #include <string>
 

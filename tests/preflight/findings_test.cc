@@ -11,7 +11,7 @@ namespace {
 using ::testing::HasSubstr;
 
 ErrorDetail error(ExitCode code, const std::string& where = "here") {
-  return {.code = "test.error",
+  return {.code = "io.read",
           .exit_code = code,
           .what = "it is broken",
           .where = where,
@@ -43,7 +43,7 @@ TEST(PreflightFindings, WhatARunDoesNotNeedIsYellow) {
   findings.forgive(RunStep::kWriting, "not needed");
   EXPECT_EQ(findings.count(Grade::kRed), 1);
   EXPECT_EQ(findings.exit_code(), ExitCode::kConfig);
-  EXPECT_EQ(findings.all().back().found, "not needed: [test.error] it is broken: here");
+  EXPECT_EQ(findings.all().back().found, "not needed: [io.read] it is broken: here");
 }
 
 TEST(PreflightFindings, ShowTheSameErrorOnce) {
@@ -61,7 +61,7 @@ TEST(PreflightFindings, EachColouredLineHasANextStep) {
   EXPECT_EQ(text,
             "yellow  b                 slow\n"
             "                          next: wait\n"
-            "red     c                 [test.error] it is broken: here\n"
+            "red     c                 [io.read] it is broken: here\n"
             "                          next: mend it\n"
             "preflight: 0 green, 1 yellow, 1 red in 1.25 s\n");
 }

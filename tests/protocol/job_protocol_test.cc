@@ -219,13 +219,13 @@ TEST(JobProtocol, RefusesTheNamesThatUsersMayWriteInstead) {
   const std::string name = "\"bfloat16\"";
   ASSERT_NE(text.find(name), std::string::npos);
   text.replace(text.find(name), name.size(), "\"bf16\"");
-  EXPECT_EQ(testing::refused([&] { job_spec_from_json(text); }).code, "job.protocol");
+  EXPECT_EQ(testing::refused([&] { job_spec_from_json(text); }).code.name(), "job.protocol");
 }
 
 TEST(JobProtocol, RefusesAPathThatIsNotUtf8) {
   JobSpec spec = Filler(1).job();
   spec.cache_dir = "\xff";
-  EXPECT_EQ(testing::refused([&] { to_json(spec); }).code, "job.utf8");
+  EXPECT_EQ(testing::refused([&] { to_json(spec); }).code.name(), "job.utf8");
 }
 
 TEST(JobProtocol, JobSpecSurvivesTheRoundTripWithEveryField) {

@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/npy.h"
-#include "fingerprint/fingerprint.h"
+#include "store/fingerprint/fingerprint.h"
 #include "report/page.h"
 #include "support/temp_dir.h"
 
@@ -46,7 +46,7 @@ class Report : public ::testing::Test {
   // Of the texts as they are now.
   std::string fingerprint() const {
     const std::string texts = directory_.path() + "/texts.txt";
-    const UniqueFd fd = open_for_reading(texts, "test.read");
+    const UniqueFd fd = open_for_reading(texts, "io.read");
     Fingerprint fingerprint;
     fingerprint.input = config_.run.streams.front().input;
     fingerprint.input_files = {
@@ -211,7 +211,7 @@ TEST_F(Report, ReplacesOnlyAReport) {
   std::filesystem::remove(path);
   write_report(path, Json::object());
   write_report(path, {{"second", true}});
-  EXPECT_THAT(read_file(path, 1 << 22, "test.read"), HasSubstr("second"));
+  EXPECT_THAT(read_file(path, 1 << 22, "io.read"), HasSubstr("second"));
 }
 
 TEST_F(Report, NamesRangesThatDoNotFit) {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "matrix/matrix.h"
+#include "store/matrix/matrix.h"
 
 namespace encode::testing {
 

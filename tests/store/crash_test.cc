@@ -337,7 +337,7 @@ TEST(Failure, ControlSecondSyncAfterAFailureIsSeen) {
   const std::string path = dir.write("file", "x");
   const ChildResult result = run_child(
       [&](const auto&) {
-        const UniqueFd fd = open_for_reading(path, "test");
+        const UniqueFd fd = open_for_reading(path, "io.read");
         EXPECT_NE(::fsync(fd.get()), 0);
         ::fsync(fd.get());
       },

@@ -11,7 +11,7 @@
 #include "encode/error.h"
 
 #include "base/json.h"
-#include "fingerprint/fingerprint.h"
+#include "store/fingerprint/fingerprint.h"
 #include "store/fake_job.h"
 #include "store/sealed_json.h"
 #include "support/temp_dir.h"

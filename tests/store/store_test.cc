@@ -24,7 +24,7 @@ ErrorDetail error_of(const std::function<void()>& action) {
   } catch (const Error& error) {
     return error.detail();
   }
-  return {.code = "no error",
+  return {.code = {},
           .exit_code = ExitCode::kOk,
           .what = "",
           .where = "",
@@ -177,7 +177,7 @@ TEST(TokenEmbeddings, NeedTheLengthsOfAllRows) {
   const auto writer = store->begin(0);
   writer->append(fake_vectors({.begin = 0, .end = 4}, job.identity.dim));
   writer->append_lengths(fake_lengths({.begin = 0, .end = 3}));
-  EXPECT_EQ(error_of([&] { writer->commit({}, {.device = "cpu"}); }).code, "store.misuse");
+  EXPECT_EQ(error_of([&] { writer->commit({}, {.device = "cpu"}); }).code.name(), "store.misuse");
 }
 
 TEST(Store, ResumeEncodesOnlyWhatIsMissing) {
@@ -284,7 +284,7 @@ TEST(Store, MisuseIsAnErrorAndNoCorruption) {
   const TempDir dir;
   const FakeJob job;
   const auto store = open_store(dir.path(), job);
-  const auto code = [](const std::function<void()>& action) { return error_of(action).code; };
+  const auto code = [](const std::function<void()>& action) { return std::string(error_of(action).code.name()); };
   EXPECT_EQ(code([&] { store->begin(8); }), "store.misuse") << "no such chunk";
   EXPECT_EQ(code([&] { store->begin(0)->append(std::vector<float>(3)); }), "store.misuse")
       << "part of a row";
@@ -300,7 +300,7 @@ TEST(Store, MisuseIsAnErrorAndNoCorruption) {
 
 TEST(Store, StreamNamesCannotLeaveTheCache) {
   for (const std::string name : {"", "../x", "a/b", ".hidden", "a b", "-x"}) {
-    EXPECT_EQ(error_of([&] { chunks_dir("cache", name); }).code, "store.stream_name") << name;
+    EXPECT_EQ(error_of([&] { chunks_dir("cache", name); }).code.name(), "store.stream_name") << name;
   }
   EXPECT_EQ(chunks_dir("cache", "train_tc"), "cache/train_tc_chunks");
 }
@@ -386,12 +386,12 @@ TEST(Combine, RefusesDamagedAndUnequalParts) {
   const std::string combined = dir.file("combined.npy");
   EXPECT_EQ(error_of([&] {
               combine_finals({left, commit.final_path(dir.path())}, combined, "c");
-            }).code,
+            }).code.name(),
             "store.combine_rows");
   std::string bytes = read_bytes(left);
   bytes[200] = static_cast<char>(bytes[200] ^ 4);
   write_bytes(left, bytes);
-  EXPECT_EQ(error_of([&] { combine_finals({left, left}, combined, "c"); }).code, "store.damaged");
+  EXPECT_EQ(error_of([&] { combine_finals({left, left}, combined, "c"); }).code.name(), "store.damaged");
   EXPECT_FALSE(std::filesystem::exists(combined));
 }
 

@@ -9,9 +9,9 @@
 
 #include "base/json.h"
 #include "supervisor/experiment.h"
-#include "supervisor/plan/run_devices.h"
-#include "supervisor/report/fault_log.h"
-#include "supervisor/report/run_status.h"
+#include "run_plan/run_devices.h"
+#include "run_record/fault_log.h"
+#include "run_record/run_status.h"
 
 namespace encode::testing {
 namespace {

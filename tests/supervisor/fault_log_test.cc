@@ -1,6 +1,6 @@
 // Tests the records of faults: what is written is read, and a damaged, foreign or full file neither
 // ends a run nor loses the records that are whole.
-#include "supervisor/report/fault_log.h"
+#include "run_record/fault_log.h"
 
 #include <algorithm>
 #include <filesystem>

@@ -40,13 +40,14 @@ JobUnit prepared(FaultPolicy& policy, size_t worker = 0) {
 
 // Another start of the run would fail as these have, so a scheduler must not start it again.
 TEST(FaultPolicy, LackOfMemoryInEveryStartIsNoReasonForAnotherRun) {
-  for (const char* code : {"host.oom_kill", "host.memory", "device.cuda"}) {
+  for (const ErrorCode code : {ErrorCode("host.oom_kill"), ErrorCode("host.memory"),
+                               ErrorCode("device.cuda")}) {
     FaultMemory memory("");
     FaultPolicy policy(1, 0, memory);
     ErrorDetail error = cause();
     error.code = code;
     policy.restart(error);
-    const bool memory_short = std::string_view(code) != "device.cuda";
+    const bool memory_short = code != "device.cuda";
     try {
       policy.restart(error);
       ADD_FAILURE() << code;

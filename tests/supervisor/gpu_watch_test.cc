@@ -1,9 +1,9 @@
-#include "supervisor/report/gpu_watch.h"
+#include "run_record/gpu_watch.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "supervisor/report/memory_log.h"
+#include "run_record/memory_log.h"
 #include "support/temp_dir.h"
 
 namespace encode {

@@ -12,7 +12,7 @@
 
 #include "base/json.h"
 #include "supervisor/experiment.h"
-#include "supervisor/plan/cache_files.h"
+#include "run_plan/cache_files.h"
 #include "supervisor/program.h"
 
 namespace encode::testing {

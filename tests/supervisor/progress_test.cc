@@ -1,5 +1,5 @@
 // Tests the progress line, and Terminal on a pseudo terminal.
-#include "supervisor/report/progress.h"
+#include "run_record/progress.h"
 
 #include <algorithm>
 #include <array>
@@ -13,8 +13,8 @@
 #include <gtest/gtest.h>
 
 #include "base/file.h"
-#include "supervisor/report/run_reporter.h"
-#include "supervisor/report/terminal.h"
+#include "supervisor/run_reporter.h"
+#include "run_record/terminal.h"
 #include "support/temp_dir.h"
 
 namespace encode {

@@ -1,5 +1,5 @@
 // Tests `encode status`: the state of live, finished and dead runs, and damaged cache directories.
-#include "supervisor/report/run_status.h"
+#include "run_record/run_status.h"
 
 #include <filesystem>
 #include <functional>
@@ -104,10 +104,10 @@ TEST(RunStatus, OfAFinishedRunStaysDoneWhenALaterRunIsRefused) {
   EXPECT_EQ(after.memory.size(), before.memory.size());
   EXPECT_EQ(after.error_code, "");
   ASSERT_TRUE(after.refused);
-  EXPECT_EQ(after.refused->code, refused.error.code);
+  EXPECT_EQ(after.refused->code, refused.error.code.name());
   EXPECT_EQ(after.refused->exit_code, static_cast<int64_t>(refused.exit_code));
   EXPECT_THAT(rendered(after),
-              HasSubstr("a later run, which changed nothing: [" + refused.error.code));
+              HasSubstr("a later run, which changed nothing: [" + std::string(refused.error.code.name())));
   experiment.config = as_it_was;
   ASSERT_EQ(experiment.run().exit_code, ExitCode::kOk);
   EXPECT_FALSE(status_of(experiment).refused) << "the next run has a record of its own";

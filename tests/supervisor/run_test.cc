@@ -11,8 +11,8 @@
 #include "base/json.h"
 #include "base/npy.h"
 #include "supervisor/experiment.h"
-#include "supervisor/report/memory_log.h"
-#include "supervisor/report/summary.h"
+#include "run_record/memory_log.h"
+#include "run_record/summary.h"
 
 namespace encode::testing {
 namespace {

@@ -12,7 +12,7 @@
 #include "encode/store.h"
 
 #include "supervisor/experiment.h"
-#include "supervisor/report/run_log.h"
+#include "run_record/run_log.h"
 
 namespace encode::testing {
 namespace {

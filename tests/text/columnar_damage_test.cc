@@ -33,10 +33,10 @@ class ColumnarDamage : public ::testing::TestWithParam<Container> {
       scan_texts(options, {});
       return texts_of(options);
     } catch (const Error& error) {
-      codes_.push_back(error.detail().code);
+      codes_.emplace_back(error.detail().code.name());
       EXPECT_FALSE(error.detail().expected.empty() || error.detail().found.empty() ||
                    error.detail().hint.empty() || error.detail().where.empty());
-      return {error.detail().code};
+      return {std::string(error.detail().code.name())};
     }
   }
   TempDir dir_;

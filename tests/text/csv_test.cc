@@ -103,17 +103,17 @@ TEST_F(Csv, WithSeveralColumnsABlankLastLineIsNoRow) {
 
 TEST_F(Csv, AMissingColumnIsAnErrorWithTheColumnsAndTheNearest) {
   const ErrorDetail error = error_of(file("id,message,author\n", "mesage"));
-  EXPECT_EQ(error.code, "csv.column");
+  EXPECT_EQ(error.code.name(), "csv.column");
   EXPECT_EQ(error.exit_code, ExitCode::kConfig);
   EXPECT_EQ(error.found, "id, message, author");
   EXPECT_EQ(error.hint, "did you mean 'message'?");
-  EXPECT_EQ(error_of(file("text,text\n")).code, "csv.column");
-  EXPECT_EQ(error_of(file("text\n", "")).code, "csv.column");
+  EXPECT_EQ(error_of(file("text,text\n")).code.name(), "csv.column");
+  EXPECT_EQ(error_of(file("text\n", "")).code.name(), "csv.column");
   EXPECT_THAT(texts_of(file("text,id,id\n1,2,3\n")), ElementsAre("1"));
 }
 
 TEST_F(Csv, TheHeaderIsRequiredAndBounded) {
-  EXPECT_EQ(error_of(file("")).code, "csv.header");
+  EXPECT_EQ(error_of(file("")).code.name(), "csv.header");
   EXPECT_EQ(error_of(file("")).what, "the file is empty");
   EXPECT_EQ(error_of(file("text,a\"b\n")).code.name(), "csv.quote");
   const std::string columns(4095, ',');

@@ -270,8 +270,8 @@ TEST_F(Input, SeekRefusesRowsThatAreNotThere) {
   const InputOptions options = file("a.txt", "a\nb\n");
   const InputScan scan = scan_texts(options, {});
   const auto reader = open_scanned_texts(options, scan);
-  EXPECT_EQ(refused([&] { reader->seek(3); }).code, "text.seek");
-  EXPECT_EQ(refused([&] { reader->seek(-1); }).code, "text.seek");
+  EXPECT_EQ(refused([&] { reader->seek(3); }).code.name(), "text.seek");
+  EXPECT_EQ(refused([&] { reader->seek(-1); }).code.name(), "text.seek");
 }
 
 }  // namespace

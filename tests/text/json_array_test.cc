@@ -26,7 +26,7 @@ class JsonArray : public ::testing::Test {
     return options;
   }
   std::string code_of(std::string_view content, const std::string& field = "text") {
-    return error_of(file(content, field)).code;
+    return std::string(error_of(file(content, field)).code.name());
   }
   TempDir dir_;
 };

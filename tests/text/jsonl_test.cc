@@ -25,7 +25,7 @@ class Jsonl : public ::testing::Test {
     return options;
   }
   std::string code_of(std::string_view content, const std::string& field = "text") {
-    return error_of(file(content, field)).code;
+    return std::string(error_of(file(content, field)).code.name());
   }
   TempDir dir_;
 };

@@ -194,7 +194,7 @@ TEST(GrowthOfRowsTest, AddedTokensDoNotRenewTheBudget) {
   EXPECT_NO_THROW(tokenizer->encode("a|a|a", {}, rows));
   std::string row;
   for (int i = 0; i < 2000; ++i) row += "a|";
-  EXPECT_EQ(error_of([&] { tokenizer->encode(row, {}, rows); }).code, "tokenizer.growth");
+  EXPECT_EQ(error_of([&] { tokenizer->encode(row, {}, rows); }).code.name(), "tokenizer.growth");
 }
 
 TEST(GrowthAtLoadTest, AnAddedTokenThatGrowsIsRefused) {

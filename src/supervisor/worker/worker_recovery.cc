@@ -7,7 +7,7 @@
 #include "base/names.h"
 #include "base/units.h"
 #include "store/run_files.h"
-#include "supervisor/plan/run_devices.h"
+#include "run_plan/run_devices.h"
 
 namespace encode {
 namespace {

@@ -12,9 +12,9 @@
 #include "encode/job.h"
 #include "encode/worker_event.h"
 
-#include "supervisor/plan/plan.h"
-#include "supervisor/report/fault_log.h"
-#include "supervisor/report/run_log.h"
+#include "run_plan/plan.h"
+#include "run_record/fault_log.h"
+#include "run_record/run_log.h"
 #include "supervisor/worker/fault_policy.h"
 #include "supervisor/worker/oom_watch.h"
 #include "supervisor/worker/worker_name.h"

@@ -13,7 +13,7 @@
 #include "encode/error.h"
 #include "encode/worker_event.h"
 
-#include "supervisor/stop_signal.h"
+#include "base/stop_signal.h"
 #include "supervisor/worker/child_process.h"
 #include "supervisor/worker/hang_watch.h"
 #include "supervisor/worker/line_reader.h"

@@ -82,7 +82,7 @@ void run(const std::string& path, const std::string& type) {
   try {
     encode_batches(path, parse_compute_type(type, "TYPES"));
   } catch (const Error& error) {
-    mark(fmt::format("refused {}: {}", error.detail().code, error.detail().what));
+    mark(fmt::format("refused {}: {}", error.detail().code.name(), error.detail().what));
   } catch (const std::exception& error) {
     mark(fmt::format("failed {}", std::string(error.what()).substr(0, 300)));
   }

@@ -268,7 +268,7 @@ TEST_P(RefusalTest, NamesWhatIsWrong) {
     FAIL() << "was loaded";
   } catch (const Error& error) {
     EXPECT_EQ(error.exit_code(), ExitCode::kConfig);
-    EXPECT_EQ(error.detail().code, GetParam().code);
+    EXPECT_EQ(error.detail().code.name(), GetParam().code);
     EXPECT_THAT(error.what(), HasSubstr(GetParam().message));
     EXPECT_THAT(error.detail().where, HasSubstr("tokenizer.json"));
     EXPECT_FALSE(error.detail().what.empty());

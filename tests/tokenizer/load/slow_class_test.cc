@@ -161,7 +161,7 @@ TEST(SlowClassTest, WhatNoRuleDecidesIsRefused) {
        "not a sentencepiece model"}};
   for (const Refusal& refusal : refusals) {
     const ErrorDetail error = refusal_of(refusal.files);
-    EXPECT_EQ(error.code, refusal.code) << error.what;
+    EXPECT_EQ(error.code.name(), refusal.code) << error.what;
     EXPECT_EQ(error.exit_code, ExitCode::kConfig);
     EXPECT_NE(error.what.find(refusal.what), std::string::npos) << error.what;
   }
@@ -195,7 +195,7 @@ TEST(SlowClassTest, EsmRefusesTheKeysThatItsPythonCodeReadsInAnotherWay) {
     dir.write("vocab.txt", "<cls>\n<pad>\n<eos>\n<unk>\n<mask>\nB\n");
     dir.write("tokenizer_config.json",
               std::string(R"({"tokenizer_class": "EsmTokenizer", )") + keys + "}");
-    EXPECT_EQ(testing::error_of([&] { load_tokenizer_from_directory(dir.path()); }).code,
+    EXPECT_EQ(testing::error_of([&] { load_tokenizer_from_directory(dir.path()); }).code.name(),
               "tokenizer.unsupported")
         << keys;
   }

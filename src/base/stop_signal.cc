@@ -1,0 +1,81 @@
+#include "base/stop_signal.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "encode/error.h"
+
+namespace encode {
+namespace {
+
+constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP};
+constexpr std::array kRestartSignals = {SIGUSR1, SIGUSR2, SIGXCPU, SIGALRM, SIGPWR};
+
+std::atomic<int> requested = 0;
+std::atomic<int> wake_fd = -1;
+static_assert(std::atomic<int>::is_always_lock_free);
+
+extern "C" void end_at_once(int /*number*/) { ::_exit(static_cast<int>(ExitCode::kTempFail)); }
+
+void handle(int number, void (*handler)(int)) {
+  struct sigaction current = {};
+  ::sigaction(number, nullptr, &current);
+  if (current.sa_handler == SIG_IGN) return;
+  struct sigaction action = {};
+  action.sa_handler = handler;
+  action.sa_flags = SA_RESTART;
+  ::sigaction(number, &action, nullptr);
+}
+
+void restore_defaults() {
+  for (const int number : kSignals) handle(number, SIG_DFL);
+  for (const int number : kRestartSignals) handle(number, end_at_once);
+}
+
+extern "C" void handle_signal(int number) {
+  const int saved_errno = errno;
+  requested = number;
+  restore_defaults();
+  const char byte = 1;
+  [[maybe_unused]] const ssize_t ignored = ::write(wake_fd, &byte, 1);
+  errno = saved_errno;
+}
+
+}  // namespace
+
+bool asks_for_restart(int signal_number) {
+  return std::find(kRestartSignals.begin(), kRestartSignals.end(), signal_number) !=
+         kRestartSignals.end();
+}
+
+void end_at_once_if_asked_for_restart() {
+  for (const int number : kRestartSignals) handle(number, end_at_once);
+}
+
+StopSignal::StopSignal() {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) {
+    throw system_error("os.pipe", "create a pipe", "", errno);
+  }
+  read_end_ = UniqueFd(ends[0]);
+  write_end_ = UniqueFd(ends[1]);
+  requested = 0;
+  wake_fd = write_end_.get();
+  for (const int number : kSignals) handle(number, handle_signal);
+  for (const int number : kRestartSignals) handle(number, handle_signal);
+  ::signal(SIGPIPE, SIG_IGN);
+}
+
+StopSignal::~StopSignal() {
+  restore_defaults();
+  wake_fd = -1;
+}
+
+int StopSignal::number() const { return requested; }
+
+}  // namespace encode

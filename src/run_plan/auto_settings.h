@@ -1,0 +1,21 @@
+// Chooses the numbers for `batch_size: auto` and `batch_tokens: auto` when a run starts.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "encode/config.h"
+
+#include "run_plan/memory/memory_estimate.h"
+#include "run_plan/memory/memory_refusal.h"
+
+namespace encode {
+
+// Sets the limits of `stream.auto_batch`, of which there is at least one, in `stream.speed`; every
+// other setting stays as it is. `request` has the model and the texts of the stream. `gpu` is the
+// card that will compute: if it is absent, the CPU computes, where the usual batch is the best one.
+// Returns what was chosen and why, for the log.
+std::string choose_batches(StreamConfig& stream, const MemoryRequest& request,
+                           const std::optional<MemoryLimit>& gpu);
+
+}  // namespace encode

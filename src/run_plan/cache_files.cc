@@ -1,0 +1,139 @@
+#include "run_plan/cache_files.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <optional>
+#include <string_view>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "encode/error.h"
+#include "encode/store.h"
+
+#include "base/file.h"
+#include "base/path_kind.h"
+#include "base/utf8.h"
+#include "store/layout.h"
+#include "store/run_files.h"
+
+namespace encode {
+namespace {
+
+using Form = RunFileKind::Form;
+
+constexpr int64_t kHeadBytes = 64 << 10;
+
+bool is_regular(const std::string& path) {
+  struct stat info = {};
+  if (::lstat(path.c_str(), &info) != 0) throw system_error("io.stat", "stat", path, errno);
+  return S_ISREG(info.st_mode);
+}
+
+std::string head_of(const std::string& path) {
+  const UniqueFd fd = open_for_reading(path, "io.read");
+  std::string head(static_cast<size_t>(std::min(file_size(fd, path), kHeadBytes)), '\0');
+  pread_all(fd, head, 0, path);
+  return head;
+}
+
+// Returns true if the file, whose name is of this kind, begins as encode writes it. Power loss may
+// have left a file that is empty or no text.
+bool is_own(const std::string& path, const RunFileKind& kind) {
+  if (!is_regular(path)) return false;
+  if (kind.of_stream()) return true;
+  const std::string head = head_of(path);
+  if (!may_begin_text(head)) return true;
+  if (kind.form == Form::kLog) return begins_like_log(head);
+  if (kind.form == Form::kRecords) return head.starts_with(R"({"encode":")");
+  return std::any_of(kind.marks.begin(), kind.marks.end(), [&](std::string_view mark) {
+    return !mark.empty() && head.find(mark) != std::string::npos;
+  });
+}
+
+// Returns true if encode has written this file of a cache directory.
+bool may_be_removed(const std::string& path, const std::string& name) {
+  if (const std::optional<std::string> target = temp_file_target(name))
+    return is_regular(path) && run_file_kind(*target) != nullptr;
+  const RunFileKind* kind = run_file_kind(name);
+  return kind != nullptr && is_own(path, *kind);
+}
+
+}  // namespace
+
+// Every record of a log begins with a time: "2026-01-31T12:00:00.000+00:00 info ...".
+bool begins_like_log(std::string_view head) {
+  constexpr std::string_view kForm = "0000-00-00T00:00:00.000";
+  if (head.size() < kForm.size()) return false;
+  return std::equal(kForm.begin(), kForm.end(), head.begin(), [](char form, char c) {
+    return form == '0' ? std::isdigit(static_cast<unsigned char>(c)) != 0 : form == c;
+  });
+}
+
+std::vector<std::string> remove_cache_directory(const std::string& cache_dir,
+                                                const std::string& stream) {
+  const RunFiles files(cache_dir);
+  std::vector<std::string> left;
+  remove_chunks(cache_dir, stream);
+  for (const std::string& name : list_directory(cache_dir)) {
+    const std::string path = join_path(cache_dir, name);
+    const RunFileKind* kind = run_file_kind(name);
+    const bool is_input = kind != nullptr && kind->form == Form::kStandardInput &&
+                          name == stream + std::string(kind->name);
+    // NFS keeps a deleted file that is open under such a name.
+    if (path == files.lock() || is_input || name.starts_with(".nfs")) continue;
+    if (may_be_removed(path, name)) {
+      remove_file(path);
+    } else {
+      left.push_back(name);
+    }
+  }
+  // From here on another run may use the directory.
+  remove_file(files.lock());
+  if (::rmdir(cache_dir.c_str()) == 0) {
+    sync_directory(parent_directory(cache_dir));
+  } else if (errno != ENOTEMPTY && errno != EEXIST && errno != ENOTDIR && errno != ENOENT) {
+    throw system_error("io.remove", "delete folder", cache_dir, errno);
+  }
+  return left;
+}
+
+bool is_store_file(const std::string& directory, const std::string& name) {
+  const bool chunks = entry_exists(join_path(directory, kLogFile), "io.stat") ||
+                      entry_exists(join_path(directory, kStreamFile), "io.stat");
+  if (chunks) return true;
+  return run_file_kind(name) != nullptr && entry_exists(RunFiles(directory).lock(), "io.stat");
+}
+
+void check_cache_files(const std::string& cache_dir) {
+  for (const std::string& name : list_directory(cache_dir)) {
+    const RunFileKind* kind = run_file_kind(name);
+    if (kind == nullptr) continue;
+    const std::string path = join_path(cache_dir, name);
+    // A run deletes or replaces the lists of rejected rows and copies of the standard input. Other
+    // code looks at the files that a run appends to.
+    bool own = true;
+    if (kind->form == Form::kMarked) own = is_own(path, *kind);
+    if (kind->of_stream()) own = path_kind(path, "io.stat") != PathKind::kDirectory;
+    if (own) continue;
+    throw Error(
+        {.code = "output.exists",
+         .what = "the cache directory has a file that encode did not write",
+         .where = path,
+         .expected = "no file, or the file of an earlier run",
+         .found = "another file",
+         .hint =
+             "move the file away, or give the run a directory of its own with --cache-dir DIR"});
+  }
+}
+
+void sweep_cache_files(const std::string& cache_dir) {
+  for (const std::string& name : list_directory(cache_dir)) {
+    const std::optional<std::string> target = temp_file_target(name);
+    const RunFileKind* kind = target ? run_file_kind(*target) : nullptr;
+    if (kind != nullptr && (kind->form == Form::kMarked || kind->of_stream()))
+      remove_file(join_path(cache_dir, name));
+  }
+}
+
+}  // namespace encode

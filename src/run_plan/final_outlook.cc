@@ -1,0 +1,76 @@
+#include "run_plan/final_outlook.h"
+
+#include <fmt/format.h>
+#include <optional>
+
+#include "encode/error.h"
+
+#include "base/names.h"
+
+namespace encode {
+namespace {
+
+// Looks for a float32 final of another file format, which has another name. A final with rows that
+// were set aside is not taken: `encode retry-failed` may have asked for these rows.
+std::string other_file(const StoreOptions& options, const StreamPlan& stream, bool check_hash) {
+  if (!options.output.empty()) return "";
+  for (const auto& [name, format] : kMatrixFormats) {
+    if (format == options.final_format.file) continue;
+    const std::string path = final_path(options.cache_dir, stream.config.name(), format);
+    if (final_state(path, stream.identity, check_hash) != FinalState::kValid) continue;
+    const std::optional<Manifest> manifest = read_manifest(path);
+    if (manifest->type == OutputType::kFloat32 && manifest->quarantine == QuarantinePolicy::kError)
+      return path;
+  }
+  return "";
+}
+
+[[noreturn]] void refuse_foreign_final(const StoreOptions& options, const StreamPlan& stream) {
+  throw Error({.code = "run.foreign_final",
+               .what = "the existing result belongs to another run",
+               .where = stream.final_path,
+               .expected = "the same inputs, model and options",
+               .found = explain_foreign(stream.final_path, stream.identity),
+               .hint = fresh_hint(options)});
+}
+
+}  // namespace
+
+std::string fresh_hint(const StoreOptions& options) {
+  // Another cache directory does not help where the output is named: that file stays the same.
+  return fmt::format(
+      "to keep the old result, give this run another --output FILE{}; --fresh deletes it and "
+      "starts over",
+      options.output.empty() ? " or --cache-dir DIR" : "");
+}
+
+FinalOutlook final_outlook(const StoreOptions& options, const StreamPlan& stream, bool check_hash) {
+  FinalOutlook outlook;
+  outlook.state = final_state(stream.final_path, stream.identity, check_hash);
+  switch (outlook.state) {
+    case FinalState::kAbsent:
+    case FinalState::kDamaged:
+      outlook.convert_from = other_file(options, stream, check_hash);
+      return outlook;
+    case FinalState::kValid: {
+      const std::optional<Manifest> manifest = read_manifest(stream.final_path);
+      outlook.fits_quarantine = manifest->fits(options.quarantine);
+      outlook.has_format = has_format(*manifest, options.final_format);
+      const bool convert =
+          outlook.fits_quarantine && !outlook.has_format && manifest->type == OutputType::kFloat32;
+      if (convert) outlook.convert_from = stream.final_path;
+      return outlook;
+    }
+    case FinalState::kForeign:
+      break;
+  }
+  refuse_foreign_final(options, stream);
+}
+
+bool has_standard_rows(const StoreOptions& options, const StreamPlan& stream) {
+  const std::string path = standard_path_of(options, stream.final_path);
+  return final_state(path, stream.identity, /*check_hash=*/false) == FinalState::kValid &&
+         read_manifest(path)->type == OutputType::kFloat32;
+}
+
+}  // namespace encode

@@ -1,0 +1,93 @@
+#include "run_plan/final_table.h"
+
+#include <fmt/format.h>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "encode/error.h"
+#include "encode/text.h"
+
+#include "columnar/columnar.h"
+
+namespace encode {
+namespace {
+
+// The columns that are fields of the input.
+std::vector<std::string> fields_of(const FinalFormat& format) {
+  std::vector<std::string> fields;
+  for (const TableColumn& column : format.columns) {
+    if (column.source != kRowColumn && column.source != kTextColumn)
+      fields.push_back(column.source);
+  }
+  return fields;
+}
+
+// The values of the columns that come from the input, which is read again. The run has hashed it
+// when it began, and ScannedFields proves that it is still the same.
+class InputColumns final : public ColumnSource {
+ public:
+  InputColumns(const StreamPlan& stream, const FinalFormat& format)
+      : stream_(stream),
+        columns_(format.columns),
+        rows_(open_scanned_fields(stream.config.input, stream.scan, fields_of(format))) {}
+
+  void next(std::vector<std::optional<std::string>>& values) override {
+    if (!rows_->next(row_)) {
+      throw Error({.code = "store.misuse",
+                   .what = "a final has more rows than its input",
+                   .where = stream_.final_path,
+                   .expected = fmt::format("{} rows", stream_.scan.rows),
+                   .found = "more rows",
+                   .hint = "this is a defect of encode; please report it"});
+    }
+    values.clear();
+    auto field = row_.fields.begin();
+    for (const TableColumn& column : columns_) {
+      if (column.source == kRowColumn) continue;
+      if (column.source == kTextColumn) {
+        values.push_back(std::move(row_.text));
+      } else {
+        values.push_back(std::move(*field++));
+      }
+    }
+  }
+  void finish() override { rows_->finish(); }
+
+ private:
+  const StreamPlan& stream_;
+  std::vector<TableColumn> columns_;
+  std::unique_ptr<ScannedFields> rows_;
+  FieldRow row_;
+};
+
+}  // namespace
+
+void require_tables(const StoreOptions& store, const std::vector<StreamPlan>& streams) {
+  if (store.final_format.file == MatrixFormat::kNpy) return;
+  for (const StreamPlan& stream : streams) {
+    require_columnar(stream.final_path);
+    if (!stream.effective.token_embeddings()) continue;
+    throw Error({.code = "output.token_vectors",
+                 .what = "token embeddings cannot be written as a table",
+                 .where = stream.config.name(),
+                 .expected = "one vector for each row, or output.format: npy",
+                 .found = fmt::format("pooling: none and output.format: {}",
+                                      to_string(store.final_format.file)),
+                 .hint = "set output.format: npy, which numpy can map into memory; a file beside "
+                         "the matrix says where the vectors of a row begin"});
+  }
+}
+
+void require_columns(const StoreOptions& store, const StreamPlan& stream) {
+  require_fields(stream.config.input, stream.scan, fields_of(store.final_format));
+}
+
+ColumnOpener columns_of(const StoreOptions& store, const StreamPlan& stream) {
+  return [&format = store.final_format, &stream] {
+    return std::make_unique<InputColumns>(stream, format);
+  };
+}
+
+}  // namespace encode

@@ -1,0 +1,249 @@
+#include "run_plan/fit_check.h"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <fmt/format.h>
+#include <future>
+#include <memory>
+#include <thread>
+#include <utility>
+
+#include "encode/error.h"
+#include "encode/store.h"
+
+#include "base/file.h"
+#include "base/host.h"
+#include "base/units.h"
+#include "run_record/nvml.h"
+#include "run_plan/auto_settings.h"
+
+namespace encode {
+namespace {
+
+// The log, the job, the status and the records of a short run.
+constexpr int64_t kRecordBytes = 64 << 10;
+
+// The total memory of every GPU. Empty if there is no GPU, or if the driver does not answer.
+std::vector<GpuStatus> ask_driver() {
+  try {
+    const std::unique_ptr<Nvml> nvml = Nvml::open();
+    return nvml ? nvml->gpus() : std::vector<GpuStatus>();
+  } catch (const Error&) {
+    return {};  // the worker will report what is wrong with the GPU
+  }
+}
+
+// Asks on another thread, because the driver may hang while a GPU hangs. The run then goes on
+// without an answer.
+std::vector<GpuStatus> gpus_in_time() {
+  constexpr auto kPatience = std::chrono::seconds(5);
+  std::promise<std::vector<GpuStatus>> promise;
+  std::future<std::vector<GpuStatus>> answer = promise.get_future();
+  std::thread([promise = std::move(promise)]() mutable {
+    promise.set_value(ask_driver());
+  }).detach();
+  return answer.wait_for(kPatience) == std::future_status::ready ? answer.get()
+                                                                 : std::vector<GpuStatus>();
+}
+
+MemoryLimit limit_of(const GpuStatus& gpu) {
+  return {.kind = DeviceKind::kCuda,
+          .name = gpu.name,
+          .total_bytes = gpu.total_bytes.value_or(0),
+          .free_bytes = gpu.free_bytes.value_or(0)};
+}
+
+// Returns the GPU that CUDA calls by the number in `hardware.device` (0 if there is none), or
+// nullopt if it is not known which of the `gpus` this is.
+std::optional<MemoryLimit> numbered_gpu(const std::vector<GpuStatus>& gpus,
+                                        const HardwareOptions& hardware) {
+  const auto place = visible_gpu(gpus, hardware.device.ordinal(), gpu_selection_of_environment());
+  if (!place) return std::nullopt;
+  return limit_of(gpus[*place]);
+}
+
+// Returns the first of the `gpus` in the order of `before`, or nullopt if the driver names no
+// memory.
+template <typename Before>
+std::optional<MemoryLimit> first_gpu(const std::vector<GpuStatus>& gpus, const Before& before) {
+  std::optional<MemoryLimit> first;
+  for (const GpuStatus& gpu : gpus) {
+    const MemoryLimit limit = limit_of(gpu);
+    if (limit.total_bytes > 0 && (!first || before(limit, *first))) first = limit;
+  }
+  return first;
+}
+
+// Returns the GPU of the run. If it is not known which one this is, the GPU with the most memory.
+std::optional<MemoryLimit> gpu_limit(const HardwareOptions& hardware) {
+  const std::vector<GpuStatus> gpus = gpus_in_time();
+  std::optional<MemoryLimit> limit = numbered_gpu(gpus, hardware);
+  if (!limit || limit->total_bytes == 0)
+    limit = first_gpu(gpus, [](const MemoryLimit& a, const MemoryLimit& b) {
+      return a.total_bytes > b.total_bytes;
+    });
+  if (!limit || hardware.device.kind != DeviceChoice::Kind::kAuto) return limit;
+  // The CPU computes if the GPU cannot be used.
+  const MemoryLimit host = host_limit();
+  return host.total_bytes > limit->total_bytes ? host : limit;
+}
+
+int64_t file_bytes(const std::string& path) {
+  std::error_code absent;
+  const auto size = std::filesystem::file_size(path, absent);
+  return absent ? 0 : static_cast<int64_t>(size);
+}
+
+int64_t folder_bytes(const std::string& path) {
+  std::error_code absent;
+  int64_t bytes = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(path, absent))
+    bytes += file_bytes(entry.path().string());
+  return bytes;
+}
+
+// What a scan tells about the texts. Usual text has about four bytes for each token.
+TextFacts facts_of(const InputScan& scan, int64_t max_length) {
+  constexpr int64_t kTokenBytes = 4;
+  const auto most = static_cast<double>(scan.rows) * static_cast<double>(max_length);
+  const int64_t tokens = scan.text_bytes / kTokenBytes + scan.rows;
+  return {.rows = scan.rows,
+          .tokens = static_cast<double>(tokens) > most ? static_cast<int64_t>(most) : tokens,
+          .text_bytes = scan.text_bytes,
+          .longest_row_tokens = std::min(scan.longest_bytes, max_length)};
+}
+
+std::vector<CombinedDisk> combined_of(const RunConfig& config) {
+  std::vector<CombinedDisk> combined;
+  for (const CombineConfig& combine : config.combine) {
+    CombinedDisk& matrix = combined.emplace_back();
+    matrix.name = combined_name(combine);
+    for (size_t i = 0; i < config.streams.size(); ++i) {
+      const StreamConfig& stream = config.streams[i];
+      const bool part = stream.split == combine.split &&
+                        std::find(combine.streams.begin(), combine.streams.end(), stream.stream) !=
+                            combine.streams.end();
+      if (part) matrix.streams.push_back(i);
+    }
+  }
+  return combined;
+}
+
+}  // namespace
+
+MemoryRequest memory_request(const ModelDirectory& directory, const EffectiveResult& effective) {
+  MemoryRequest request;
+  request.shape = shape_of(directory);
+  request.effective = effective;
+  request.batches.launch_tokens = effective.launch_tokens;
+  for (const char* name : kTokenizerFiles) {
+    for (const ModelFile& file : directory.files) {
+      if (file.path == directory.transformer_path + "/" + name)
+        request.tokenizer_file_bytes = std::max(request.tokenizer_file_bytes, file.bytes);
+    }
+  }
+  return request;
+}
+
+MemoryRequest planned_request(const StreamPlan& stream, const ModelDirectory& directory,
+                              const DeviceFacts& device) {
+  MemoryRequest request = memory_request(directory, stream.effective);
+  request.texts = facts_of(stream.scan, stream.effective.max_length);
+  request.batches = plan_batches(stream.config.speed, stream.effective.launch_tokens,
+                                 stream.effective.max_length, device);
+  return request;
+}
+
+std::optional<MemoryLimit> memory_limit_of(const HardwareOptions& hardware) {
+  if (hardware.device.kind == DeviceChoice::Kind::kCpu) return host_limit();
+  std::optional<MemoryLimit> gpu = gpu_limit(hardware);
+  if (!gpu && hardware.device.kind == DeviceChoice::Kind::kAuto) return host_limit();
+  return gpu;
+}
+
+std::optional<MemoryLimit> gpu_of(const HardwareOptions& hardware) {
+  if (hardware.device.kind == DeviceChoice::Kind::kCpu) return std::nullopt;
+  const std::vector<GpuStatus> gpus = gpus_in_time();
+  if (const auto gpu = numbered_gpu(gpus, hardware)) return gpu;
+  return first_gpu(
+      gpus, [](const MemoryLimit& a, const MemoryLimit& b) { return a.free_bytes < b.free_bytes; });
+}
+
+void check_model_fits(const ModelDirectory& directory, const ResultOptions& options,
+                      const std::optional<MemoryLimit>& limit) {
+  if (!limit) return;
+  require_memory(memory_request(directory, effective_result(directory, options)), *limit,
+                 directory.path);
+}
+
+StreamDisk stream_disk(const RunConfig& config, const std::string& name, int64_t vectors,
+                       const EffectiveResult& effective) {
+  const StoreOptions& store = config.store;
+  StreamDisk stream = {.name = name,
+                       .vectors = vectors,
+                       .largest_chunk = store.chunked() ? store.chunk_rows() : 0,
+                       .dim = effective.dim};
+  stream.existing_bytes =
+      file_bytes(final_path_of(config, name)) + folder_bytes(chunks_dir(store.cache_dir, name));
+  return stream;
+}
+
+ExperimentDisk check_experiment_disk(const RunConfig& config, std::vector<StreamDisk> streams) {
+  const std::string final = final_path_of(config, config.streams.front().name());
+  const DiskSpace space = disk_space_at(parent_directory(final));
+  if (disk_space_at(config.store.cache_dir).file_system != space.file_system) {
+    for (StreamDisk& stream : streams) stream.largest_chunk = 0;
+  }
+  const DiskNeed need = disk_need(streams, combined_of(config), config.store);
+  DiskNeed with_records = need;
+  with_records.peak_bytes += kRecordBytes;
+  require_disk(with_records, space);
+  return {.need = need, .space = space};
+}
+
+void settle_settings(StreamPlan& stream, const ModelDirectory& directory, RunGpu& gpu,
+                     RunLog& log) {
+  if (!stream.config.auto_batch.any()) return;
+  MemoryRequest request = memory_request(directory, stream.effective);
+  request.texts = facts_of(stream.scan, stream.effective.max_length);
+  const std::string note = choose_batches(stream.config, request, gpu.get());
+  log.info("auto", fmt::format("{}: {}", stream.config.name(), note));
+}
+
+void warn_of_memory(const StreamPlan& stream, const ModelDirectory& directory,
+                    const std::optional<MemoryLimit>& limit, RunLog& log) {
+  if (!limit) return;
+  const MemoryRequest request = planned_request(
+      stream, directory,
+      {.kind = limit->kind, .threads = threads_or_quota(stream.config.speed.threads)});
+  if (const auto warning = memory_warning(request, *limit)) log.warning("memory", *warning);
+}
+
+ExperimentDisk check_disk(const RunConfig& config, const std::vector<StreamPlan>& streams) {
+  std::vector<StreamDisk> disks;
+  for (const StreamPlan& stream : streams) {
+    disks.push_back(stream_disk(config, stream.config.name(), stream.scan.rows, stream.effective));
+    disks.back().column_bytes =
+        column_bytes(config.store.final_format, stream.scan.rows, stream.scan.text_bytes);
+  }
+  return check_experiment_disk(config, std::move(disks));
+}
+
+std::optional<std::string> disk_warning(const ExperimentDisk& disk) {
+  const auto& [need, space] = disk;
+  if (need.peak_bytes <= space.usable_bytes) return std::nullopt;
+  return fmt::format("the run needs up to {} of disk space, and {} has {} free",
+                     format_bytes(need.peak_bytes), space.path, format_bytes(space.usable_bytes));
+}
+
+void note_padding(PaddingPolicy padding, RunLog& log) {
+  if (padding == PaddingPolicy::kNone) return;
+  log.info(
+      "padding",
+      fmt::format("padding: {} is accepted, but the rows of a batch are packed without padding; "
+                  "the vectors are the same, and `encode plan` shows what padding would cost",
+                  to_string(padding)));
+}
+
+}  // namespace encode

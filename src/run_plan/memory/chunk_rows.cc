@@ -1,0 +1,35 @@
+#include "run_plan/memory/chunk_rows.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace encode {
+namespace {
+
+constexpr double kMostChunks = 20'000;
+constexpr double kMostRows = 1e9;  // as for a number in the config
+
+// The largest number of 1, 2, 5, 10, 20, .. that is at most `value`, which is at least 1.
+double round_down(double value) {
+  const double power = std::pow(10, std::floor(std::log10(value)));
+  for (const double step : {5, 2}) {
+    if (step * power <= value) return step * power;
+  }
+  return power;
+}
+
+}  // namespace
+
+int64_t auto_chunk_rows(const ChunkFacts& facts) {
+  const double longest = kMostLostSeconds / 2;
+  const double shortest = std::min(facts.commit_seconds / kMostCommitShare, longest);
+  // A commit of no measurable time would put the middle at 0.
+  constexpr double kLeastSeconds = 0.1;
+  const double middle = std::sqrt(std::max(shortest, kLeastSeconds) * longest);
+  const double row_seconds = std::max(facts.row_seconds, longest / kMostRows);
+  const double few_chunks = static_cast<double>(facts.rows) / kMostChunks;
+  const double rows = std::min(std::max(middle / row_seconds, few_chunks), longest / row_seconds);
+  return static_cast<int64_t>(round_down(std::max(rows, 1.0)));
+}
+
+}  // namespace encode

@@ -1,0 +1,131 @@
+#include "run_plan/memory/compute_rate.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <string_view>
+
+#include "kernels/kernels.h"
+
+namespace encode {
+namespace {
+
+// The share of its data sheet that a device reaches in whole runs of this kind of work. It is an
+// assumption until --profile has measured the device.
+struct ShareOfPeak {
+  double usual = 0.4;
+  double least = 0;
+  double most = 0;
+};
+// Whole runs of MiniLM on three processors reached 30 to 65 % (docs/planning.md).
+constexpr ShareOfPeak kVectorRegisters = {.least = 0.2, .most = 0.7};
+// They reached 6 to 11 % of AMX in 8 and 16 bits, where other work takes most of the time.
+constexpr ShareOfPeak kNarrowTiles = {.least = 0.05, .most = 0.5};
+// No GPU has run the program yet.
+constexpr ShareOfPeak kGpu = {.least = 0.1, .most = 0.6};
+constexpr double kTera = 1e12;
+
+ComputeRate assumed(double peak_flops, const ShareOfPeak& share, std::string_view what) {
+  if (peak_flops <= 0) return {};
+  return {.flops_per_second = share.usual * peak_flops,
+          .least_flops = share.least * peak_flops,
+          .most_flops = share.most * peak_flops,
+          .measured = false,
+          .source = fmt::format("assumed: {:.0f} to {:.0f} % of {:.1f} TFLOP/s {}",
+                                100 * share.least, 100 * share.most, peak_flops / kTera, what)};
+}
+
+ComputeRate rate_of(const GpuCard& card, const EffectiveResult& effective) {
+  switch (effective.dtype) {
+    case ComputeType::kFloat32:
+      return effective.float32_matmul_precision == MatmulPrecision::kHigh && card.tf32_tflops > 0
+                 ? assumed(card.tf32_tflops * kTera, kGpu, "of TensorFloat-32")
+                 : assumed(card.float32_tflops * kTera, kGpu, "of float32");
+    case ComputeType::kFp8:
+      return assumed(2 * card.half_tflops * kTera, kGpu, "of 8-bit floats");
+    case ComputeType::kInt8:
+    case ComputeType::kBFloat16:
+    case ComputeType::kFloat16:
+      break;
+  }
+  return assumed(card.half_tflops * kTera, kGpu, "of 16-bit floats");
+}
+
+bool is_narrow(ComputeType type) {
+  return type == ComputeType::kBFloat16 || type == ComputeType::kInt8;
+}
+
+// Multiply-adds of one core in a cycle, times two.
+double cpu_flops_per_cycle(ComputeType type) {
+  const bool narrow = is_narrow(type);
+  switch (kernels::capability()) {
+    case kernels::Capability::kAmx:
+      return narrow ? 1024 : 96;
+    case kernels::Capability::kAvx512Bf16:
+      return narrow ? 128 : 64;
+    case kernels::Capability::kAvx512:
+      return type == ComputeType::kInt8 ? 128 : 64;
+    case kernels::Capability::kAvx2:
+      return type == ComputeType::kInt8 ? 64 : 32;
+    case kernels::Capability::kBaseline:
+      break;
+  }
+  return 8;
+}
+
+}  // namespace
+
+ComputeRate measured_rate(double flops_per_second) {
+  return {.flops_per_second = flops_per_second,
+          .least_flops = flops_per_second,
+          .most_flops = flops_per_second,
+          .measured = true,
+          .source = fmt::format("measured: {:.3f} TFLOP/s", flops_per_second / kTera)};
+}
+
+ComputeRate assumed_gpu_rate(const GpuCard* card, const EffectiveResult& effective) {
+  return card != nullptr ? rate_of(*card, effective) : ComputeRate{};
+}
+
+ComputeRate assumed_cpu_rate(ComputeType type, int64_t threads) {
+  constexpr double kUsualHertz = 3e9;
+  const bool tiles = kernels::capability() == kernels::Capability::kAmx && is_narrow(type);
+  return assumed(cpu_flops_per_cycle(type) * kUsualHertz * static_cast<double>(threads),
+                 tiles ? kNarrowTiles : kVectorRegisters,
+                 fmt::format("of {} cores at 3 GHz", threads));
+}
+
+void EncodingTime::add(const EncodingTime& other) {
+  seconds += other.seconds;
+  least += other.least;
+  most += other.most;
+}
+
+void EncodingTime::divide(double speed) {
+  seconds /= speed;
+  least /= speed;
+  most /= speed;
+}
+
+EncodingTime encoding_time(const MemoryRequest& request, const ComputeRate& rate) {
+  if (rate.flops_per_second <= 0 || request.texts.tokens == 0) return {};
+  constexpr double kBatchSeconds = 5e-4;  // launches, copies and waits that do not overlap
+  constexpr double kTextBytesPerSecond = 20e6;
+  const auto tokens = static_cast<double>(request.texts.tokens);
+  const double mean = tokens / static_cast<double>(std::max<int64_t>(1, request.texts.rows));
+  const double batches =
+      tokens / static_cast<double>(std::max<int64_t>(1, request.batches.budget_tokens));
+  const double operations = tokens * request.shape.flops_per_token(mean);
+  const double beside =
+      batches * kBatchSeconds / static_cast<double>(request.batches.batches_at_once);
+  const double reading = static_cast<double>(request.texts.text_bytes) / kTextBytesPerSecond;
+  const auto at = [&](double flops) { return std::max(operations / flops + beside, reading); };
+  return {.seconds = at(rate.flops_per_second),
+          .least = at(rate.most_flops),
+          .most = at(rate.least_flops)};
+}
+
+std::string cpu_name() {
+  return fmt::format("cpu ({})", kernels::to_string(kernels::capability()));
+}
+
+}  // namespace encode

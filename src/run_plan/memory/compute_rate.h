@@ -1,0 +1,46 @@
+// How fast a device computes: measured, or assumed from its data sheet.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "encode/model_directory.h"
+
+#include "run_plan/memory/cards.h"
+#include "run_plan/memory/memory_estimate.h"
+
+namespace encode {
+
+// Multiplications and additions a second.
+struct ComputeRate {
+  double flops_per_second = 0;  // 0: not known
+  // The rate is certainly not far outside these two. They are equal if it was measured.
+  double least_flops = 0;
+  double most_flops = 0;
+  bool measured = false;    // by `encode plan --profile`
+  std::string source = {};  // "measured: 0.42 TFLOP/s", "assumed: 10 to 60 % of 989 TFLOP/s ..."
+};
+ComputeRate measured_rate(double flops_per_second);
+// `card` may be null; the rate is not known then.
+ComputeRate assumed_gpu_rate(const GpuCard* card, const EffectiveResult& effective);
+ComputeRate assumed_cpu_rate(ComputeType type, int64_t threads);
+
+// How long encoding takes, in seconds. All are 0 if the rate is not known or there are no texts.
+struct EncodingTime {
+  double seconds = 0;  // at ComputeRate::flops_per_second
+  double least = 0;    // at its most_flops
+  double most = 0;     // at its least_flops
+
+  void add(const EncodingTime& other);
+  void divide(double speed);  // as on a device that is `speed` times as fast
+};
+
+// Returns the time to encode the texts of the request: their operations at the rate, and a fixed
+// time for each batch, but no less than the time to read and tokenize them.
+EncodingTime encoding_time(const MemoryRequest& request, const ComputeRate& rate);
+
+// "cpu (avx512bf16)", as engine/device_facts.cc names the CPU of this machine.
+std::string cpu_name();
+
+}  // namespace encode

@@ -1,0 +1,91 @@
+// Where memory goes: a list of parts with their sizes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "encode/batch_plan.h"
+#include "encode/model_directory.h"
+
+#include "run_plan/memory/model_shape.h"
+
+namespace encode {
+
+// The parts of the memory of a run. The order is that of the reports.
+enum class MemoryKind {
+  kProgram,      // the program and LibTorch
+  kContext,      // the CUDA context and its kernels
+  kWeights,      // of matrix products, packed on a CPU
+  kTables,       // embeddings, norms and biases
+  kActivations,  // the hidden states of the batches that are computed at once
+  kAttention,    // the workspace of attention
+  kLibraries,    // workspaces of cuBLAS and cuBLASLt, working memory of the CPU kernels
+  kBatchData,    // token ids, positions and results of a batch
+  kWindows,      // texts and ids that are read ahead, and vectors that wait for their commit
+  kTokenizer,
+  kLoading,   // what exists only while the weights are loaded
+  kRounding,  // what the allocator rounds up
+};
+std::string_view to_string(MemoryKind kind);  // "weights", "tables", ...
+
+struct MemoryPart {
+  MemoryKind kind = MemoryKind::kProgram;
+  int64_t bytes = 0;
+  std::string why = {};  // the arithmetic, in a few words: "85.0M elements x 4 bytes"
+};
+
+struct MemoryEstimate {
+  std::vector<MemoryPart> parts = {};
+
+  int64_t total_bytes() const;
+  int64_t bytes_of(MemoryKind kind) const;
+};
+
+// What the inputs of one stream are like. Zeros stand for "not known", and then every row has the
+// longest length.
+struct TextFacts {
+  int64_t rows = 0;
+  int64_t tokens = 0;              // of all rows together
+  int64_t text_bytes = 0;          // of all rows together
+  int64_t longest_row_tokens = 0;  // after the cut at max_length
+};
+
+// One stream: its model, its settings and its texts.
+struct MemoryRequest {
+  ModelShape shape;
+  EffectiveResult effective;
+  BatchPlan batches;
+  TextFacts texts = {};
+  int64_t chunk_rows = kDefaultChunkRows;
+  int64_t prefetch_bytes = SpeedOptions{}.prefetch_bytes;
+  int64_t tokenizer_file_bytes = 0;  // 0: no tokenizer is loaded
+
+  int64_t longest_row_tokens() const;
+  // The token positions of the largest batch, padding included (Transformer::token_slots()).
+  int64_t token_slots() const;
+  // A batch has at most this number of rows.
+  int64_t batch_rows() const;
+};
+
+// The bytes of a number of the compute type.
+int64_t element_bytes(ComputeType type);
+
+// The rows and the tokens of the largest window (job/window_producer.cc).
+struct LargestWindow {
+  int64_t rows = 0;
+  int64_t tokens = 0;
+};
+LargestWindow largest_window(const MemoryRequest& request);
+
+// Each function returns the largest memory that a run needs at once.
+//
+// estimate_cpu: the resident memory of `encode` and encode-worker together, on a CPU.
+MemoryEstimate estimate_cpu(const MemoryRequest& request);
+// estimate_cuda: the memory of one GPU that the worker takes, with the context and the blocks that
+// the caching allocator reserves.
+MemoryEstimate estimate_cuda(const MemoryRequest& request);
+// estimate_host_of_cuda: the host's memory of a run that computes on a GPU.
+MemoryEstimate estimate_host_of_cuda(const MemoryRequest& request);
+
+}  // namespace encode

@@ -1,0 +1,133 @@
+#include "run_plan/memory/memory_refusal.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <utility>
+
+#include "encode/error.h"
+
+#include "base/host.h"
+#include "base/units.h"
+#include "run_plan/memory/activations.h"
+
+namespace encode {
+namespace {
+
+// A request for the smallest batch that a run can be reduced to.
+MemoryRequest smallest(const MemoryRequest& request) {
+  MemoryRequest least = request;
+  least.batches.budget_tokens = std::max<int64_t>(1, request.batches.launch_tokens);
+  least.batches.batches_at_once = 1;
+  least.texts = {.rows = 1, .tokens = 1, .text_bytes = 1, .longest_row_tokens = 1};
+  return least;
+}
+
+std::string size_of_type(const MemoryRequest& request) {
+  return fmt::format("{} bytes", element_bytes(request.effective.dtype));
+}
+
+std::string arithmetic(const MemoryRequest& request) {
+  const ModelShape& shape = request.shape;
+  return fmt::format(
+      "{}: tables {} (vocab_size {} x {} x {}), weights {} ({} layers: hidden_size {}, "
+      "intermediate_size {}, {} heads of {})",
+      format_bytes(matrix_bytes(request) + table_bytes(request)),
+      format_bytes(table_bytes(request)), format_count(shape.vocab_size),
+      format_count(shape.embedding_size), size_of_type(request),
+      format_bytes(matrix_bytes(request)), format_count(shape.stored_layers),
+      format_count(shape.hidden_size), format_count(shape.intermediate_size),
+      format_count(shape.num_attention_heads), format_count(shape.head_dim));
+}
+
+// Returns what would fit: a smaller type, a smaller vocabulary, fewer layers.
+std::string what_fits(const MemoryRequest& request, int64_t limit_bytes) {
+  const int64_t element = element_bytes(request.effective.dtype);
+  const int64_t weights = matrix_bytes(request);
+  if (element > 2 && (weights + table_bytes(request)) / 2 < limit_bytes)
+    return "dtype bfloat16 needs half of it and fits";
+  if (weights < limit_bytes) {
+    const int64_t rows = (limit_bytes - weights) / (request.shape.embedding_size * element);
+    return fmt::format(
+        "with these layers a vocabulary of at most {} fits; check config.json, or "
+        "use a machine with more memory",
+        format_count(rows));
+  }
+  const int64_t layer =
+      std::max<int64_t>(1, weights / std::max<int64_t>(1, request.shape.stored_layers));
+  return fmt::format(
+      "one layer needs {}, so at most {} layers fit; check config.json, or use a "
+      "machine with more memory",
+      format_bytes(layer), format_count(limit_bytes / layer));
+}
+
+MemoryEstimate estimate(const MemoryRequest& request, DeviceKind kind) {
+  return kind == DeviceKind::kCpu ? estimate_cpu(request) : estimate_cuda(request);
+}
+
+}  // namespace
+
+MemoryLimit host_limit() {
+  const HostMemory memory = host_memory();
+  return {.kind = DeviceKind::kCpu,
+          .name = "this machine",
+          .total_bytes = memory.limit_bytes + swap_bytes(),
+          .free_bytes = memory.available_bytes};
+}
+
+void require_memory(const MemoryRequest& request, const MemoryLimit& limit,
+                    const std::string& where) {
+  if (limit.total_bytes <= 0) return;
+  // A packed weight may have fewer bytes than its type, so only a need far above the limit is
+  // certain.
+  constexpr double kCertain = 0.7;
+  const MemoryRequest least = smallest(request);
+  const double bytes = static_cast<double>(matrix_bytes(least) + table_bytes(least));
+  const double activations =
+      limit.kind == DeviceKind::kCuda ? static_cast<double>(activation_bytes(least)) : 0.0;
+  if (kCertain * (bytes + activations) <= static_cast<double>(limit.total_bytes)) return;
+  std::string found = arithmetic(least);
+  if (activations > 0)
+    found += fmt::format(
+        "; the smallest batch needs {} beside them, and the CUDA context and libraries {}",
+        format_bytes(static_cast<int64_t>(activations)),
+        format_bytes(estimate_cuda(least).bytes_of(MemoryKind::kContext)));
+  throw Error({.code = "limit.memory",
+               .what = fmt::format("the model cannot fit into the memory of {}", limit.name),
+               .where = where,
+               .expected = "at most " + format_bytes(limit.total_bytes),
+               .found = std::move(found),
+               .hint = what_fits(least, limit.total_bytes)});
+}
+
+std::optional<std::string> memory_warning(const MemoryRequest& request, const MemoryLimit& limit) {
+  if (limit.free_bytes <= 0) return std::nullopt;
+  const int64_t bytes = estimate(request, limit.kind).total_bytes();
+  if (bytes <= limit.free_bytes) return std::nullopt;
+  return fmt::format(
+      "the run needs about {} of memory, and {} has {} free; `encode plan` shows "
+      "where the memory goes",
+      format_bytes(bytes), limit.name, format_bytes(limit.free_bytes));
+}
+
+void require_batch(const MemoryRequest& request, const MemoryLimit& limit) {
+  const MemoryEstimate whole = estimate(request, limit.kind);
+  if (limit.total_bytes <= 0 || whole.total_bytes() <= limit.total_bytes) return;
+  const int64_t batch = activation_bytes(request) + whole.bytes_of(MemoryKind::kAttention);
+  const int64_t rest = whole.total_bytes() - batch;
+  const int64_t token = std::max<int64_t>(1, batch / std::max<int64_t>(1, request.token_slots()));
+  const int64_t fits = std::max<int64_t>(0, limit.total_bytes - rest) / token;
+  throw Error(
+      {.code = "limit.batch",
+       .what = fmt::format("a batch of this size cannot fit into the memory of {}", limit.name),
+       .where = "batch_size, batch_tokens",
+       .expected = fmt::format("at most {}: batches of about {} tokens, which are {} rows of {}",
+                               format_bytes(limit.total_bytes), format_count(fits),
+                               format_count(fits / request.longest_row_tokens()),
+                               format_count(request.longest_row_tokens())),
+       .found = fmt::format("{}: {} for {} tokens in one batch, {} for weights and the rest",
+                            format_bytes(whole.total_bytes()), format_bytes(batch),
+                            format_count(request.token_slots()), format_bytes(rest)),
+       .hint = "leave the batch settings out: encode plan finds them"});
+}
+
+}  // namespace encode

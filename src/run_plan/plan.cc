@@ -1,0 +1,333 @@
+#include "run_plan/plan.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <functional>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "encode/error.h"
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/names.h"
+#include "base/path_kind.h"
+#include "base/units.h"
+#include "store/fingerprint/fingerprint.h"
+#include "model_dir/prompt_families.h"
+#include "store/audit.h"
+#include "store/run_files.h"
+#include "run_plan/chunk_size.h"
+#include "run_plan/earlier_name.h"
+#include "run_plan/final_table.h"
+#include "run_plan/fit_check.h"
+#include "run_plan/input_scans.h"
+#include "run_plan/leavings.h"
+#include "run_plan/output_guard.h"
+#include "run_plan/plan_steps.h"
+
+namespace encode {
+namespace {
+
+// Opens and hashes each model directory once, because most streams share one model.
+class Models {
+ public:
+  Models(std::string hash_cache, const std::optional<MemoryLimit>& limit, RunLog& log)
+      : hash_cache_(std::move(hash_cache)), limit_(limit), log_(log) {}
+
+  const OpenedModel& open(const ResultOptions& options) {
+    const std::string path = resolve_model(options.model, options.revision);
+    const auto known = models_.find(path);
+    if (known != models_.end()) return known->second;
+    const OpenedModel model = open_fitting_model(path, options, limit_, hash_cache_);
+    warn(model.directory.warnings);
+    const int64_t bytes = model.bytes();
+    log_.detail("model",
+                fmt::format("model {}: {}, hidden size {}, {}, similarity {}", path,
+                            model.directory.model_type, model.directory.hidden_size,
+                            format_bytes(bytes), model.directory.similarity),
+                {{"path", path},
+                 {"model_type", model.directory.model_type},
+                 {"hidden_size", model.directory.hidden_size},
+                 {"bytes", bytes},
+                 {"similarity", model.directory.similarity}});
+    for (const AppliedRecipe& recipe : model.directory.recipes) {
+      log_.info("model",
+                fmt::format("custom code: encode does what {} does (recipe {})", recipe.code,
+                            recipe.name),
+                {{"path", path}, {"code", recipe.code}, {"recipe", recipe.name}});
+    }
+    return models_.emplace(path, model).first->second;
+  }
+
+  // Logs each warning once, even if it applies to several streams.
+  void warn(const std::vector<std::string>& warnings) {
+    for (const std::string& warning : warnings) {
+      if (warned_.insert(warning).second) log_.warning("model", warning);
+    }
+  }
+
+ private:
+  std::string hash_cache_;
+  std::optional<MemoryLimit> limit_;
+  RunLog& log_;
+  std::set<std::string> warned_;
+  std::map<std::string, OpenedModel> models_;
+};
+
+}  // namespace
+
+int64_t OpenedModel::bytes() const {
+  return std::transform_reduce(directory.files.begin(), directory.files.end(), int64_t{0},
+                               std::plus<>(), [](const ModelFile& file) { return file.bytes; });
+}
+
+OpenedModel open_hashed_model(const std::string& path, const std::string& hash_cache,
+                              bool ignore_custom_code) {
+  const CustomCodePolicy policy = custom_code_policy(ignore_custom_code);
+  const ModelDirectory found = open_model_directory(path, policy);
+  std::vector<FileHash> files = hash_model_files(found, hash_cache);
+  // What was parsed above may have changed before it was hashed, so it is parsed once more.
+  ModelDirectory directory = open_model_directory(path, files, policy);
+  return {.directory = std::move(directory), .files = std::move(files)};
+}
+
+OpenedModel open_fitting_model(const std::string& path, const ResultOptions& options,
+                               const std::optional<MemoryLimit>& limit,
+                               const std::string& hash_cache) {
+  check_model_fits(open_model_directory(path, custom_code_policy(options.ignore_custom_code)),
+                   options, limit);
+  return open_hashed_model(path, hash_cache, options.ignore_custom_code);
+}
+
+namespace {
+
+std::vector<CombinePlan> plan_combined(const RunConfig& config,
+                                       const std::vector<StreamPlan>& streams) {
+  std::vector<CombinePlan> plans;
+  for (const CombineConfig& combine : config.combine) {
+    CombinePlan plan;
+    plan.name = combined_name(combine);
+    plan.path = final_path(config.store.cache_dir, plan.name);
+    for (const std::string& stream : combine.streams) {
+      for (size_t i = 0; i < streams.size(); ++i) {
+        const StreamConfig& candidate = streams[i].config;
+        if (candidate.split == combine.split && candidate.stream == stream)
+          plan.streams.push_back(i);
+      }
+    }
+    plans.push_back(std::move(plan));
+  }
+  return plans;
+}
+
+void check_equal_rows(const CombinePlan& combine, const std::vector<StreamPlan>& streams) {
+  const StreamPlan& first = streams[combine.streams.front()];
+  for (const size_t i : combine.streams) {
+    const StreamPlan& other = streams[i];
+    if (other.scan.rows == first.scan.rows) continue;
+    throw Error(
+        {.code = "combine.rows",
+         .what = fmt::format("the streams of {} have different numbers of rows", combine.name),
+         .where = other.config.input.path,
+         .expected = fmt::format("{}, as in {}", format_count(first.scan.rows, "row", "rows"),
+                                 first.config.input.path),
+         .found =
+             fmt::format("{} ({} rejected of {})", format_count(other.scan.rows, "row", "rows"),
+                         format_count(other.scan.rejected), format_count(other.scan.rows_in)),
+         .hint = "row i of each stream must belong to the same sample; correct the inputs or "
+                 "remove 'combine'"});
+  }
+}
+
+// Throws if a stream has token embeddings. Such streams cannot be combined, because row i of two of
+// these matrices belongs to different tokens.
+void check_pooled(const CombinePlan& combine, const std::vector<StreamPlan>& streams) {
+  for (const size_t i : combine.streams) {
+    const StreamPlan& stream = streams[i];
+    if (!stream.identity.token_embeddings) continue;
+    throw Error({.code = "combine.pooling",
+                 .what = "token embeddings cannot be combined",
+                 .where = combine.name,
+                 .expected = "streams with one vector per row",
+                 .found = stream.config.name() + " with pooling: none",
+                 .hint = "choose a pooling, or remove 'combine'"});
+  }
+}
+
+// Throws if the stream has a prompt and rows of token ids. Rows of token ids are encoded as they
+// are, so a prompt cannot be put before them.
+void check_prompt(const StreamPlan& stream) {
+  if (stream.scan.tokenized == 0 || stream.effective.prompt.empty()) return;
+  throw Error({.code = "text.prompt_and_ids",
+               .what = "a prompt cannot be put before token ids",
+               .where = stream.config.input.path,
+               .expected = "texts, or no prompt",
+               .found = fmt::format("{} of token ids, and the prompt '{}'",
+                                    format_count(stream.scan.tokenized, "row", "rows"),
+                                    preview(stream.effective.prompt)),
+               .hint = "put the prompt's ids into the rows and set prompt: \"\""});
+}
+
+// Says which prompt every row gets. If nobody has chosen one for a model that was trained with
+// prompts, the line is a warning with the prompts.
+void log_prompt(const StreamConfig& stream, const ModelDirectory& directory, RunLog& log) {
+  const Json fields = {{"stream", stream.name()}};
+  if (const std::optional<std::string> advice = prompt_advice(directory, stream.result)) {
+    log.warning("prompt", fmt::format("{}: {}", stream.name(), *advice), fields);
+  } else {
+    log.info("prompt",
+             fmt::format("{}: {}", stream.name(), describe_prompt(directory, stream.result)),
+             fields);
+  }
+}
+
+// Copies standard input and says which format was guessed, if none was given.
+InputOptions spool(const StreamConfig& stream, const std::string& cache_dir, RunLog& log) {
+  SpooledInput spooled =
+      spool_standard_input(stream.input, RunFiles(cache_dir).standard_input(stream.name()));
+  const Json fields = {{"stream", stream.name()},
+                       {"format", name_of(kTextFormats, spooled.options.format)}};
+  if (spooled.ambiguous) {
+    log.warning("input_format", spooled.guess, fields);
+  } else if (!spooled.guess.empty()) {
+    log.info("input_format", spooled.guess, fields);
+  }
+  return std::move(spooled.options);
+}
+
+}  // namespace
+
+std::vector<CombinePlan> plan_combined_matrices(const RunConfig& config,
+                                                const std::vector<StreamPlan>& streams) {
+  std::vector<CombinePlan> plans = plan_combined(config, streams);
+  for (const CombinePlan& combine : plans) {
+    check_pooled(combine, streams);
+    check_equal_rows(combine, streams);
+  }
+  return plans;
+}
+
+void finish_stream_plan(StreamPlan& stream, const OpenedModel& model) {
+  check_prompt(stream);
+  const Fingerprint fingerprint = {.input = stream.config.input,
+                                   .input_files = stream.scan.files,
+                                   .model_files = model.files,
+                                   .result = stream.effective,
+                                   .tokenizer_library = ""};
+  stream.identity = {.name = stream.config.name(),
+                     .fingerprint = to_text(fingerprint),
+                     .rows = stream.scan.rows,
+                     .dim = stream.effective.dim,
+                     .token_embeddings = stream.effective.token_embeddings(),
+                     .inputs = {}};
+  for (const InputScan::File& file : stream.scan.files)
+    stream.identity.inputs.push_back({.path = file.path, .first_row = file.first_row});
+}
+
+StreamPlan begin_stream_plan(const RunConfig& config, const StreamConfig& stream,
+                             const OpenedModel& model) {
+  StreamPlan planned;
+  planned.config = stream;
+  planned.effective = effective_result(model.directory, stream.result);
+  planned.position_limit = model.directory.position_limit;
+  planned.model_path = model.directory.path;
+  planned.model_files = model.files;
+  planned.final_path = final_path_of(config, stream.name());
+  return planned;
+}
+
+void protect_inputs(const RunConfig& config, OutputGuard& guard) {
+  guard.protect(config.config_path, "the config file");
+  guard.protect(config.store.final_format.ranges_file, "the file of the ranges");
+  for (const StreamConfig& stream : config.streams) {
+    for (const std::string& path : input_files(stream.input)) guard.protect(path, "an input");
+  }
+}
+
+void check_log(const RunConfig& config) {
+  OutputGuard guard(config.store.overwrite);
+  protect_inputs(config, guard);
+  const std::string path = log_path(config);
+  guard.check_log(path);
+  const bool of_new_cache = parent_directory(path) == config.store.cache_dir &&
+                            !path_exists(config.store.cache_dir, "io.stat");
+  if (!of_new_cache) RunLog::check_file(path);
+}
+
+void check_outputs(const RunConfig& config, OutputGuard guard) {
+  protect_inputs(config, guard);
+  for (const StreamConfig& stream : config.streams) {
+    const std::string path = final_path_of(config, stream.name());
+    for (const std::string& matrix : {path, standard_path_of(config.store, path)}) {
+      guard.check_final(matrix);
+      // remove_final() deletes this file, whatever the manifest says.
+      if (config.store.fresh)
+        guard.check_beside(set_aside_path(matrix), is_foreign_set_aside(matrix));
+    }
+  }
+  for (const CombineConfig& combine : config.combine)
+    guard.check_final(final_path(config.store.cache_dir, combined_name(combine)));
+  check_leavings(config.store, guard);
+}
+
+RunPlan make_plan(const RunConfig& config, PlanPurpose purpose, RunLog& log) {
+  const std::string& cache_dir = config.store.cache_dir;
+  OutputGuard guard(config.store.overwrite);
+  const std::optional<MemoryLimit> limit = memory_limit_of(config.hardware);
+  Models models(RunFiles(cache_dir).model_hashes(), limit, log);
+  RunPlan plan;
+  // The models come first, because a mistake in a model shows at once, and the inputs may take
+  // minutes to read.
+  for (const StreamConfig& stream : config.streams) {
+    const OpenedModel& model = models.open(stream.result);
+    guard.protect(model.directory);
+    plan.streams.push_back(begin_stream_plan(config, stream, model));
+    models.warn(length_warnings(model.directory, stream.result));
+    if (purpose == PlanPurpose::kRun) log_prompt(stream, model.directory, log);
+  }
+  if (purpose == PlanPurpose::kRun) {
+    require_tables(config.store, plan.streams);
+    check_outputs(config, std::move(guard));
+  }
+  for (StreamPlan& planned : plan.streams) {
+    if (planned.config.input.path == "-")
+      planned.config.input = spool(planned.config, cache_dir, log);
+  }
+  std::vector<StreamConfig> streams;
+  for (const StreamPlan& stream : plan.streams) streams.push_back(stream.config);
+  std::vector<ScannedInput> inputs =
+      scan_inputs(streams, purpose == PlanPurpose::kRun ? cache_dir : "", log);
+
+  RunGpu gpu(config.hardware);
+  ChunkSizes chunk_sizes(config, gpu);
+  for (size_t i = 0; i < plan.streams.size(); ++i) {
+    StreamPlan& planned = plan.streams[i];
+    planned.scan = std::move(inputs[i].scan);
+    planned.rejected_path = std::move(inputs[i].rejected_path);
+    const OpenedModel& model = models.open(config.streams[i].result);
+    settle_settings(planned, model.directory, gpu, log);
+    if (purpose == PlanPurpose::kRun) {
+      require_columns(config.store, planned);
+      warn_of_memory(planned, model.directory, limit, log);
+      chunk_sizes.choose(model.directory, planned);
+    }
+    finish_stream_plan(planned, model);
+    if (take_earlier_name(config, planned))
+      log.info(
+          "earlier_name",
+          fmt::format("{}: the result of an earlier version with these flags", planned.final_path),
+          {{"stream", planned.config.name()}, {"path", planned.final_path}});
+  }
+  if (purpose == PlanPurpose::kRun) {
+    if (const auto warning = disk_warning(check_disk(config, plan.streams)))
+      log.warning("disk", *warning);
+  }
+  plan.combine = plan_combined_matrices(config, plan.streams);
+  return plan;
+}
+
+}  // namespace encode

@@ -1,0 +1,62 @@
+#include "run_record/cache_report.h"
+
+#include <array>
+#include <fmt/format.h>
+
+#include "base/units.h"
+
+namespace encode {
+namespace {
+
+struct Field {
+  const char* name;
+  int64_t CacheCounts::*count;
+};
+
+constexpr std::array<Field, 10> kFields = {{{"deduplicated_rows", &CacheCounts::deduplicated_rows},
+                                            {"requests", &CacheCounts::requests},
+                                            {"row_hits", &CacheCounts::row_hits},
+                                            {"compact_hits", &CacheCounts::compact_hits},
+                                            {"disk_hits", &CacheCounts::disk_hits},
+                                            {"damaged_rows", &CacheCounts::damaged_rows},
+                                            {"stored_rows", &CacheCounts::stored_rows},
+                                            {"row_bytes", &CacheCounts::row_bytes},
+                                            {"compact_bytes", &CacheCounts::compact_bytes},
+                                            {"disk_bytes", &CacheCounts::disk_bytes}}};
+
+}  // namespace
+
+std::string describe(const CacheCounts& counts) {
+  std::string equal = fmt::format("{} equal to another row of the same window",
+                                  format_count(counts.deduplicated_rows, "row", "rows"));
+  if (counts.requests == 0) return equal;
+  std::string text = fmt::format(
+      "{:.1f}% of {} found in the embedding cache (L1 {}, L2 {}, disk {}), {} added; "
+      "{}; L1 {}, L2 {}, disk {}",
+      100 * counts.hit_rate(), format_count(counts.requests, "request", "requests"),
+      format_count(counts.row_hits), format_count(counts.compact_hits),
+      format_count(counts.disk_hits), format_count(counts.stored_rows, "row", "rows"), equal,
+      format_bytes(counts.row_bytes), format_bytes(counts.compact_bytes),
+      format_bytes(counts.disk_bytes));
+  if (counts.damaged_rows > 0)
+    text +=
+        fmt::format("; {}", format_count(counts.damaged_rows, "damaged record", "damaged records"));
+  return text;
+}
+
+Json to_json(const CacheCounts& counts) {
+  Json json = Json::object();
+  for (const Field& field : kFields) json[field.name] = counts.*field.count;
+  json["hit_rate"] = counts.hit_rate();
+  json["disk_load_ratio"] = counts.disk_load_ratio();
+  return json;
+}
+
+CacheCounts cache_counts_from(const JsonFields& fields) {
+  CacheCounts counts;
+  for (const Field& field : kFields)
+    counts.*field.count = fields.integer_or(field.name, 0, 0, INT64_MAX / 2);
+  return counts;
+}
+
+}  // namespace encode

@@ -1,0 +1,110 @@
+#include "run_record/fault_log.h"
+
+#include <algorithm>
+#include <ctime>
+#include <fmt/format.h>
+#include <utility>
+
+#include "encode/error.h"
+
+#include "base/units.h"
+
+namespace encode {
+namespace {
+
+constexpr size_t kMaxNameBytes = 256;
+constexpr size_t kMaxMessageBytes = 1000;
+constexpr size_t kMaxPathBytes = 4096;
+constexpr ErrorCode kFaultLogCode = "records.damaged";
+
+RecordFileKind fault_records() { return {.name = "faults"}; }
+
+Json to_json(const FaultRecord& fault) {
+  return {{"time", fault.time},
+          {"type", name_of(kFaultTypes, fault.type)},
+          {"action", name_of(kFaultActions, fault.action)},
+          {"stream", fault.stream.substr(0, kMaxNameBytes)},
+          {"chunk", fault.chunk},
+          {"rows", {fault.rows.begin, fault.rows.end}},
+          {"code", fault.code.substr(0, kMaxNameBytes)},
+          {"message", fault.message.substr(0, kMaxMessageBytes)},
+          {"config", fault.config_path.substr(0, kMaxPathBytes)},
+          {"model", fault.model_path.substr(0, kMaxPathBytes)},
+          {"dtype", fault.dtype.substr(0, kMaxNameBytes)},
+          {"device", fault.device.substr(0, kMaxNameBytes)}};
+}
+
+template <typename Enum, size_t kCount>
+Enum named(const JsonFields& fields, const std::string& key, const NameTable<Enum, kCount>& table) {
+  const std::string name = fields.string(key);
+  const auto* const found = std::find_if(table.begin(), table.end(),
+                                         [&](const auto& entry) { return entry.first == name; });
+  if (found == table.end()) fields.refuse(key, "a name of this version", name.substr(0, 80));
+  return found->second;
+}
+
+FaultRecord fault_from_json(const Json& json, const std::string& where) {
+  constexpr int64_t kMax = INT64_MAX / 2;
+  const JsonFields fields(json, where, kFaultLogCode);
+  const Json& rows = fields.array("rows");
+  if (rows.size() != 2 || !rows[0].is_number_unsigned() || !rows[1].is_number_unsigned())
+    fields.refuse("rows", "[begin, end]", rows.dump().substr(0, 80));
+  return {.type = named(fields, "type", kFaultTypes),
+          .action = named(fields, "action", kFaultActions),
+          .stream = fields.string("stream"),
+          .chunk = fields.integer("chunk", -1, kMax),
+          .rows = {.begin = rows[0].get<int64_t>(), .end = rows[1].get<int64_t>()},
+          .code = fields.string("code"),
+          .message = fields.string("message"),
+          .config_path = fields.string("config"),
+          .model_path = fields.string("model"),
+          .dtype = fields.string("dtype"),
+          .device = fields.string("device"),
+          .time = fields.integer("time", 0, kMax)};
+}
+
+}  // namespace
+
+bool is_notice(FaultType type) {
+  return type == FaultType::kRunStarted || type == FaultType::kRestart ||
+         type == FaultType::kRecycled;
+}
+
+FaultLog::FaultLog(const std::string& path, std::function<void(const std::string&)> on_problem)
+    : file_(path, fault_records(), std::move(on_problem)) {}
+
+void FaultLog::add(const FaultRecord& fault) {
+  FaultRecord record = fault;
+  record.time = static_cast<int64_t>(std::time(nullptr));
+  file_.add(to_json(record));
+}
+
+Records read_fault_records(const std::string& path) { return read_records(path, fault_records()); }
+
+FaultHistory read_faults(const std::string& path) {
+  return fault_history(read_fault_records(path), path);
+}
+
+FaultHistory fault_history(Records records, const std::string& path) {
+  FaultHistory history;
+  history.dropped = records.dropped;
+  history.problems = std::move(records.problems);
+  int64_t unusable = 0;
+  std::string first_reason;
+  for (const Json& line : records.lines) {
+    try {
+      history.records.push_back(fault_from_json(line, path));
+    } catch (const Error& error) {
+      if (unusable++ == 0) first_reason = error.detail().what;
+    }
+  }
+  if (unusable > 0) {
+    history.problems.push_back(fmt::format(
+        "{}: {} left out; the first: {}", path,
+        format_count(unusable, "record of another form is", "records of another form are"),
+        first_reason));
+  }
+  return history;
+}
+
+}  // namespace encode

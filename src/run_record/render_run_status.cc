@@ -1,0 +1,255 @@
+#include <algorithm>
+#include <array>
+#include <ctime>
+#include <fmt/format.h>
+
+#include "base/units.h"
+#include "run_record/cache_report.h"
+#include "run_record/run_status.h"
+#include "run_record/stage_report.h"
+
+namespace encode {
+namespace {
+
+constexpr NameTable<StreamStatus::State, 4> kStates = {
+    {{"not_started", StreamStatus::State::kNotStarted},
+     {"partial", StreamStatus::State::kPartial},
+     {"done", StreamStatus::State::kDone},
+     {"unreadable", StreamStatus::State::kUnreadable}}};
+
+std::string utc(int64_t time) {
+  const std::time_t seconds = time;
+  std::tm parts = {};
+  if (::gmtime_r(&seconds, &parts) == nullptr) return "?";
+  std::array<char, 40> text = {};
+  const size_t size = std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%SZ", &parts);
+  return {text.data(), size};
+}
+
+// "[config.value] the value is wrong (run.yaml)"
+std::string error_text(const std::string& code, const std::string& what, const std::string& where) {
+  const std::string text = fmt::format("[{}] {}", preview(code), preview(what, 300));
+  return where.empty() ? text : fmt::format("{} ({})", text, preview(where, 300));
+}
+
+std::string head(const RunStatus& status) {
+  const bool ended_early = status.state == "died" && status.phase == "scanning";
+  std::string text = fmt::format(
+      "run       {}", ended_early ? "ended while it read its inputs" : preview(status.state));
+  if (status.lock.pid > 0) {
+    text += fmt::format(", process {} on {}", status.lock.pid, preview(status.lock.host));
+    if (!status.lock.started.empty()) text += ", started " + preview(status.lock.started);
+  }
+  text += '\n';
+  if (!status.phase.empty() && status.phase != status.state && !ended_early)
+    text += fmt::format("phase     {}\n", preview(status.phase));
+  if (status.written > 0)
+    text += fmt::format("reported  {}, {}\n", utc(status.written),
+                        format_count(status.restarts, "restart", "restarts"));
+  if (status.rows_per_second > 0) {
+    text += fmt::format("rate      {} rows/s, {} tokens/s\n", format_rate(status.rows_per_second),
+                        format_rate(status.tokens_per_second));
+  }
+  if (status.seconds_left >= 0)
+    text += fmt::format("left      {}\n", format_duration(status.seconds_left));
+  if (!status.error_code.empty()) {
+    text += fmt::format("error     {}\n",
+                        error_text(status.error_code, status.error_what, status.error_where));
+  }
+  if (status.refused) {
+    const RefusedRun& run = *status.refused;
+    text += fmt::format("refused   {}, a later run, which changed nothing: {}\n", utc(run.time),
+                        error_text(run.code, run.what, run.where));
+  }
+  return text;
+}
+
+Json to_json(const RefusedRun& refused) {
+  return {{"time", refused.time},
+          {"code", refused.code},
+          {"what", refused.what},
+          {"where", refused.where},
+          {"exit_code", refused.exit_code}};
+}
+
+std::string line_of(const StreamStatus& stream) {
+  std::string text =
+      fmt::format("  {:<24} {:<11}", preview(stream.name), name_of(kStates, stream.state));
+  if (stream.rows >= 0) {
+    const double percent = stream.rows > 0 ? 100.0 * static_cast<double>(stream.rows_done) /
+                                                 static_cast<double>(stream.rows)
+                                           : 100.0;
+    text += fmt::format(" {:5.1f}% {} of {}", percent, format_count(stream.rows_done),
+                        format_count(stream.rows, "row", "rows"));
+  }
+  if (stream.chunks >= 0)
+    text += fmt::format(", {} of {}", format_count(stream.chunks_done),
+                        format_count(stream.chunks, "chunk", "chunks"));
+  if (stream.rows_set_aside > 0)
+    text += fmt::format(", {} set aside", format_count(stream.rows_set_aside, "row", "rows"));
+  return text + "\n";
+}
+
+std::string line_of(const WorkerStatus& worker) {
+  return fmt::format("  {:<24} {:<11} {}\n", preview(worker.device), preview(worker.state),
+                     preview(worker.stream.empty() ? worker.name : worker.stream));
+}
+
+std::string line_of(const FaultSummary& fault) {
+  std::string text =
+      fmt::format("  {} x {}", format_count(fault.count), name_of(kFaultTypes, fault.type));
+  if (!fault.code.empty()) text += fmt::format(" [{}]", preview(fault.code));
+  text += fmt::format(", last {}", utc(fault.last.time));
+  if (!fault.last.stream.empty()) {
+    text += fmt::format(", {} rows {}-{}", preview(fault.last.stream), fault.last.rows.begin,
+                        fault.last.rows.end);
+  }
+  if (fault.last.action != FaultAction::kNone)
+    text += fmt::format(": {}", name_of(kFaultActions, fault.last.action));
+  if (!fault.last.message.empty())
+    text += fmt::format("\n    {}", preview(fault.last.message, 200));
+  return text + "\n";
+}
+
+std::string line_of(const MemorySample& sample) {
+  std::string text = fmt::format(
+      "  {}  worker {}, host {} free of {}", utc(sample.time), format_bytes(sample.worker_bytes),
+      format_bytes(sample.host_available_bytes), format_bytes(sample.host_limit_bytes));
+  if (sample.device.total_bytes > 0) {
+    const DeviceMemory& device = sample.device;
+    text += fmt::format(", device {} allocated, {} reserved but unallocated of {}",
+                        format_bytes(device.allocated_bytes),
+                        format_bytes(device.reserved_bytes - device.allocated_bytes),
+                        format_bytes(device.total_bytes));
+  }
+  const GpuSample& gpu = sample.gpu;
+  if (gpu.used_bytes >= 0) text += fmt::format(", GPU {} used", format_bytes(gpu.used_bytes));
+  if (gpu.utilization_percent >= 0) text += fmt::format(", {}% busy", gpu.utilization_percent);
+  if (gpu.temperature_celsius >= 0) text += fmt::format(", {} C", gpu.temperature_celsius);
+  if (sample.tokens_per_second > 0)
+    text += fmt::format(", {} tokens/s", format_rate(sample.tokens_per_second));
+  return text + "\n";
+}
+
+// Shows the last warnings only, because a run of days may have many.
+constexpr size_t kShownWarnings = 8;
+
+std::string warning_lines(const std::vector<GpuWarning>& warnings) {
+  std::string text;
+  const size_t first = warnings.size() - std::min(warnings.size(), kShownWarnings);
+  if (first > 0) text += fmt::format("  {} earlier ones\n", first);
+  for (size_t i = first; i < warnings.size(); ++i) {
+    text +=
+        fmt::format("  {}  {}: {}\n", utc(warnings[i].time),
+                    name_of(kGpuTroubles, warnings[i].trouble), preview(warnings[i].message, 300));
+  }
+  return text;
+}
+
+// Shows at most this many samples, evenly from the first to the last.
+constexpr size_t kShownSamples = 8;
+
+std::string memory_lines(const std::vector<MemorySample>& samples) {
+  std::string text;
+  const size_t shown = std::min(samples.size(), kShownSamples);
+  for (size_t i = 0; i < shown; ++i)
+    text += line_of(samples[shown == 1 ? 0 : i * (samples.size() - 1) / (shown - 1)]);
+  return text;
+}
+
+Json to_json(const StreamStatus& stream) {
+  return {{"stream", stream.name},
+          {"state", name_of(kStates, stream.state)},
+          {"rows", stream.rows},
+          {"rows_done", stream.rows_done},
+          {"chunks", stream.chunks},
+          {"chunks_done", stream.chunks_done},
+          {"rows_set_aside", stream.rows_set_aside}};
+}
+
+Json to_json(const WorkerStatus& worker) {
+  return {{"device", worker.device},
+          {"name", worker.name},
+          {"state", worker.state},
+          {"stream", worker.stream}};
+}
+
+Json to_json(const FaultSummary& fault) {
+  return {{"type", name_of(kFaultTypes, fault.type)},
+          {"code", fault.code},
+          {"count", fault.count},
+          {"last_time", fault.last.time},
+          {"last_action", name_of(kFaultActions, fault.last.action)},
+          {"last_stream", fault.last.stream},
+          {"last_chunk", fault.last.chunk},
+          {"last_rows", {fault.last.rows.begin, fault.last.rows.end}},
+          {"last_message", fault.last.message}};
+}
+
+template <typename Items>
+Json array_of(const Items& items) {
+  Json array = Json::array();
+  for (const auto& item : items) array.push_back(to_json(item));
+  return array;
+}
+
+}  // namespace
+
+std::string render_text(const RunStatus& status) {
+  std::string text =
+      fmt::format("cache     {}\n",
+                  status.cache_dir.empty() ? "none is left" : preview(status.cache_dir, 300)) +
+      head(status);
+  text += "streams\n";
+  for (const StreamStatus& stream : status.streams) text += line_of(stream);
+  if (!status.workers.empty()) text += "devices\n";
+  for (const WorkerStatus& worker : status.workers) text += line_of(worker);
+  if (status.reuse.requests + status.reuse.deduplicated_rows > 0)
+    text += fmt::format("reuse     {}\n", describe(status.reuse));
+  if (const std::string stages = describe(status.stages); !stages.empty())
+    text += fmt::format("stages    {}\n", stages);
+  if (!status.faults.empty()) text += "faults\n";
+  for (const FaultSummary& fault : status.faults) text += line_of(fault);
+  if (status.faults_dropped) text += "  older records were dropped to limit the size\n";
+  if (!status.memory.empty()) text += "memory\n" + memory_lines(status.memory);
+  if (!status.warnings.empty()) text += "warnings\n" + warning_lines(status.warnings);
+  for (const std::string& problem : status.problems) text += fmt::format("problem   {}\n", problem);
+  return text + fmt::format("next      {}\n", status.advice);
+}
+
+std::string render_json(const RunStatus& status) {
+  constexpr std::array<std::string_view, 3> kHeld = {"no", "yes", "unknown"};
+  const Json json = {{"cache_dir", status.cache_dir},
+                     {"state", status.state},
+                     {"phase", status.phase},
+                     {"lock_held", kHeld.at(static_cast<size_t>(status.lock.held))},
+                     {"pid", status.lock.pid},
+                     {"host", status.lock.host},
+                     {"lock_started", status.lock.started},
+                     {"time", status.written},
+                     {"started", status.started},
+                     {"restarts", status.restarts},
+                     {"rows_per_second", status.rows_per_second},
+                     {"tokens_per_second", status.tokens_per_second},
+                     {"seconds_left", status.seconds_left},
+                     {"error",
+                      {{"code", status.error_code},
+                       {"what", status.error_what},
+                       {"where", status.error_where},
+                       {"exit_code", status.exit_code}}},
+                     {"refused", status.refused ? to_json(*status.refused) : Json()},
+                     {"config", status.config_path},
+                     {"streams", array_of(status.streams)},
+                     {"workers", array_of(status.workers)},
+                     {"embedding_cache", to_json(status.reuse)},
+                     {"stages", to_json(status.stages)},
+                     {"faults", array_of(status.faults)},
+                     {"faults_dropped", status.faults_dropped},
+                     {"memory", array_of(status.memory)},
+                     {"warnings", array_of(status.warnings)},
+                     {"problems", status.problems},
+                     {"next", status.advice}};
+  return json.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
+}
+
+}  // namespace encode

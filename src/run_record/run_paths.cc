@@ -1,0 +1,28 @@
+#include "run_record/run_paths.h"
+
+#include "store/layout.h"
+#include "store/run_files.h"
+
+namespace encode {
+
+std::string combined_name(const CombineConfig& combine) {
+  return combine.split.empty() ? "combined" : combine.split + "_combined";
+}
+
+std::string standard_path_of(const StoreOptions& store, const std::string& final_path) {
+  const FinalFormat& format = store.final_format;
+  const bool same = format.type == OutputType::kFloat32 && format.file == MatrixFormat::kNpy;
+  return same ? final_path : final_path + ".float32.npy";
+}
+
+std::string final_path_of(const RunConfig& config, const std::string& stream_name) {
+  return config.store.output.empty()
+             ? final_path(config.store.cache_dir, stream_name, config.store.final_format.file)
+             : config.store.output;
+}
+
+std::string log_path(const RunConfig& config) {
+  return config.log.file.empty() ? RunFiles(config.store.cache_dir).log() : config.log.file;
+}
+
+}  // namespace encode

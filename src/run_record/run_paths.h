@@ -1,0 +1,20 @@
+// The paths of what a run writes, as its config says.
+#pragma once
+
+#include <string>
+
+#include "encode/config.h"
+
+namespace encode {
+
+std::string combined_name(const CombineConfig& combine);  // "train_combined"
+// Returns the path of the final matrix of a stream.
+std::string final_path_of(const RunConfig& config, const std::string& stream_name);
+// Returns the path to which a worker writes its float32 rows in standard mode. This is the path of
+// the final if the final is a .npy file of float32. Otherwise it is a file beside the final, which
+// is converted.
+std::string standard_path_of(const StoreOptions& store, const std::string& final_path);
+// Returns the path of the log file.
+std::string log_path(const RunConfig& config);
+
+}  // namespace encode

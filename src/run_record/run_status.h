@@ -1,0 +1,117 @@
+// What `encode status` shows: the state of a run, found out from its cache directory alone.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "encode/cache_counts.h"
+#include "encode/config.h"
+#include "encode/stage_seconds.h"
+
+#include "base/json.h"
+#include "store/audit.h"
+#include "run_record/fault_log.h"
+#include "run_record/memory_log.h"
+#include "run_record/run_of_output.h"
+
+namespace encode {
+
+// What is known before the directory is read.
+struct StatusRequest {
+  struct Stream {
+    std::string name;
+    std::string final_path;
+  };
+  std::string cache_dir;             // "": the run has left none
+  std::string output = {};           // its record counts if the directory is gone; or ""
+  std::vector<Stream> streams = {};  // of the config; empty if only the directory is known
+  std::string config_path = {};      // for the advice; "": the path that status.json names
+};
+
+StatusRequest status_request(const RunConfig& config);
+StatusRequest status_request(const RunOfOutput& run);
+// Throws what read_manifest() throws for the matrix whose run has this directory.
+StatusRequest status_request_of_directory(const std::string& cache_dir);
+
+struct StreamStatus {
+  enum class State { kNotStarted, kPartial, kDone, kUnreadable };
+  std::string name;
+  State state = State::kNotStarted;
+  int64_t rows = -1;  // -1: not known
+  int64_t rows_done = 0;
+  int64_t chunks = -1;  // -1: not known
+  int64_t chunks_done = 0;
+  int64_t rows_set_aside = 0;
+};
+
+// A worker of a run with several devices.
+struct WorkerStatus {
+  std::string device;  // "cuda:1", "cpu#2"
+  std::string name;    // DeviceFacts::name; "" before its model is loaded
+  std::string state;   // "loading", "encoding", "restarting", "ended", "lost"
+  std::string stream;  // that it encodes; or ""
+};
+
+// A run that ended before it had changed anything that the run before it has made.
+struct RefusedRun {
+  int64_t time = 0;  // in seconds since 1970
+  std::string code;
+  std::string what;
+  std::string where;
+  int64_t exit_code = 0;
+};
+
+// The faults with the same type and code.
+struct FaultSummary {
+  FaultType type = FaultType::kError;
+  std::string code;
+  int64_t count = 0;
+  FaultRecord last;
+};
+
+struct RunStatus {
+  std::string cache_dir;
+  LockState lock;
+  // "running"; a state of a run that has ended: "done", "stopped", "failed", "died" (it ended
+  // without a message, for example by SIGKILL); "none": no run has written a status;
+  // "unknown": the lock cannot be read.
+  std::string state;
+  // What the run said last, from status.json: "scanning", "loading", "encoding", "restarting", ...
+  std::string phase;
+  int64_t written = 0;  // the time of status.json, in seconds since 1970; 0: none
+  int64_t started = 0;  // 0: not known
+  int64_t restarts = 0;
+  double rows_per_second = 0;  // the rates are 0 and the time is -1 if the run does not encode
+  double tokens_per_second = 0;
+  double seconds_left = -1;
+  std::string error_code;  // of a run that has failed; or ""
+  std::string error_what;
+  std::string error_where;
+  int64_t exit_code = 0;
+  std::optional<RefusedRun> refused;  // a later run; everything else is about the run before it
+  std::string config_path;
+  std::vector<StreamStatus> streams;  // sorted by name, or in the order of the config
+  std::vector<WorkerStatus> workers;  // empty if the run has one device
+  CacheCounts reuse;                  // of the last run
+  StageSeconds stages;                // the sum over the workers of the last run
+  std::vector<FaultSummary> faults;   // of all runs in the records; the most frequent first
+  bool faults_dropped = false;        // true: older records were dropped
+  std::vector<MemorySample> memory;   // of the last run, oldest first
+  std::vector<GpuWarning> warnings;   // of the last run, oldest first
+  std::vector<std::string> problems;  // one sentence for each thing that cannot be read
+  std::string advice;                 // what to do next: one sentence with the command
+};
+
+// Reads the directory. Never takes the lock and never changes a file; the files may change
+// meanwhile. Everything that is damaged becomes a sentence in `problems`. Throws Error kNoInput or
+// kNoPermission "status.directory" if the directory cannot be listed. Any thread may call it.
+RunStatus read_run_status(const StatusRequest& request);
+
+// Both escape the text that comes from files. The text has several lines and ends in '\n'; the JSON
+// document has no newline.
+std::string render_text(const RunStatus& status);
+std::string render_json(const RunStatus& status);
+
+}  // namespace encode

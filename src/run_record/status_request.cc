@@ -1,0 +1,41 @@
+// Says where the status of a run is to be read, for a config, an output or a cache directory.
+#include <string>
+
+#include "encode/store.h"
+
+#include "base/file.h"
+#include "base/own_cache.h"
+#include "base/path_kind.h"
+#include "run_record/run_paths.h"
+#include "run_record/run_status.h"
+
+namespace encode {
+
+StatusRequest status_request(const RunConfig& config) {
+  StatusRequest request{.cache_dir = config.store.cache_dir,
+                        .output = config.store.output,
+                        .streams = {},
+                        .config_path = config.config_path};
+  for (const StreamConfig& stream : config.streams)
+    request.streams.push_back(
+        {.name = stream.name(), .final_path = final_path_of(config, stream.name())});
+  return request;
+}
+
+StatusRequest status_request_of_directory(const std::string& cache_dir) {
+  const std::string output = output_of_cache_dir(cache_dir);
+  if (!output.empty() && path_exists(manifest_path(output), "status.directory"))
+    return status_request(run_of_output(output));
+  return {.cache_dir = cache_dir, .output = output};
+}
+
+StatusRequest status_request(const RunOfOutput& run) {
+  StatusRequest request{.cache_dir = run.cache_dir, .output = run.output};
+  // A matrix in the cache directory is one of several.
+  const bool alone = run.cache_dir != parent_directory(run.output);
+  if (alone && !run.stream.empty())
+    request.streams.push_back({.name = run.stream, .final_path = run.output});
+  return request;
+}
+
+}  // namespace encode

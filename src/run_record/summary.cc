@@ -1,0 +1,110 @@
+#include "run_record/summary.h"
+
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+
+#include "encode/error.h"
+
+#include "base/units.h"
+
+namespace encode {
+namespace {
+
+constexpr size_t kColumns = 8;
+using Row = std::array<std::string, kColumns>;
+
+Row row_of(const FinishedMatrix& matrix) {
+  const auto unless_combined = [&matrix](std::string text) {
+    return matrix.combined ? "" : std::move(text);
+  };
+  return {matrix.name,
+          unless_combined(format_count(matrix.rows_in)),
+          unless_combined(format_count(matrix.rejected)),
+          format_count(matrix.rows),
+          fmt::format("({}, {})", matrix.rows, matrix.dim),
+          unless_combined(format_count(matrix.tokens)),
+          unless_combined(format_count(matrix.truncation.truncated_rows)),
+          matrix.tokens_per_second > 0 ? format_rate(matrix.tokens_per_second) : "-"};
+}
+
+}  // namespace
+
+std::string render(const RunSummary& summary) {
+  std::vector<Row> rows = {
+      {"stream", "rows_in", "rejected", "rows_out", "shape", "tokens", "truncated", "tokens/s"}};
+  for (const FinishedMatrix& matrix : summary.matrices) rows.push_back(row_of(matrix));
+  std::array<size_t, kColumns> widths{};
+  for (const Row& row : rows) {
+    for (size_t i = 0; i < kColumns; ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  std::string text;
+  for (const Row& row : rows) {
+    text += fmt::format("{:<{}}", row[0], widths[0]);
+    for (size_t i = 1; i < kColumns; ++i) text += fmt::format("  {:>{}}", row[i], widths[i]);
+    text += '\n';
+  }
+  const bool dropped = std::any_of(summary.matrices.begin(), summary.matrices.end(),
+                                   [](const FinishedMatrix& matrix) { return matrix.dropped > 0; });
+  text += fmt::format("rows_in = rows_out + rejected{} holds for every stream\n",
+                      dropped ? " + dropped" : "");
+  for (const FinishedMatrix& matrix : summary.matrices) {
+    if (matrix.dropped == 0) continue;
+    text += fmt::format("{}: without {} set aside\n", matrix.name,
+                        format_count(matrix.dropped, "row that was", "rows that were"));
+  }
+  for (const FinishedMatrix& matrix : summary.matrices) {
+    text += fmt::format("{}: {}\n", matrix.name, matrix.path);
+    if (!matrix.rejected_path.empty())
+      text +=
+          fmt::format("{}: rejected rows are listed in {}\n", matrix.name, matrix.rejected_path);
+  }
+  if (const PressureTotals& pressure = summary.pressure; pressure.times > 0) {
+    text += fmt::format("host memory was short {}, {} in all; windows were smaller then\n",
+                        pressure.times == 1 ? "once" : fmt::format("{} times", pressure.times),
+                        format_duration(pressure.seconds));
+  }
+  return text + fmt::format("mode {}, {}, peak memory {}, {}\n", summary.mode,
+                            format_duration(summary.seconds), format_bytes(summary.peak_host_bytes),
+                            summary.host_memory);
+}
+
+Json to_json(const RunSummary& summary) {
+  Json matrices = Json::array();
+  for (const FinishedMatrix& matrix : summary.matrices) {
+    matrices.push_back({{"name", matrix.name},
+                        {"path", matrix.path},
+                        {"rows_in", matrix.rows_in},
+                        {"rejected", matrix.rejected},
+                        {"rejected_path", matrix.rejected_path},
+                        {"dropped", matrix.dropped},
+                        {"rows", matrix.rows},
+                        {"dim", matrix.dim},
+                        {"tokens", matrix.tokens},
+                        {"truncated_rows", matrix.truncation.truncated_rows},
+                        {"lost_tokens", matrix.truncation.lost_tokens},
+                        {"tokens_per_second", matrix.tokens_per_second},
+                        {"combined", matrix.combined}});
+  }
+  return {{"matrices", matrices},
+          {"mode", summary.mode},
+          {"seconds", summary.seconds},
+          {"peak_host_bytes", summary.peak_host_bytes},
+          {"memory_pressure",
+           {{"times", summary.pressure.times}, {"seconds", summary.pressure.seconds}}}};
+}
+
+void check_rows(const RunSummary& summary) {
+  for (const FinishedMatrix& matrix : summary.matrices) {
+    if (matrix.rows_in == matrix.rows + matrix.rejected + matrix.dropped) continue;
+    throw Error({.code = "run.row_count",
+                 .what = "rows were lost in " + matrix.name,
+                 .where = matrix.path,
+                 .expected = fmt::format("{} rows_in", matrix.rows_in),
+                 .found = fmt::format("{} rows_out + {} rejected + {} dropped", matrix.rows,
+                                      matrix.rejected, matrix.dropped),
+                 .hint = "this is a defect of encode; please report it"});
+  }
+}
+
+}  // namespace encode

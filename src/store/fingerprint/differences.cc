@@ -1,0 +1,72 @@
+#include <fmt/format.h>
+#include <map>
+#include <set>
+
+#include "base/json.h"
+#include "base/units.h"
+#include "store/fingerprint/fingerprint.h"
+
+namespace encode {
+namespace {
+
+constexpr size_t kMaxLines = 20;
+constexpr size_t kMaxValueBytes = 72;
+
+using Fields = std::map<std::string, std::string>;  // dotted path -> value as JSON
+
+void flatten(const Json& value, const std::string& path, Fields& fields) {
+  const auto below = [&path](const std::string& key) {
+    if (path == "model.files") return fmt::format("model file '{}'", preview(key));
+    return path.empty() ? key : fmt::format("{}.{}", path, preview(key));
+  };
+  if (value.is_object() && !value.empty()) {
+    for (const auto& [key, member] : value.items()) flatten(member, below(key), fields);
+  } else if (value.is_array() && !value.empty()) {
+    for (size_t i = 0; i < value.size(); ++i) flatten(value[i], below(fmt::to_string(i)), fields);
+  } else {
+    fields[path] =
+        preview(value.dump(-1, ' ', false, Json::error_handler_t::replace), kMaxValueBytes);
+  }
+}
+
+Fields fields_of(const StreamIdentity& identity) {
+  Fields fields = {{"rows", fmt::to_string(identity.rows)}, {"dim", fmt::to_string(identity.dim)}};
+  flatten(Json::parse(identity.fingerprint, nullptr, /*allow_exceptions=*/false), "", fields);
+  return fields;
+}
+
+}  // namespace
+
+std::string describe_differences(const StreamIdentity& cache, const StreamIdentity& run) {
+  const int64_t cached_version = version_of(cache.fingerprint);
+  const int64_t run_version = version_of(run.fingerprint);
+  if (cached_version != run_version) {
+    return fmt::format(
+        "another version of encode wrote it: its fingerprint has version {}, and this encode "
+        "writes version {}; the two may compute different bits for the same rows",
+        cached_version, run_version);
+  }
+  const Fields cached = fields_of(cache);
+  const Fields current = fields_of(run);
+  std::set<std::string> paths;
+  for (const Fields& fields : {cached, current}) {
+    for (const auto& [path, value] : fields) paths.insert(path);
+  }
+  const auto value_of = [](const Fields& fields, const std::string& path) {
+    const auto found = fields.find(path);
+    return found == fields.end() ? "nothing" : found->second;
+  };
+  std::string text;
+  size_t lines = 0;
+  for (const std::string& path : paths) {
+    const std::string a = value_of(cached, path);
+    const std::string b = value_of(current, path);
+    if (a == b || ++lines > kMaxLines) continue;
+    text +=
+        fmt::format("{}{}: cache has {}, this run has {}", text.empty() ? "" : "\n", path, a, b);
+  }
+  if (lines > kMaxLines) text += fmt::format("\nand {} more", lines - kMaxLines);
+  return text;
+}
+
+}  // namespace encode

@@ -1,0 +1,189 @@
+#include "store/fingerprint/fingerprint.h"
+
+#include <fmt/format.h>
+#include <optional>
+
+#include "encode/error.h"
+
+#include "base/input_format.h"
+#include "base/json.h"
+#include "base/module_names.h"
+#include "base/units.h"
+
+namespace encode {
+namespace {
+
+constexpr const char* kVersionKey = "format";
+
+template <typename T>
+Json or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json();
+}
+
+// The structured bindings below name every field. So if a field is added, this file does not
+// compile until someone decides whether the field belongs to the fingerprint.
+
+Json input_part(const Fingerprint& fingerprint) {
+  const auto& [path, more_paths, field, format, bad_row, empty_row, utf8, max_row_bytes,
+               limit_rows] = fingerprint.input;
+  Json json = {{"field", field},
+               {"bad_row", name_of(kBadRowPolicies, bad_row)},
+               {"empty_row", name_of(kEmptyRowPolicies, empty_row)},
+               {"utf8", name_of(kUtf8Policies, utf8)},
+               {"max_row_bytes", max_row_bytes},
+               {"limit_rows", limit_rows}};
+  Json files = Json::array();
+  for (const InputScan::File& file : fingerprint.input_files) {
+    InputOptions of_file = fingerprint.input;
+    of_file.path = file.path;
+    const InputFormat effective = input_format(of_file);
+    json["format"] = name_of(kTextFormats, effective.format);  // all files have the same
+    files.push_back({{"compression", effective.compression},
+                     {"file_bytes", file.bytes},
+                     {"sha256", file.sha256}});
+  }
+  // The fields of a lone file stand beside the options, as they did before an input could have
+  // several files.
+  if (files.size() == 1) {
+    json.update(files.front());
+  } else {
+    json["files"] = std::move(files);
+  }
+  return json;
+}
+
+Json model_part(const Fingerprint& fingerprint) {
+  Json files = Json::object();
+  for (const FileHash& file : fingerprint.model_files)
+    files[file.name] = {{"bytes", file.bytes}, {"sha256", file.sha256}};
+  return {{"files", std::move(files)}};
+}
+
+// Reads the text of a fingerprint. Throws Error kData "store.damaged" if it is not a JSON object.
+Json parse(const std::string& text) {
+  Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (json.is_object()) return json;
+  throw Error({.code = "store.damaged",
+               .what = "a fingerprint is not a JSON object",
+               .where = "fingerprint",
+               .expected = "JSON that encode has written",
+               .found = fmt::format("'{}'", preview(text)),
+               .hint = "run encode again, with --fresh if the error comes again"});
+}
+
+Json pooling_names(const std::vector<PoolingMode>& modes) {
+  Json names = Json::array();
+  for (const PoolingMode mode : modes) names.push_back(to_string(mode));
+  return names;
+}
+
+Json module_json(const SentenceModule& module) {
+  const auto& [kind, path, pooling, include_prompt, in_features, out_features, bias, residual,
+               activation, tensors] = module;
+  return {{"kind", name_of(kModuleKinds, kind)},
+          {"pooling", pooling_names(pooling)},
+          {"include_prompt", include_prompt},
+          {"in_features", in_features},
+          {"out_features", out_features},
+          {"bias", bias},
+          {"residual", residual},
+          {"activation", name_of(kDenseActivations, activation)}};
+}
+
+Json result_part(const EffectiveResult& result) {
+  const auto& [pooling, normalize, truncate_dim, modules, max_length, prompt, include_prompt, dtype,
+               float32_matmul_precision, causal, dim, launch_tokens, vector_precision,
+               late_interaction, tokenizer, ignore_custom_code, recipes] = result;
+  // `recipes` names the recipe of the tokenizer, too.
+  const auto& [special_tokens, tokenizer_recipe, lower_case_first] = tokenizer;
+  Json steps = Json::array();
+  for (const SentenceModule& module : modules) steps.push_back(module_json(module));
+  Json json = {{"pooling", pooling_names(pooling)},
+               {"normalize", normalize},
+               {"truncate_dim", or_null(truncate_dim)},
+               {"modules", std::move(steps)},
+               {"max_length", max_length},
+               {"prompt", prompt},
+               {"include_prompt", include_prompt},
+               {"dtype", to_string(dtype)},
+               {"float32_matmul_precision", to_string(float32_matmul_precision)},
+               {"causal", or_null(causal)},
+               {"dim", dim},
+               {"launch_tokens", launch_tokens}};
+  // A fingerprint without one of these options is one of before the option existed.
+  if (vector_precision != VectorPrecision::kFloat32)
+    json["vector_precision"] = to_string(vector_precision);
+  if (late_interaction) {
+    const auto& [marker, skip_words, unknown_token, drops_unknown_words] = *late_interaction;
+    json["late_interaction"] = {
+        {"marker", marker}, {"skip_words", skip_words}, {"unknown_token", unknown_token}};
+    if (drops_unknown_words) json["late_interaction"]["drops_unknown_words"] = true;
+  }
+  if (special_tokens != SpecialTokensRule::kByClass)
+    json["special_tokens"] = to_string(special_tokens);
+  if (lower_case_first) json["lower_case_first"] = true;
+  if (ignore_custom_code) json["ignore_custom_code"] = true;
+  if (!recipes.empty()) json["recipes"] = recipes;
+  return json;
+}
+
+}  // namespace
+
+std::string to_text(const Fingerprint& fingerprint) {
+  return Json{{kVersionKey, Fingerprint::kVersion},
+              {"input", input_part(fingerprint)},
+              {"model", model_part(fingerprint)},
+              {"result", result_part(fingerprint.result)},
+              {"tokenizer_library", fingerprint.tokenizer_library}}
+      .dump();
+}
+
+std::string combined_fingerprint(const std::vector<CombinedPart>& parts) {
+  Json described = Json::array();
+  for (const CombinedPart& part : parts) {
+    described.push_back({{"name", part.identity.name},
+                         {"dim", part.identity.dim},
+                         {"xxh3_128", part.xxh3_128},
+                         {"fingerprint", parse(part.identity.fingerprint)}});
+  }
+  return Json{{"combined", std::move(described)}}.dump();
+}
+
+std::string without_input(const std::string& text) {
+  Json json = parse(text);
+  json.erase("input");
+  return json.dump();
+}
+
+bool has_input(const std::string& text, const InputOptions& input,
+               const std::vector<InputScan::File>& files) {
+  Fingerprint fingerprint;
+  fingerprint.input = input;
+  fingerprint.input_files = files;
+  return parse(text).value("input", Json()) == input_part(fingerprint);
+}
+
+bool says_normalized(const std::string& text) {
+  const Json json = parse(text);
+  for (const char* place : {"/result/normalize", "/result/effective/normalize"}) {
+    const Json::json_pointer pointer(place);
+    if (json.contains(pointer) && json.at(pointer).is_boolean())
+      return json.at(pointer).get<bool>();
+  }
+  return false;
+}
+
+bool says_custom_code_ignored(const std::string& text) {
+  const Json json = parse(text);
+  const Json::json_pointer pointer("/result/ignore_custom_code");
+  return json.contains(pointer) && json.at(pointer) == true;
+}
+
+int64_t version_of(std::string_view text) {
+  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const bool stated =
+      json.is_object() && json.contains(kVersionKey) && json[kVersionKey].is_number_integer();
+  return stated ? json[kVersionKey].get<int64_t>() : 0;
+}
+
+}  // namespace encode

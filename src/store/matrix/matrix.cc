@@ -1,0 +1,151 @@
+#include "store/matrix/matrix.h"
+
+#include <fmt/format.h>
+#include <optional>
+
+#include "encode/error.h"
+
+#include "base/file.h"
+#include "base/npy.h"
+#include "base/scratch_folder.h"
+#include "columnar/matrix_reader.h"
+#include "store/matrix/elements.h"
+
+namespace encode {
+namespace {
+
+// Where the vectors are in a file.
+struct Vectors {
+  UniqueFd fd;
+  int64_t offset = 0;
+  int64_t bytes = 0;
+};
+
+class MappedMatrix final : public Matrix {
+ public:
+  MappedMatrix(std::string path, Manifest manifest, const Vectors& vectors)
+      : Matrix(std::move(path), std::move(manifest)),
+        data_(vectors.fd, vectors.offset, vectors.bytes, this->path()) {}
+
+  std::span<const std::byte> stored(RowRange rows, MatrixBuffer& /*buffer*/) const override {
+    return {data_.data() + rows.begin * row_bytes(),
+            static_cast<size_t>(rows.size() * row_bytes())};
+  }
+
+ private:
+  MappedRange data_;
+};
+
+class FileMatrix final : public Matrix {
+ public:
+  FileMatrix(std::string path, Manifest manifest, Vectors vectors)
+      : Matrix(std::move(path), std::move(manifest)), vectors_(std::move(vectors)) {}
+
+  std::span<const std::byte> stored(RowRange rows, MatrixBuffer& buffer) const override {
+    buffer.stored.resize(static_cast<size_t>(rows.size() * row_bytes()));
+    pread_all(vectors_.fd, {reinterpret_cast<char*>(buffer.stored.data()), buffer.stored.size()},
+              vectors_.offset + rows.begin * row_bytes(), path());
+    return buffer.stored;
+  }
+
+ private:
+  Vectors vectors_;
+};
+
+Manifest require_manifest(const std::string& path) {
+  if (std::optional<Manifest> manifest = read_manifest(path)) return std::move(*manifest);
+  throw Error({.code = "matrix.unfinished",
+               .what = "the matrix has no manifest",
+               .where = path,
+               .expected = manifest_path(path),
+               .found = "no such file",
+               .hint = "encode did not finish this matrix, or its manifest was moved or deleted: "
+                       "run encode run again"});
+}
+
+std::string describe(int64_t rows, int64_t columns, std::string_view descr) {
+  return fmt::format("{} x {} of {}", rows, columns, descr);
+}
+
+// What a file says of itself.
+struct Described {
+  int64_t rows;
+  int64_t columns;
+  std::string descr;
+  int64_t file_bytes;
+};
+
+// Throws if the file is not that of the manifest.
+void check_described(const Described& file, const Manifest& manifest, const std::string& path) {
+  const std::string expected =
+      describe(manifest.vectors(), output_columns(manifest.type, manifest.identity.dim),
+               npy_type(manifest.type));
+  const std::string found = describe(file.rows, file.columns, file.descr);
+  if (expected == found && manifest.columns == file.columns &&
+      file.file_bytes == manifest.file_bytes)
+    return;
+  throw Error({.code = "matrix.damaged",
+               .what = "the matrix is not the one that its manifest describes",
+               .where = path,
+               .expected = fmt::format("{} in {} bytes", expected, manifest.file_bytes),
+               .found = fmt::format("{} in {} bytes", found, file.file_bytes),
+               .hint = "encode verify checks a matrix; encode run makes it again"});
+}
+
+Vectors vectors_of_npy(UniqueFd fd, const std::string& path, const Manifest& manifest) {
+  NpyHeader header = read_npy_header(fd, path);
+  // encode writes headers of kNpyHeaderBytes, so the elements are aligned.
+  if (header.data_offset != kNpyHeaderBytes) header.rows = -1;
+  check_described({.rows = header.rows,
+                   .columns = header.cols,
+                   .descr = header.descr,
+                   .file_bytes = header.file_bytes()},
+                  manifest, path);
+  return {.fd = std::move(fd), .offset = header.data_offset, .bytes = header.data_bytes()};
+}
+
+// The pages of a table are compressed, so its vectors are unpacked into a temporary file, which has
+// no name any more when this function returns.
+Vectors unpack_table(const std::string& path, const Manifest& manifest) {
+  const std::unique_ptr<MatrixReader> reader = open_matrix_reader(path, Elements::kAny);
+  check_described({.rows = reader->rows(),
+                   .columns = reader->dim(),
+                   .descr = reader->descr(),
+                   .file_bytes = reader->file_bytes()},
+                  manifest, path);
+  const ScratchFolder folder(temporary_place(), "matrix");
+  AtomicFile vectors(folder.path() + "/vectors", 0);
+  for (auto bytes = reader->next_bytes(reader->block_rows()); !bytes.empty();
+       bytes = reader->next_bytes(reader->block_rows()))
+    vectors.write(bytes.data(), bytes.size());
+  vectors.commit_without_sync();
+  return {.fd = open_for_reading(vectors.path(), "npy.open"),
+          .offset = 0,
+          .bytes = vectors.bytes_written()};
+}
+
+}  // namespace
+
+Matrix::Matrix(std::string path, Manifest manifest)
+    : path_(std::move(path)), manifest_(std::move(manifest)) {
+  const NpyHeader row = {
+      .descr = std::string(npy_type(type())), .rows = 1, .cols = columns(), .data_offset = 0};
+  row_bytes_ = row.data_bytes();
+}
+
+std::span<const float> Matrix::floats(RowRange rows, MatrixBuffer& buffer) const {
+  return as_floats({.bytes = stored(rows, buffer), .type = type(), .dim = dim()}, buffer.floats);
+}
+
+std::unique_ptr<Matrix> open_matrix(const std::string& path, RowAccess access) {
+  UniqueFd fd = open_for_reading(path, "npy.open");  // missing is not "without a manifest"
+  Manifest manifest = require_manifest(path);
+  Vectors vectors = manifest.file == MatrixFormat::kNpy
+                        ? vectors_of_npy(std::move(fd), path, manifest)
+                        : unpack_table(path, manifest);
+  if (access == RowAccess::kMapped)
+    return std::make_unique<MappedMatrix>(path, std::move(manifest), vectors);
+  return std::make_unique<FileMatrix>(path, std::move(manifest), std::move(vectors));
+}
+
+}  // namespace encode

@@ -1,0 +1,254 @@
+#include "store/verify/compare.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <fmt/format.h>
+#include <limits>
+#include <memory>
+#include <span>
+
+#include "encode/store.h"
+#include "encode/vector_rows.h"
+
+#include "base/non_finite.h"
+#include "columnar/matrix_reader.h"
+#include "store/matrix/stored_values.h"
+
+namespace encode {
+namespace {
+
+// Collects non-negative numbers in buckets of about equal relative width. The bucket of a number is
+// the upper 20 bits of its float without the sign: the exponent and 12 bits of the fraction. The
+// memory is 16 MB for any number of rows.
+class Histogram {
+ public:
+  void add(double value) {
+    Bucket& bucket = buckets_[std::bit_cast<uint32_t>(static_cast<float>(value)) >> kShift];
+    ++bucket.count;
+    bucket.sum += value;
+    ++total_;
+    sum_ += value;
+    min_ = std::min(min_, value);
+    max_ = std::max(max_, value);
+  }
+
+  Distribution distribution() const {
+    if (total_ == 0) return {};
+    return {.min = min_,
+            .p0_1 = quantile(0.001),
+            .p1 = quantile(0.01),
+            .p50 = quantile(0.5),
+            .mean = sum_ / static_cast<double>(total_),
+            .p99 = quantile(0.99),
+            .p99_9 = quantile(0.999),
+            .max = max_};
+  }
+
+ private:
+  static constexpr int kShift = 11;
+  static constexpr size_t kBuckets = size_t{1} << (31 - kShift);
+
+  struct Bucket {
+    int64_t count = 0;
+    double sum = 0;
+  };
+
+  // Returns the mean of the bucket that holds the quantile. It is the quantile itself if the bucket
+  // has one number.
+  double quantile(double fraction) const {
+    const auto rank = static_cast<int64_t>(std::ceil(fraction * static_cast<double>(total_)));
+    int64_t seen = 0;
+    for (const Bucket& bucket : buckets_) {
+      seen += bucket.count;
+      if (seen < rank) continue;
+      return std::clamp(bucket.sum / static_cast<double>(bucket.count), min_, max_);
+    }
+    return max_;
+  }
+
+  std::vector<Bucket> buckets_ = std::vector<Bucket>(kBuckets);
+  int64_t total_ = 0;
+  double sum_ = 0;
+  double min_ = std::numeric_limits<double>::infinity();
+  double max_ = 0;
+};
+
+RowDifference compare_rows(std::span<const float> a, std::span<const float> b) {
+  RowDifference difference;
+  double dot = 0;
+  double a_square = 0;
+  double b_square = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    const double x = a[i];
+    const double y = b[i];
+    dot += x * y;
+    a_square += x * x;
+    b_square += y * y;
+    if (const double distance = std::abs(x - y); distance > difference.max_difference) {
+      difference.max_difference = distance;
+      difference.column = static_cast<int64_t>(i);
+    }
+  }
+  const bool any_zero = a_square == 0 || b_square == 0;
+  // The cosine of equal rows is set to 1, and other cosines are clamped, because rounding can make
+  // the quotient larger than 1, or different from 1 for equal rows.
+  if (difference.max_difference == 0) {
+    difference.cosine = 1;
+  } else if (!any_zero) {
+    difference.cosine = std::clamp(dot / std::sqrt(a_square) / std::sqrt(b_square), -1.0, 1.0);
+  }
+  return difference;
+}
+
+class Comparison {
+ public:
+  explicit Comparison(const CompareOptions& options) : options_(options) {}
+
+  void add_block(std::span<const float> a, std::span<const float> b, size_t dim) {
+    identical_ = identical_ && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
+    for (size_t at = 0; at < a.size(); at += dim, ++row_)
+      add_row(a.subspan(at, dim), b.subspan(at, dim));
+  }
+
+  void finish(CompareReport& report) const {
+    report.identical = identical_;
+    report.non_finite_rows = non_finite_rows_;
+    const Distribution distance = cosine_distance_.distribution();
+    const bool any_rows = row_ > non_finite_rows_;
+    if (any_rows) {
+      report.cosine = {.min = 1 - distance.max,
+                       .p0_1 = 1 - distance.p99_9,
+                       .p1 = 1 - distance.p99,
+                       .p50 = 1 - distance.p50,
+                       .mean = 1 - distance.mean,
+                       .p99 = 1 - distance.p1,
+                       .p99_9 = 1 - distance.p0_1,
+                       .max = 1 - distance.min};
+    }
+    report.max_difference = max_difference_.distribution();
+    report.different_rows = different_rows_;
+    report.worst = worst_;
+    if (non_finite_rows_ > 0) {
+      report.failures.push_back(
+          fmt::format("the number of rows with NaN or infinity is {}; the first is row {}",
+                      non_finite_rows_, first_non_finite_));
+    }
+    if (any_rows && options_.max_difference &&
+        report.max_difference.max > *options_.max_difference) {
+      report.failures.push_back(fmt::format("max |a - b| is {:.9g}, above the limit {:.9g}",
+                                            report.max_difference.max, *options_.max_difference));
+    }
+    if (any_rows && options_.min_cosine && report.cosine.min < *options_.min_cosine) {
+      report.failures.push_back(fmt::format("the smallest cosine is {:.9g}, below the limit {:.9g}",
+                                            report.cosine.min, *options_.min_cosine));
+    }
+  }
+
+ private:
+  void add_row(std::span<const float> a, std::span<const float> b) {
+    if (find_non_finite(a) || find_non_finite(b)) {
+      if (non_finite_rows_++ == 0) first_non_finite_ = row_;
+      return;
+    }
+    RowDifference difference = compare_rows(a, b);
+    difference.row = row_;
+    cosine_distance_.add(1 - difference.cosine);
+    max_difference_.add(difference.max_difference);
+    if (difference.max_difference == 0) return;
+    ++different_rows_;
+    const auto further = [](const RowDifference& x, const RowDifference& y) {
+      return x.max_difference > y.max_difference;
+    };
+    worst_.insert(std::upper_bound(worst_.begin(), worst_.end(), difference, further), difference);
+    if (static_cast<int64_t>(worst_.size()) > options_.worst_rows) worst_.pop_back();
+  }
+
+  CompareOptions options_;
+  bool identical_ = true;
+  int64_t row_ = 0;
+  int64_t non_finite_rows_ = 0;
+  int64_t first_non_finite_ = 0;
+  int64_t different_rows_ = 0;
+  Histogram cosine_distance_;
+  Histogram max_difference_;
+  std::vector<RowDifference> worst_;
+};
+
+// Returns the rows without a vector, for a file whose manifest names some.
+std::vector<int64_t> dropped_rows(const std::string& path) {
+  const std::optional<Manifest> manifest = read_manifest(path);
+  if (!manifest || manifest->dropped_rows == 0) return {};
+  return read_vector_rows(path, *manifest).dropped();
+}
+
+// Two vectors with the same number must belong to the same row.
+void require_same_rows(const std::string& a_path, const std::string& b_path) {
+  const std::vector<int64_t> expected = dropped_rows(a_path);
+  const std::vector<int64_t> found = dropped_rows(b_path);
+  if (expected == found) return;
+  throw Error({.code = "compare.shape",
+               .what = "matrices that lack different rows cannot be compared",
+               .where = b_path,
+               .expected = fmt::format("{} dropped rows, as in {}", expected.size(), a_path),
+               .found = fmt::format("{} dropped rows, or other ones", found.size()),
+               .hint = "compare two matrices of the same rows and the same model"});
+}
+
+// Reads the numbers of a matrix from the first row to the last.
+class NumberReader {
+ public:
+  explicit NumberReader(const std::string& path)
+      : reader_(open_matrix_reader(path, Elements::kAny)),
+        values_(StoredValues::of_file(*reader_)) {}
+
+  OutputType type() const { return values_.type(); }
+  int64_t rows() const { return reader_->rows(); }
+  int64_t dim() const { return values_.dim(); }
+  std::string shape() const { return fmt::format("{} x {}", rows(), dim()); }
+
+  // Returns the next rows; empty at the end. Valid until the next call.
+  std::span<const float> next(int64_t max_rows) {
+    return values_.convert(reader_->next_bytes(max_rows), buffer_);
+  }
+
+ private:
+  std::unique_ptr<MatrixReader> reader_;
+  StoredValues values_;
+  std::vector<float> buffer_;
+};
+
+}  // namespace
+
+CompareReport compare_matrices(const std::string& a_path, const std::string& b_path,
+                               const CompareOptions& options) {
+  NumberReader a(a_path);
+  NumberReader b(b_path);
+  if (a.shape() != b.shape()) {
+    throw Error({.code = "compare.shape",
+                 .what = "matrices of different shapes cannot be compared",
+                 .where = b_path,
+                 .expected = fmt::format("{}, as in {}", a.shape(), a_path),
+                 .found = b.shape(),
+                 .hint = "compare two matrices of the same rows and the same model"});
+  }
+  require_same_rows(a_path, b_path);
+  Comparison comparison(options);
+  constexpr int64_t kBlockNumbers = 1 << 18;
+  const int64_t block_rows = std::max<int64_t>(1, kBlockNumbers / a.dim());
+  for (auto values = a.next(block_rows); !values.empty(); values = a.next(block_rows)) {
+    comparison.add_block(values, b.next(block_rows), static_cast<size_t>(a.dim()));
+  }
+  CompareReport report;
+  report.a_path = a_path;
+  report.b_path = b_path;
+  report.a_type = a.type();
+  report.b_type = b.type();
+  report.rows = a.rows();
+  report.dim = a.dim();
+  comparison.finish(report);
+  return report;
+}
+
+}  // namespace encode

@@ -1,0 +1,101 @@
+// Tests that the options of a run can be read back from its fingerprint.
+#include "store/fingerprint/recorded_options.h"
+
+#include <functional>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "encode/error.h"
+
+#include "base/json.h"
+#include "store/fingerprint/fingerprint.h"
+
+namespace encode {
+namespace {
+
+// Every value differs from the default.
+Fingerprint unusual() {
+  Fingerprint fingerprint;
+  fingerprint.input.path = "texts.csv.gz";
+  fingerprint.input.field = "text";
+  fingerprint.input.format = TextFormat::kTsv;
+  fingerprint.input.bad_row = BadRowPolicy::kReject;
+  fingerprint.input.empty_row = EmptyRowPolicy::kError;
+  fingerprint.input.utf8 = Utf8Policy::kError;
+  fingerprint.input.max_row_bytes = 77;
+  fingerprint.input.limit_rows = 5;
+  fingerprint.input_files = {{.path = "texts.csv.gz", .first_row = 0, .bytes = 10, .sha256 = "aa"}};
+  fingerprint.result.pooling = {PoolingMode::kLastToken};
+  fingerprint.result.normalize = true;
+  fingerprint.result.truncate_dim = 64;
+  fingerprint.result.max_length = 99;
+  fingerprint.result.prompt = "query: \"a\"";
+  fingerprint.result.dtype = ComputeType::kFloat16;
+  fingerprint.result.float32_matmul_precision = MatmulPrecision::kHigh;
+  fingerprint.result.causal = false;
+  fingerprint.result.vector_precision = VectorPrecision::kFloat16;
+  fingerprint.result.tokenizer.special_tokens = SpecialTokensRule::kAsInTokenizerJson;
+  fingerprint.result.ignore_custom_code = true;
+  return fingerprint;
+}
+
+TEST(RecordedOptions, AreThoseOfTheRun) {
+  const Fingerprint run = unusual();
+  const RecordedOptions recorded = recorded_options(to_text(run));
+  InputOptions input = run.input;
+  input.path = "";
+  EXPECT_EQ(recorded.input, input);
+  const ResultOptions& result = recorded.result;
+  EXPECT_EQ(result.pooling, PoolingMode::kLastToken);
+  EXPECT_EQ(result.normalize, std::nullopt);
+  EXPECT_EQ(result.truncate_dim, 64);
+  EXPECT_EQ(result.max_length, 99);
+  EXPECT_EQ(result.prompt, run.result.prompt);
+  EXPECT_EQ(result.dtype, ComputeType::kFloat16);
+  EXPECT_EQ(result.float32_matmul_precision, MatmulPrecision::kHigh);
+  EXPECT_EQ(result.causal, false);
+  EXPECT_EQ(result.vector_precision, VectorPrecision::kFloat16);
+  EXPECT_EQ(result.special_tokens, SpecialTokensRule::kAsInTokenizerJson);
+  EXPECT_TRUE(result.ignore_custom_code);
+}
+
+TEST(RecordedOptions, WhatARunLeftOpenStaysOpen) {
+  Fingerprint run = unusual();
+  run.result.pooling = {PoolingMode::kCls, PoolingMode::kMax};
+  run.result.truncate_dim.reset();
+  run.result.causal.reset();
+  run.result.vector_precision = VectorPrecision::kFloat32;
+  run.result.tokenizer = {};
+  run.result.ignore_custom_code = false;
+  const ResultOptions result = recorded_options(to_text(run)).result;
+  EXPECT_EQ(result.pooling, std::nullopt);
+  EXPECT_EQ(result.truncate_dim, std::nullopt);
+  EXPECT_EQ(result.causal, std::nullopt);
+  EXPECT_EQ(result.vector_precision, VectorPrecision::kFloat32);
+  EXPECT_EQ(result.special_tokens, SpecialTokensRule::kByClass);
+  EXPECT_FALSE(result.ignore_custom_code);
+}
+
+TEST(RecordedOptions, AnotherTextIsRefused) {
+  const Json good = Json::parse(to_text(unusual()));
+  for (const std::function<void(Json&)>& change : std::vector<std::function<void(Json&)>>{
+           [](Json& json) { json["format"] = Fingerprint::kVersion - 1; },
+           [](Json& json) { json["result"].erase("dtype"); },
+           [](Json& json) { json["result"]["dtype"] = "float12"; },
+           [](Json& json) { json["input"]["bad_row"] = 3; },
+           [](Json& json) { json["input"] = Json::array(); }, [](Json& json) { json = "text"; }}) {
+    Json changed = good;
+    change(changed);
+    try {
+      recorded_options(changed.dump());
+      ADD_FAILURE() << changed.dump();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.detail().code.name(), "store.damaged");
+      EXPECT_EQ(error.exit_code(), ExitCode::kData);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace encode

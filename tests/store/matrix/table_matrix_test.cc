@@ -1,0 +1,67 @@
+// Tests that a matrix in a Parquet or Arrow file has the rows of the .npy file.
+#include <filesystem>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "encode/error.h"
+
+#include "store/matrix/matrix.h"
+#include "store/fake_job.h"
+#include "support/temp_dir.h"
+
+namespace encode::testing {
+namespace {
+
+std::vector<float> all_floats(const Matrix& matrix) {
+  MatrixBuffer buffer;
+  const std::span<const float> values = matrix.floats({0, matrix.rows()}, buffer);
+  return {values.begin(), values.end()};
+}
+
+class MatrixInATable : public ::testing::TestWithParam<MatrixFormat> {
+ protected:
+  MatrixInATable() { run_fake_job(dir_.path(), job_); }
+  std::string made(OutputType type, MatrixFormat file) const {
+    std::string path = dir_.file("matrix" + suffix_of(file));
+    reformat_final(job_.final_path(dir_.path()), path,
+                   {.type = type, .ranges_file = "", .file = file, .columns = {{"text", "text"}}},
+                   fake_texts());
+    return path;
+  }
+
+  TempDir dir_;
+  FakeJob job_;
+};
+
+TEST_P(MatrixInATable, HasTheRowsOfTheNpyFile) {
+  for (const OutputType type : {OutputType::kFloat32, OutputType::kFloat16, OutputType::kInt8,
+                                OutputType::kUint8, OutputType::kBinary, OutputType::kUbinary}) {
+    const auto npy = open_matrix(made(type, MatrixFormat::kNpy));
+    const auto table = open_matrix(made(type, GetParam()));
+    EXPECT_EQ(table->type(), type);
+    EXPECT_EQ(table->rows(), npy->rows());
+    EXPECT_EQ(table->dim(), npy->dim());
+    EXPECT_EQ(all_floats(*table), all_floats(*npy)) << to_string(type);
+  }
+}
+
+TEST_P(MatrixInATable, AnotherTableThanThatOfTheManifestIsDamage) {
+  const std::string path = made(OutputType::kFloat32, GetParam());
+  const std::string bytes = read_bytes(path);
+  made(OutputType::kFloat16, GetParam());
+  write_bytes(path, bytes);
+  try {
+    open_matrix(path);
+    FAIL() << "the table of another type was opened";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.detail().code.name(), "matrix.damaged");
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Formats, MatrixInATable,
+                         ::testing::Values(MatrixFormat::kParquet, MatrixFormat::kArrow),
+                         [](const auto& tested) { return std::string(to_string(tested.param)); });
+
+}  // namespace
+}  // namespace encode::testing
