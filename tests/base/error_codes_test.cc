@@ -59,7 +59,15 @@ TEST(ErrorCodes, AreFoundByTheirNames) {
 TEST(ErrorCodes, KnowTheirExitCodeAndTheirGroup) {
   EXPECT_EQ(ErrorCode("model.shape").exit_code(), ExitCode::kConfig);
   EXPECT_EQ(ErrorCode("records.open").exit_code(), ExitCode::kInternal) << "it ends no command";
-  EXPECT_EQ(ErrorDetail({.code = "cache.in_use", .what = ""}).exit_code, ExitCode::kTempFail);
+  ErrorDetail detail;
+  EXPECT_EQ(detail.exit_code, ExitCode::kInternal);
+  detail = {.code = "cache.in_use",
+            .what = "",
+            .where = "",
+            .expected = "",
+            .found = "",
+            .hint = ""};
+  EXPECT_EQ(detail.exit_code, ExitCode::kTempFail);
   EXPECT_TRUE(ErrorCode("cache.in_use").in_group("cache"));
   EXPECT_FALSE(ErrorCode("cache.in_use").in_group("cach"));
   EXPECT_EQ(ErrorCode().name(), "");

@@ -173,7 +173,7 @@ class Filler {
                       integer()},
             UnitDone{integer(), integer(), stats(), stages(), integer(), integer()},
             CacheUsed{integer(), cache_counts()},
-            CacheProblem{{ExitCode::kUnavailable, text(), text(), text(), text(), text(), text()},
+            CacheProblem{{"device.cuda", ExitCode::kTempFail, text(), text(), text(), text(), text()},
                          false},
             ProductsTimed{integer(), {integer(), number(), number(), number(), number()}},
             DeviceChecked{{DeviceKind::kCuda, text(), text(), text(), text(), integer(), integer()},
@@ -181,7 +181,7 @@ class Filler {
                           true},
             DefenceTried{text(), true, text()},
             LogLine{text(), text()},
-            WorkerFailed{{ExitCode::kUnavailable, text(), text(), text(), text(), text(), text()}},
+            WorkerFailed{{"device.cuda", ExitCode::kTempFail, text(), text(), text(), text(), text()}},
             WorkerFinished{},
             WorkerRetired{text(), stages()},
             MemoryPressure{true, number(), integer()}};

@@ -73,7 +73,7 @@ ErrorDetail acquire_error(const std::string& cache) {
   } catch (const Error& error) {
     return error.detail();
   }
-  return {.code = "",
+  return {.code = {},
           .exit_code = ExitCode::kOk,
           .what = "",
           .where = "",

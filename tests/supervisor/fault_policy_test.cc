@@ -50,9 +50,9 @@ TEST(FaultPolicy, LackOfMemoryInEveryStartIsNoReasonForAnotherRun) {
     const bool memory_short = code != "device.cuda";
     try {
       policy.restart(error);
-      ADD_FAILURE() << code;
+      ADD_FAILURE() << code.name();
     } catch (const Error& last) {
-      EXPECT_EQ(last.exit_code(), memory_short ? ExitCode::kOsError : ExitCode::kTempFail) << code;
+      EXPECT_EQ(last.exit_code(), memory_short ? ExitCode::kOsError : ExitCode::kTempFail) << code.name();
     }
   }
 }

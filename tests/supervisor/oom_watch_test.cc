@@ -31,7 +31,7 @@ const ExitStatus kKilled = {.code = 0, .signal = SIGKILL, .peak_resident_bytes =
 TEST(OomWatch, NamesTheLimitAndThePeakAndAsksToGoOn) {
   const auto error = cause({kills(3), kills(4)}, kKilled);
   ASSERT_TRUE(error);
-  EXPECT_EQ(error->code, "host.oom_kill");
+  EXPECT_EQ(error->code.name(), "host.oom_kill");
   EXPECT_EQ(error->exit_code, ExitCode::kTempFail);
   EXPECT_EQ(error->where, "memory.events");
   EXPECT_THAT(error->expected, HasSubstr("memory limit of"));
