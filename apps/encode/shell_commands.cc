@@ -7,7 +7,6 @@
 #include "build_facts.h"
 #include "command.h"
 #include "shell/shell_texts.h"
-#include "standard_streams.h"
 
 namespace encode {
 namespace {
