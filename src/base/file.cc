@@ -1,6 +1,7 @@
 #include "base/file.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <fcntl.h>
 #include <filesystem>
@@ -38,6 +39,13 @@ int UniqueFd::close() {
   // Linux closes the descriptor even if close() fails with EINTR, so EINTR counts as success. A
   // second close() could close a file that another thread has opened since.
   return ::close(fd) == 0 || errno == EINTR ? 0 : errno;
+}
+
+Pipe make_pipe(int more_flags) {
+  std::array<int, 2> ends = {};
+  if (::pipe2(ends.data(), O_CLOEXEC | more_flags) != 0)
+    throw system_error("os.pipe", "create a pipe", "", errno);
+  return {UniqueFd(ends[0]), UniqueFd(ends[1])};
 }
 
 UniqueFd open_for_reading(const std::string& path, ErrorCode code) {

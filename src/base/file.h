@@ -39,6 +39,14 @@ class UniqueFd {
 // exit_code_for_errno(), which the comments below name only for the usual causes. Any number of
 // threads may call the functions. The classes are not thread-safe.
 
+struct Pipe {
+  UniqueFd read_end;
+  UniqueFd write_end;
+};
+// Makes a pipe that a program started by this process does not inherit. `more_flags` are flags of
+// pipe2(). Throws Error "os.pipe".
+Pipe make_pipe(int more_flags = 0);
+
 // Opens a regular file for reading. Throws Error kNoPermission, or kNoInput if the file is missing
 // or is not a regular file (reading a FIFO or a device may block or never end).
 UniqueFd open_for_reading(const std::string& path, ErrorCode code);

@@ -1,6 +1,5 @@
 #include "run_record/fault_log.h"
 
-#include <algorithm>
 #include <ctime>
 #include <fmt/format.h>
 #include <utility>
@@ -37,10 +36,9 @@ Json to_json(const FaultRecord& fault) {
 template <typename Enum, size_t kCount>
 Enum named(const JsonFields& fields, const std::string& key, const NameTable<Enum, kCount>& table) {
   const std::string name = fields.string(key);
-  const auto* const found = std::find_if(table.begin(), table.end(),
-                                         [&](const auto& entry) { return entry.first == name; });
-  if (found == table.end()) fields.refuse(key, "a name of this version", name.substr(0, 80));
-  return found->second;
+  const std::optional<Enum> value = find_value(table, name);
+  if (!value) fields.refuse(key, "a name of this version", name.substr(0, 80));
+  return *value;
 }
 
 FaultRecord fault_from_json(const Json& json, const std::string& where) {
