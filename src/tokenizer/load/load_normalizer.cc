@@ -111,7 +111,6 @@ class NamedNormalizer final : public Normalizer {
     normalizer_->normalize(text);
   }
   void normalize_aligned(AlignedText& text) const override { normalizer_->normalize_aligned(text); }
-  bool is_local() const override { return normalizer_->is_local(); }
 
  private:
   std::string place_;

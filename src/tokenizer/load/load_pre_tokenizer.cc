@@ -104,9 +104,6 @@ class NamedPreTokenizer final : public PreTokenizer {
     text.text.enter(place_);
     pre_tokenizer_->pre_tokenize(text);
   }
-  WordBorder word_border(char letter, WordBorder border) const override {
-    return pre_tokenizer_->word_border(letter, border);
-  }
 
  private:
   std::string place_;

@@ -135,10 +135,6 @@ class Bpe final : public TokenizerModel {
       count_bytes(piece, std::span(tokens).subspan(static_cast<size_t>(first)));
   }
 
-  bool cuts_between(char letter, WordBorder border) const override {
-    return cuts_ && border == WordBorder::kMetaspace && borders_.cuts_before_metaspace(letter);
-  }
-
   std::string name() const override { return options_.byte_level ? "ByteLevel BPE" : "BPE"; }
 
  private:

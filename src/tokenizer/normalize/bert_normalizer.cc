@@ -32,7 +32,6 @@ class BertNormalizer final : public Normalizer {
     }
   }
 
-  bool is_local() const override { return true; }
   void normalize(TextBuffer& text) const override {
     const std::string_view in = text.view();
     std::string& out = text.spare();

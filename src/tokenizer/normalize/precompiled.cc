@@ -68,7 +68,6 @@ class Precompiled final : public Normalizer {
     refuse_prepended(where);
   }
 
-  bool is_local() const override { return true; }
   void normalize(TextBuffer& text) const override {
     const std::string_view in = text.view();
     std::string& out = text.spare();

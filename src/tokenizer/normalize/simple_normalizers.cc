@@ -1,6 +1,5 @@
 #include "tokenizer/normalize/simple_normalizers.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "tokenizer/normalize/normalizer.h"
@@ -27,7 +26,6 @@ void for_each_code_point(std::string_view in, Function&& on) {
 
 class Lowercase final : public Normalizer {
  public:
-  bool is_local() const override { return true; }
   void normalize(TextBuffer& text) const override {
     std::string& out = text.spare();
     out.reserve(text.view().size());
@@ -49,7 +47,6 @@ class Lowercase final : public Normalizer {
 
 class StripAccents final : public Normalizer {
  public:
-  bool is_local() const override { return true; }
   void normalize(TextBuffer& text) const override {
     const std::string_view in = text.view();
     if (unicode::ascii_prefix(in) == in.size()) return;
@@ -74,7 +71,6 @@ class Strip final : public Normalizer {
  public:
   Strip(bool left, bool right) : left_(left), right_(right) {}
 
-  bool is_local() const override { return true; }
   void normalize(TextBuffer& text) const override {
     const std::string_view in = text.view();
     const unicode::PropertyTable& table = unicode::properties();
@@ -114,7 +110,6 @@ class Prepend final : public Normalizer {
  public:
   explicit Prepend(std::string prefix) : prefix_(std::move(prefix)) {}
 
-  bool is_local() const override { return true; }
   void normalize(TextBuffer& text) const override {
     if (text.view().empty()) return;
     std::string& out = text.spare();
@@ -134,8 +129,6 @@ class Replace final : public Normalizer {
  public:
   Replace(std::unique_ptr<TextPattern> pattern, std::string content)
       : pattern_(std::move(pattern)), content_(std::move(content)) {}
-
-  bool is_local() const override { return pattern_->is_local(); }
 
   void normalize(TextBuffer& text) const override {
     const std::string_view in = text.view();
@@ -178,7 +171,6 @@ class ReplaceByte final : public Normalizer {
  public:
   ReplaceByte(char from, std::string content) : from_(from), content_(std::move(content)) {}
 
-  bool is_local() const override { return true; }
   void normalize(TextBuffer& text) const override {
     const std::string_view in = text.view();
     size_t at = in.find(from_);
@@ -210,7 +202,6 @@ class ReplaceByte final : public Normalizer {
 
 class Nmt final : public Normalizer {
  public:
-  bool is_local() const override { return true; }
   void normalize(TextBuffer& text) const override {
     const std::string_view in = text.view();
     std::string& out = text.spare();
@@ -250,7 +241,6 @@ class Nmt final : public Normalizer {
 
 class ByteLevelNormalizer final : public Normalizer {
  public:
-  bool is_local() const override { return true; }
   void normalize(TextBuffer& text) const override {
     std::string& out = text.spare();
     append_byte_level(text.view(), out);
@@ -276,10 +266,6 @@ class NormalizerSequence final : public Normalizer {
       : steps_(std::move(steps)) {}
   void normalize(TextBuffer& text) const override {
     for (const auto& step : steps_) step->normalize(text);
-  }
-  bool is_local() const override {
-    return std::all_of(steps_.begin(), steps_.end(),
-                       [](const auto& step) { return step->is_local(); });
   }
 
   void normalize_aligned(AlignedText& text) const override {

@@ -172,7 +172,6 @@ class UnicodeNormalizer final : public Normalizer {
     }
   }
 
-  bool is_local() const override { return true; }
   void normalize(TextBuffer& text) const override {
     const std::string_view in = text.view();
     Stretch stretch = next_stretch(in, 0);
