@@ -1,5 +1,3 @@
-#include "preflight/worker_check.h"
-
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -13,10 +11,10 @@
 #include "base/file.h"
 #include "base/path_kind.h"
 #include "base/units.h"
-#include "preflight/store_checks.h"
-#include "store/run_files.h"
+#include "preflight/checks.h"
 #include "run_plan/job_unit.h"
 #include "run_plan/resume.h"
+#include "store/run_files.h"
 #include "supervisor/worker/fault_policy.h"
 
 namespace encode {
