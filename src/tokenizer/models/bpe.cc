@@ -76,8 +76,7 @@ class Alphabet {
 class Bpe final : public TokenizerModel {
  public:
   Bpe(const Vocabulary& vocabulary, const std::vector<BpeMerge>& merges, BpeOptions options)
-      : options_(std::move(options)), pairs_(merges, options_.merge_ranks) {
-    options_.merge_ranks = {};
+      : options_(std::move(options)), pairs_(merges) {
     byte_ids_.fill(kNoId);
     if (options_.byte_level) {
       read_byte_level_vocabulary(vocabulary);
