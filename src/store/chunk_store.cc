@@ -143,15 +143,6 @@ class ChunkWriterImpl : public ChunkWriter {
 
 bool by_index(const ChunkRecord& a, const ChunkRecord& b) { return a.index < b.index; }
 
-Error misuse(std::string what, std::string where) {
-  return Error({.code = "store.misuse",
-                .what = std::move(what),
-                .where = std::move(where),
-                .expected = "correct use of the store",
-                .found = "a call in the wrong order",
-                .hint = "this is a defect of encode; please report it"});
-}
-
 std::vector<int64_t> ChunkStoreImpl::pending() const {
   const std::lock_guard<std::mutex> guard(mutex_);
   std::vector<int64_t> indices;

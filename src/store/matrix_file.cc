@@ -10,18 +10,10 @@
 #include "base/non_finite.h"
 #include "base/npy.h"
 #include "store/layout.h"
+#include "store/sealed_json.h"
 
 namespace encode {
 namespace {
-
-Error misuse(std::string what, const std::string& where, std::string expected, std::string found) {
-  return Error({.code = "store.misuse",
-                .what = std::move(what),
-                .where = where,
-                .expected = std::move(expected),
-                .found = std::move(found),
-                .hint = "this is a defect of encode; please report it"});
-}
 
 // Names the place of a vector in an error. The row of a token vector is not known here, so the text
 // names the range of rows.

@@ -130,12 +130,8 @@ std::string StreamFile::text() const {
 
 void check_identity(const StreamIdentity& identity) {
   const auto refuse = [&identity](std::string expected, std::string found) {
-    throw Error({.code = "store.misuse",
-                 .what = "the identity of a stream is not valid",
-                 .where = identity.name,
-                 .expected = std::move(expected),
-                 .found = std::move(found),
-                 .hint = "this is a defect of encode; please report it"});
+    throw misuse("the identity of a stream is not valid", identity.name, std::move(expected),
+                 std::move(found));
   };
   check_stream_name(identity.name);
   const Json fingerprint = Json::parse(identity.fingerprint, nullptr, /*allow_exceptions=*/false);
