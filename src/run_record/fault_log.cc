@@ -18,8 +18,9 @@ constexpr ErrorCode kFaultLogCode = "records.damaged";
 
 RecordFileKind fault_records() { return {.name = "faults"}; }
 
+// The line of a fault that happens now.
 Json to_json(const FaultRecord& fault) {
-  return {{"time", fault.time},
+  return {{"time", static_cast<int64_t>(std::time(nullptr))},
           {"type", name_of(kFaultTypes, fault.type)},
           {"action", name_of(kFaultActions, fault.action)},
           {"stream", fault.stream.substr(0, kMaxNameBytes)},
@@ -71,11 +72,7 @@ bool is_notice(FaultType type) {
 FaultLog::FaultLog(const std::string& path, std::function<void(const std::string&)> on_problem)
     : file_(path, fault_records(), std::move(on_problem)) {}
 
-void FaultLog::add(const FaultRecord& fault) {
-  FaultRecord record = fault;
-  record.time = static_cast<int64_t>(std::time(nullptr));
-  file_.add(to_json(record));
-}
+void FaultLog::add(const FaultRecord& fault) { file_.add(to_json(fault)); }
 
 Records read_fault_records(const std::string& path) { return read_records(path, fault_records()); }
 
