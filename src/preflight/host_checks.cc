@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <optional>
 #include <sys/resource.h>
 
 #include "encode/job.h"
@@ -9,7 +8,6 @@
 #include "base/units.h"
 #include "preflight/checks.h"
 #include "run_plan/run_devices.h"
-#include "supervisor/worker/fault_memory.h"
 #include "supervisor/worker/fault_policy.h"
 
 namespace encode {
@@ -18,52 +16,12 @@ namespace {
 // A worker opens the inputs, the weights, the chunk files and the libraries of LibTorch.
 constexpr int64_t kLeastOpenFiles = 256;
 
-constexpr const char* kStream = "preflight";
-
-// The part of the probe that a worker encodes when it dies of `row`.
-RowRange failing_part(RowRange probe, int64_t row) {
-  for (int64_t part = 0; part < kProbeParts; ++part) {
-    const int64_t begin = probe.begin + probe.size() * part / kProbeParts;
-    const int64_t end = probe.begin + probe.size() * (part + 1) / kProbeParts;
-    if (row >= begin && row < end) return {.begin = begin, .end = end};
-  }
-  return probe;
-}
-
-// Lets workers die of one row of a window until the policy has found the row. Returns the number of
-// workers, or nullopt if the policy gives up before.
-std::optional<int64_t> search_a_row(int64_t max_restarts) {
-  constexpr RowRange kWindow = {.begin = 0, .end = 1024};
-  constexpr int64_t kRow = 777;
-  constexpr int64_t kMostWorkers = 100;
-  FaultMemory memory("");
-  FaultPolicy policy(max_restarts, /*first_delay_seconds=*/0, memory);
-  try {
-    for (int64_t workers = 1; workers <= kMostWorkers; ++workers) {
-      JobUnit unit;
-      policy.prepare(kStream, unit);
-      const bool probing = unit.probe.size() > 0;
-      FaultPolicy::Failure failure;
-      failure.stream = kStream;
-      failure.rows = probing ? failing_part(unit.probe, kRow) : kWindow;
-      failure.probing = probing;
-      failure.cause.code = "device.cuda";
-      const FaultPolicy::Decision decision = policy.decide(failure);
-      if (decision.culprit && decision.culprit->row == kRow) return workers;
-    }
-  } catch (const Error&) {
-    return std::nullopt;  // the policy has given up: that is the answer
-  }
-  return std::nullopt;
-}
-
 void check_search(const RunConfig& config, PreflightFindings& findings) {
   const int64_t restarts = config.hardware.max_restarts;
-  const std::optional<int64_t> workers = search_a_row(restarts);
-  if (workers) {
+  if (restarts >= FaultPolicy::kSearchRestarts) {
     findings.green("search", fmt::format("a row that kills every worker is found after {} of them, "
                                          "with synchronous launches, and set aside",
-                                         *workers));
+                                         FaultPolicy::kSearchWorkers));
     return;
   }
   findings.yellow("search",
