@@ -1,5 +1,3 @@
-#include "tokenizer/load/load_normalizer.h"
-
 #include <fmt/format.h>
 #include <map>
 #include <optional>
@@ -11,6 +9,7 @@
 #include <openssl/evp.h>
 
 #include "tokenizer/load/component.h"
+#include "tokenizer/load/loaders.h"
 #include "tokenizer/normalize/bert_normalizer.h"
 #include "tokenizer/normalize/precompiled.h"
 #include "tokenizer/normalize/simple_normalizers.h"

@@ -1,10 +1,9 @@
-#include "tokenizer/load/load_pre_tokenizer.h"
-
 #include <fmt/format.h>
 #include <map>
 #include <utility>
 
 #include "tokenizer/load/component.h"
+#include "tokenizer/load/loaders.h"
 #include "tokenizer/split/metaspace.h"
 #include "tokenizer/tokenizer_refusal.h"
 #include "tokenizer/unicode/unicode.h"

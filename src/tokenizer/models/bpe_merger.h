@@ -32,7 +32,6 @@ class PairTable {
       if (slot->key == kFree) return {};
     }
   }
-  size_t size_bytes() const { return slots_.size() * sizeof(Slot); }
 
  private:
   struct Slot {
