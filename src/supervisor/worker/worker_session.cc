@@ -4,6 +4,7 @@
 #include <csignal>
 #include <fmt/format.h>
 #include <poll.h>
+#include <utility>
 
 #include "base/process_limits.h"
 #include "base/units.h"
@@ -217,6 +218,17 @@ ErrorDetail WorkerSession::cause(const ExitStatus& status) const {
     detail.exit_code = static_cast<ExitCode>(status.code);
   }
   return detail;
+}
+
+WorkerOutcome run_alone(WorkerOptions options, const StopSignal& stop, const std::string& job_path,
+                        std::function<void(const WorkerEvent&)> on_event) {
+  WorkerSession session(std::move(options), stop,
+                        {.on_event = std::move(on_event),
+                         .on_output = [](std::string_view) {},
+                         .on_garbage = [](std::string_view, const std::string&) {},
+                         .on_tick = [](Clock::time_point) {}});
+  constexpr int kNoLock = -1;
+  return session.run(job_path, kNoLock);
 }
 
 }  // namespace encode

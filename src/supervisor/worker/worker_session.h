@@ -110,4 +110,10 @@ class WorkerSession {
   Clock::time_point stepped_;
 };
 
+// Runs one worker without a lock on the cache, for a job that writes nothing there. Calls
+// `on_event` for each event, and ignores what else the worker writes. Throws what
+// WorkerSession::run() throws.
+WorkerOutcome run_alone(WorkerOptions options, const StopSignal& stop, const std::string& job_path,
+                        std::function<void(const WorkerEvent&)> on_event);
+
 }  // namespace encode
