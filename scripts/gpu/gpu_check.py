@@ -353,8 +353,8 @@ class Checks:
 
     def chunk_overhead(self):
         self.report.section("Chunks against standard mode, and batch_tokens: MiniLM, bfloat16, short rows")
-        script = pathlib.Path(__file__).resolve().parents[1] / "bench" / "chunk_overhead.py"
-        run = subprocess.run([sys.executable, script, "--encode", self.args.program, "--model", self.model("minilm"),
+        script = pathlib.Path(__file__).resolve().parents[1] / "bench" / "scaling.py"
+        run = subprocess.run([sys.executable, script, "chunks", "--encode", self.args.program, "--model", self.model("minilm"),
                               "--threads", str(os.cpu_count()), "--dtype", "bfloat16", "--device", "cuda", "--runs", "2",
                               self.short_rows()], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.report.lines += run.stdout.splitlines() + ["", "| check | result | figures |", "|---|---|---|"]
