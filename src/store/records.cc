@@ -208,10 +208,7 @@ LogRecord parse_log_line(std::string_view line, const std::string& where) {
                     .file_bytes = fields.integer("file_bytes", 0, kMaxInteger),
                     .xxh3_128 = fields.string("xxh3_128"),
                     .stats = row_stats_from_json(fields.object("stats"), where),
-                    .origin = chunk_origin_from_json(json, where),
-                    .ledger = {},
-                    .offsets = {},
-                    .set_aside = {}};
+                    .origin = chunk_origin_from_json(json, where)};
     if (fields.has("ledger"))
       record.chunk.ledger = file_seal_from_json(fields.object("ledger"), where);
     if (fields.has("offsets"))
