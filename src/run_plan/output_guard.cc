@@ -11,8 +11,8 @@
 
 #include "base/file.h"
 #include "base/utf8.h"
-#include "store/audit.h"
 #include "run_plan/cache_files.h"
+#include "store/audit.h"
 
 namespace encode {
 namespace {
@@ -115,11 +115,7 @@ void OutputGuard::refuse_foreign(const std::string& path, const std::string& fou
 }
 
 void OutputGuard::check_final(const std::string& matrix_path) const {
-  for (const std::string& path :
-       {matrix_path, manifest_path(matrix_path), ranges_path(matrix_path), ledger_path(matrix_path),
-        offsets_path(matrix_path), set_aside_path(matrix_path), publishing_path(matrix_path)}) {
-    kind_of(path);
-  }
+  for (const std::string& path : final_files(matrix_path)) kind_of(path);
   const std::string foreign = foreign_final_file(matrix_path);
   if (foreign.empty()) return;
   refuse_foreign(foreign, foreign == matrix_path

@@ -45,17 +45,9 @@ class ChunkStoreImpl : public ChunkStore {
   RowRange chunk(int64_t index) const override { return stream_.chunk(index); }
   const std::vector<ChunkRecord>& committed() const override { return committed_; }
   const std::vector<std::string>& dropped() const override { return dropped_; }
-  std::string chunk_path(int64_t index) const override {
-    return join_path(directory_, chunk_file_name(index));
-  }
-  std::string ledger_path(int64_t index) const {
-    return join_path(directory_, chunk_ledger_name(index));
-  }
-  std::string offsets_path(int64_t index) const {
-    return join_path(directory_, chunk_offsets_name(index));
-  }
-  std::string set_aside_path(int64_t index) const {
-    return join_path(directory_, chunk_set_aside_name(index));
+  std::string chunk_path(int64_t index) const override { return path(index, ChunkPart::kVectors); }
+  std::string path(int64_t index, ChunkPart part) const {
+    return join_path(directory_, chunk_file_name(index, part));
   }
   std::vector<int64_t> pending() const override;
   bool claim(int64_t index) override;
@@ -98,10 +90,10 @@ class ChunkWriterImpl : public ChunkWriter {
                 {.rows = store.chunk(index),
                  .columns = store.stream().identity.dim,
                  .counted_at_end = store.stream().identity.token_embeddings}),
-        ledger_(store.ledger_path(index)),
-        set_aside_(store.set_aside_path(index)) {
+        ledger_(store.path(index, ChunkPart::kLedger)),
+        set_aside_(store.path(index, ChunkPart::kSetAside)) {
     if (store.stream().identity.token_embeddings)
-      offsets_.emplace(store.offsets_path(index), store.chunk(index).size());
+      offsets_.emplace(store.path(index, ChunkPart::kOffsets), store.chunk(index).size());
   }
 
   void append(std::span<const float> values) override { writer_.append(values); }
@@ -230,10 +222,10 @@ std::vector<SetAsideRow> ChunkStoreImpl::set_aside() const {
   std::vector<SetAsideRow> all;
   for (const ChunkRecord& record : committed_) {
     if (!record.set_aside) continue;
-    const std::string path = set_aside_path(record.index);
-    for (SetAsideRow& row : read_set_aside(path, *record.set_aside)) {
+    const std::string ledger = path(record.index, ChunkPart::kSetAside);
+    for (SetAsideRow& row : read_set_aside(ledger, *record.set_aside)) {
       if (row.row < record.rows.begin || row.row >= record.rows.end) {
-        throw damage("a ledger lists a row of another chunk", path,
+        throw damage("a ledger lists a row of another chunk", ledger,
                      fmt::format("rows {} to {}", record.rows.begin, record.rows.end - 1),
                      fmt::format("row {}", row.row));
       }
@@ -257,10 +249,7 @@ void ChunkStoreImpl::discard(const std::vector<int64_t>& indices) {
   log_.replace(log_text(stream_, kept));
   committed_ = std::move(kept);
   for (const int64_t index : indices) {
-    for (const std::string& path :
-         {chunk_path(index), ledger_path(index), offsets_path(index), set_aside_path(index)}) {
-      remove_file(path);
-    }
+    for (const ChunkPart part : kChunkParts) remove_file(path(index, part));
   }
   sync_directory(directory_);
 }
@@ -297,13 +286,15 @@ FinalSource ChunkStoreImpl::source_of(const FinalContent& content,
           .fill_ledger =
               [this](LedgerWriter& ledger) {
                 for (const ChunkRecord& record : committed_) {
-                  if (record.ledger) ledger.append_file(ledger_path(record.index), *record.ledger);
+                  if (record.ledger)
+                    ledger.append_file(path(record.index, ChunkPart::kLedger), *record.ledger);
                 }
               },
           .fill_offsets =
               [this](OffsetsWriter& offsets) {
                 for (const ChunkRecord& record : committed_)
-                  offsets.append_file(offsets_path(record.index), record.offsets.value());
+                  offsets.append_file(path(record.index, ChunkPart::kOffsets),
+                                      record.offsets.value());
               },
           .set_aside = content.set_aside,
           .columns = content.columns};
@@ -329,8 +320,7 @@ void ChunkStoreImpl::assemble(const std::string& final_path, const FinalContent&
 
 std::optional<int64_t> committed_rows(const std::string& cache_dir,
                                       const StreamIdentity& identity) {
-  std::optional<Joined> joined =
-      join(cache_dir, {.identity = identity, .chunk_rows = 1, .checksum = ""});
+  std::optional<Joined> joined = join(cache_dir, {.identity = identity, .chunk_rows = 1});
   if (!joined) return std::nullopt;
   const StreamFile& stream = joined->stream;
   std::vector<bool> committed(static_cast<size_t>(stream.chunk_count()));
@@ -349,7 +339,7 @@ std::unique_ptr<ChunkStore> ChunkStore::open(const std::string& cache_dir,
                                              Open mode) {
   check_identity(identity);
   if (chunk_rows < 1) throw misuse("a chunk must have at least one row", identity.name);
-  const StreamFile wanted = {.identity = identity, .chunk_rows = chunk_rows, .checksum = ""};
+  const StreamFile wanted = {.identity = identity, .chunk_rows = chunk_rows};
   if (mode == Open::kJoin) {
     std::optional<Joined> joined = join(cache_dir, wanted);
     if (!joined) return nullptr;

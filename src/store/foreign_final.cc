@@ -97,8 +97,7 @@ std::string foreign_final_file(const std::string& matrix_path) {
     if (entry_exists(matrix_path, kFinalCode)) return is_own_matrix(matrix_path) ? "" : matrix_path;
     return looks_like_manifest(manifest) ? "" : manifest;
   }
-  for (const std::string& path : {matrix_path, ranges_path(matrix_path), ledger_path(matrix_path),
-                                  offsets_path(matrix_path), set_aside_path(matrix_path)}) {
+  for (const std::string& path : final_files(matrix_path)) {
     const bool ledger = path == ledger_path(matrix_path);
     if (entry_exists(path, kFinalCode) && !(ledger && is_own_ledger(path))) return path;
   }
