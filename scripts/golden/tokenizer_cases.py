@@ -1,25 +1,35 @@
 #!/usr/bin/env python3
-"""Adds the offsets of the tokens to tests/data/tokenizer, which tokenizer_golden.py has made. They are `Encoding.offsets` of
-Hugging Face `tokenizers`, and for .model files the begin and end of the pieces of `sentencepiece`.
+"""Adds what rows give beside their ids to tests/data/tokenizer, which tokenizer_golden.py has made.
 
-  pip install tokenizers==0.23.3 sentencepiece==0.1.97 docutils==0.21.2
-  scripts/golden/tokenizer_offsets.py tests/data/tokenizer
+  scripts/golden/tokenizer_cases.py offsets|truncation tests/data/tokenizer
 
-Each case gets "offsets" for its "ids": begin and end of the first token, then of the second, and so on. The ids must not
-change. offsets.jsonl has small tokenizers with unusual offsets, for the texts of the components.
+offsets     needs tokenizers==0.23.3 sentencepiece==0.1.97 docutils==0.21.2. The offsets of the tokens are `Encoding.offsets` of
+  Hugging Face `tokenizers`, and for .model files the begin and end of the pieces of `sentencepiece`. Each case gets "offsets" for
+  its "ids": begin and end of the first token, then of the second, and so on. The ids must not change. offsets.jsonl has small
+  tokenizers with unusual offsets, for the texts of the components.
+
+truncation  needs transformers==5.23.0 tokenizers==0.23.3. truncation.jsonl has the ids and offsets that transformers gives for
+  truncated texts, for each side that tokenizer.json ("direction") and tokenizer_config.json ("truncation_side") can state. Each
+  line states the family, the "direction" and the "side" (the key is absent: so is the field), and then the cases, or "refused":
+  true if transformers refuses the files.
+
 """
 import base64
 import glob
 import json
 import os
 import sys
+import tempfile
 
-import sentencepiece
 from tokenizers import AddedToken, Tokenizer, models, normalizers, pre_tokenizers, processors
 
 from tokenizer_golden import write_lines
 
 N, P = normalizers, pre_tokenizers
+TEXTS = ["", "a", "Hello, world! one two three four five", "  caf\u00e9  na\u00efve \u4f60\u597d\uff0c\u4e16\u754c\u3002 ",
+         "[MASK] def f(x):\n\treturn x**2\n  # 12345 [SEP]", "\u0420\u0443\u0441 \U0001F600 snake_case camelCase world <mask> tail "]
+LENGTHS = [3, 6, 9]
+SIDES = [(direction, side) for direction in (None, "Right", "Left", "Up", 1) for side in ("absent", "right", "left", "Left", None)]
 
 
 def read_lines(path):
@@ -37,6 +47,7 @@ def encodings_of(tokenizer, rows):
 
 
 def sentencepiece_encodings(folder, rows):
+    import sentencepiece
     sp = sentencepiece.SentencePieceProcessor(model_file=os.path.join(folder, "tokenizer.model"))
     encodings = [sp.encode(text, out_type="immutable_proto").pieces for text in rows]
     return ([[piece.id for piece in pieces] for pieces in encodings],
@@ -141,8 +152,7 @@ def write_offset_tokenizers(directory, rows):
     write_lines(os.path.join(directory, "offsets.jsonl"), items)
 
 
-def main():
-    directory = sys.argv[1]
+def write_offsets(directory):
     for path in sorted(glob.glob(os.path.join(directory, "*", "c*s.jsonl"))):
         record_cases(path)
     with open(os.path.join(directory, "component_texts.json"), encoding="utf-8") as file:
@@ -150,6 +160,54 @@ def main():
     for path in sorted(glob.glob(os.path.join(directory, "components_*.jsonl"))):
         record_components(path, rows)
     write_offset_tokenizers(directory, rows)
+
+
+def of_transformers(directory, family, direction, side):
+    from transformers import PreTrainedTokenizerFast
+    with tempfile.TemporaryDirectory() as folder:
+        with open(os.path.join(directory, family, "tokenizer.json"), encoding="utf-8") as file:
+            data = json.load(file)
+        data["truncation"] = direction and dict(direction=direction, max_length=16, strategy="LongestFirst", stride=0)
+        config = {} if side == "absent" else {"truncation_side": side}
+        for name, content in (("tokenizer.json", data), ("tokenizer_config.json", config)):
+            with open(os.path.join(folder, name), "w", encoding="utf-8") as out:
+                json.dump(content, out)
+        try:
+            tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
+        except Exception as error:  # tokenizers raises Exception itself
+            assert "Truncation side" in str(error) or "expected " in str(error), error
+            return None
+        cases = []
+        for text in TEXTS:
+            for length in LENGTHS:
+                row = tokenizer(text, truncation=True, max_length=length, return_offsets_mapping=True)
+                cases.append(dict(text=text, max_length=length, ids=row["input_ids"],
+                                  offsets=[number for pair in row["offset_mapping"] for number in pair]))
+        return cases
+
+
+def write_truncation(directory):
+    import transformers
+    assert transformers.__version__ == "5.23.0", transformers.__version__
+    items = []
+    for family in ("wordpiece", "roberta", "llama3", "gemma", "unigram"):
+        for direction, side in SIDES:
+            item = dict(family=family)
+            if direction is not None:
+                item["direction"] = direction
+            if side != "absent":
+                item["side"] = side
+            cases = of_transformers(directory, family, direction, side)
+            if family != "wordpiece" and cases is None:
+                continue
+            item.update(refused=True) if cases is None else item.update(cases=cases)
+            items.append(item)
+    write_lines(os.path.join(directory, "truncation.jsonl"), items)
+
+
+def main():
+    what, directory = sys.argv[1:]
+    {"offsets": write_offsets, "truncation": write_truncation}[what](directory)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,19 @@
 #!/usr/bin/env python3
-"""Writes src/tokenizer/unicode/unicode_data.cc: the properties of every code point in Hugging Face `tokenizers`.
+"""Writes the tables of Unicode in src/tokenizer/unicode, as Hugging Face `tokenizers` behaves.
+
+  pip install tokenizers sentencepiece
+  scripts/generate/unicode.py properties src/tokenizer/unicode/unicode_data.cc
+  scripts/generate/unicode.py scripts src/tokenizer/unicode/unicode_scripts_data.cc
+
+`properties` writes the properties of every code point.
 
 The parts of `tokenizers` use tables of different Unicode versions: normalization uses version 9, categories use version 8;
 regular expressions, letter case and grapheme clusters use the newest. No Unicode library agrees with all of them. Every
 value here therefore comes from an experiment with the package, one code point at a time. Another version of `tokenizers`
 changes the file only if that version behaves differently.
 
-  pip install tokenizers sentencepiece && scripts/generate/unicode_tables.py src/tokenizer/unicode/unicode_data.cc
+`scripts` writes the script of each character for the UnicodeScripts pre-tokenizer. Two characters have the same script if they
+have the same number; the numbers mean nothing else. A character with the number 0 stays with the text before it.
 """
 import base64
 import os
@@ -22,6 +29,8 @@ NFD = normalizers.NFD().normalize_str
 NFKC = normalizers.NFKC().normalize_str
 NFKD = normalizers.NFKD().normalize_str
 LOWER = normalizers.Lowercase().normalize_str
+CUT = pre_tokenizers.UnicodeScripts().pre_tokenize_str
+STEP = 1 << 12
 
 
 def bert(**flags):
@@ -237,14 +246,13 @@ def write_mapping(out, name, mapping):
     write_array(out, "uint32_t", f"k{name}Pool", pool)
 
 
-def main():
-    path = sys.argv[1]
+def write_properties(path):
     ccc = combining_classes()
     pairs = compositions()
     trailing = {b for _, b in pairs} | set(range(0x1161, 0x1176)) | set(range(0x11A8, 0x11C3))
     names, values = properties(ccc, trailing)
     with open(path, "w", encoding="ascii") as out:
-        out.write("// Made by scripts/generate/unicode_tables.py from Hugging Face `tokenizers` "
+        out.write("// Made by scripts/generate/unicode.py from Hugging Face `tokenizers` "
                   f"{tokenizers.__version__}; do not edit.\n// clang-format off\n"
                   '#include "tokenizer/unicode/unicode_data.h"\n\nnamespace encode::unicode {\n\n')
         starts, runs = [], []
@@ -269,6 +277,66 @@ def main():
         write_array(out, "uint64_t", "kCompositionKeys", [a << 32 | b for a, b in ordered])
         write_array(out, "uint32_t", "kCompositionValues", [pairs[p] for p in ordered])
         out.write("\n}  // namespace encode::unicode\n")
+
+
+def starts_of_pieces(text):
+    return {begin for _, (begin, _) in CUT(text)}
+
+
+def joined_with(reference):
+    """Returns the code points that cause no cut between two characters `reference`."""
+    members = set()
+    for i in range(0, len(CODE_POINTS), STEP):
+        part = CODE_POINTS[i:i + STEP]
+        cuts = starts_of_pieces(reference + "".join(chr(c) + reference for c in part))
+        members.update(c for k, c in enumerate(part) if 2 * k + 1 not in cuts and 2 * k + 2 not in cuts)
+    return members
+
+
+def same_script(a, b):
+    return len(CUT(chr(a) + chr(b))) == 1
+
+
+def scripts():
+    any_script = joined_with("a") & joined_with("\u4e2d")
+    script = {}
+    members = []   # one code point of each script
+    previous = None
+    for c in CODE_POINTS:
+        if c in any_script:
+            continue
+        if previous is not None and same_script(previous, c):
+            script[c] = script[previous]
+        else:
+            script[c] = next((i for i, member in enumerate(members, 1) if same_script(member, c)), len(members) + 1)
+            if script[c] > len(members):
+                members.append(c)
+        previous = c
+    return script
+
+
+def write_scripts(path):
+    script = scripts()
+    starts, values = [], []
+    for c in range(0x110000):
+        value = script.get(c, 0)
+        if not values or values[-1] != value:
+            starts.append(c)
+            values.append(value)
+    print(f"{max(values)} scripts, {len(starts)} runs", file=sys.stderr)
+    with open(path, "w", encoding="ascii") as out:
+        out.write("// Made by scripts/generate/unicode.py from Hugging Face `tokenizers` "
+                  f"{tokenizers.__version__}; do not edit.\n// clang-format off\n"
+                  '#include "tokenizer/unicode/unicode_scripts_data.h"\n\nnamespace encode::unicode {\n\n'
+                  "// Script i applies to the code points from start i up to, but not including, start i + 1.\n")
+        write_array(out, "uint32_t", "kScriptStarts", starts)
+        write_array(out, "uint8_t", "kScriptValues", values)
+        out.write("\n}  // namespace encode::unicode\n")
+
+
+def main():
+    what, path = sys.argv[1:]
+    {"properties": write_properties, "scripts": write_scripts}[what](path)
 
 
 if __name__ == "__main__":
