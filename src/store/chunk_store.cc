@@ -13,12 +13,12 @@
 #include "store/final_values.h"
 #include "store/layout.h"
 #include "store/ledger.h"
-#include "store/log_appender.h"
 #include "store/matrix_file.h"
 #include "store/offsets.h"
 #include "store/records.h"
 #include "store/sealed_json.h"
 #include "store/set_aside.h"
+#include "store/shared_log.h"
 
 namespace encode {
 namespace {
@@ -31,12 +31,14 @@ class ChunkStoreImpl : public ChunkStore {
         stream_(std::move(recovered.stream)),
         committed_(std::move(recovered.committed)),
         dropped_(std::move(recovered.dropped)),
+        joined_(false),
         log_(join_path(directory_, kLogFile)) {}
   ChunkStoreImpl(std::string cache_dir, Joined joined)
       : cache_dir_(std::move(cache_dir)),
         directory_(chunks_dir(cache_dir_, joined.stream.identity.name)),
         stream_(std::move(joined.stream)),
-        log_(join_path(directory_, kLogFile), std::move(joined.log)) {
+        joined_(true),
+        log_(std::move(joined.log)) {
     take_new();
   }
 
@@ -78,7 +80,8 @@ class ChunkStoreImpl : public ChunkStore {
   mutable std::mutex mutex_;
   std::vector<ChunkRecord> committed_;
   std::vector<std::string> dropped_;
-  LogAppender log_;
+  const bool joined_;  // other processes write to the folder, too
+  SharedLog log_;
 };
 
 class ChunkWriterImpl : public ChunkWriter {
@@ -154,7 +157,7 @@ std::unique_ptr<ChunkWriter> ChunkStoreImpl::begin(int64_t index) {
     throw misuse("the stream has no chunk of this number", chunk_path(index));
   {
     const std::lock_guard<std::mutex> guard(mutex_);
-    if (log_.shared() == nullptr && is_committed(index))
+    if (!joined_ && is_committed(index))
       throw misuse("the chunk is already committed", chunk_path(index));
   }
   return std::make_unique<ChunkWriterImpl>(*this, index);
@@ -168,15 +171,15 @@ void ChunkStoreImpl::record(const ChunkRecord& record) {
 
 bool ChunkStoreImpl::claim(int64_t index) {
   const std::lock_guard<std::mutex> guard(mutex_);
-  if (log_.shared() == nullptr) throw misuse("only a joined store has claims", directory_);
-  if (is_committed(index) || !log_.shared()->claim(index)) return false;
+  if (!joined_) throw misuse("only a joined store has claims", directory_);
+  if (is_committed(index) || !log_.claim(index)) return false;
   // The store that had the claim before may have committed the chunk.
   take_new();
   return !is_committed(index);
 }
 
 void ChunkStoreImpl::take_new() {
-  log_.shared()->read_new([this](const LogRecord& record) {
+  log_.read_new([this](const LogRecord& record) {
     if (record.belongs_to(stream_)) insert(record.chunk);
   });
 }
@@ -246,7 +249,9 @@ void ChunkStoreImpl::discard(const std::vector<int64_t>& indices) {
   if (kept.size() + indices.size() != committed_.size())
     throw misuse("a chunk to discard is not committed", directory_);
   // The records go first. If the process ends after that, open() deletes the files.
-  log_.replace(log_text(stream_, kept));
+  const std::string log_path = join_path(directory_, kLogFile);
+  write_file_durably(log_path, log_text(stream_, kept));
+  log_ = SharedLog(log_path);
   committed_ = std::move(kept);
   for (const int64_t index : indices) {
     for (const ChunkPart part : kChunkParts) remove_file(path(index, part));
