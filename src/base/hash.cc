@@ -1,12 +1,9 @@
 #include "base/hash.h"
 
-#include <algorithm>
 #include <array>
 #include <bit>
-#include <cstdint>
 #include <fmt/format.h>
 #include <utility>
-#include <vector>
 
 #include <openssl/evp.h>
 #include <xxhash.h>
@@ -14,23 +11,17 @@
 #include "encode/error.h"
 
 #include "base/file.h"
+#include "base/file_reads.h"
 
 namespace encode {
 namespace {
 
-constexpr size_t kReadBytes = size_t{4} << 20;
 constexpr ErrorCode kReadCode = "io.read";
 
 template <typename Hash>
 std::string hash_open_file(const UniqueFd& fd, const std::string& path, Hash hash = {}) {
-  const int64_t size = file_size(fd, path);
-  std::vector<char> buffer(std::min<size_t>(kReadBytes, static_cast<size_t>(size)));
-  for (int64_t offset = 0; offset < size;) {
-    const size_t n = std::min<size_t>(buffer.size(), static_cast<size_t>(size - offset));
-    pread_all(fd, {buffer.data(), n}, offset, path);
-    hash.update(buffer.data(), n);
-    offset += static_cast<int64_t>(n);
-  }
+  for_blocks(fd, file_size(fd, path), path,
+             [&hash](std::string_view block) { hash.update(block.data(), block.size()); });
   return hash.hex();
 }
 

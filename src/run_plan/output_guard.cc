@@ -1,6 +1,5 @@
 #include "run_plan/output_guard.h"
 
-#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <fmt/format.h>
@@ -10,6 +9,7 @@
 #include "encode/store.h"
 
 #include "base/file.h"
+#include "base/file_reads.h"
 #include "base/utf8.h"
 #include "run_plan/cache_files.h"
 #include "store/audit.h"
@@ -127,9 +127,7 @@ void OutputGuard::check_log(const std::string& path) const {
   const Kind kind = kind_of(path);
   if (kind == Kind::kNothing) return;
   if (kind == Kind::kLink) refuse_protected(path, "a symbolic link");
-  const UniqueFd fd = open_for_reading(path, "log.open");
-  std::string head(static_cast<size_t>(std::min<int64_t>(file_size(fd, path), 64)), '\0');
-  pread_all(fd, head, 0, path);
+  const std::string head = read_head(path, 64, "log.open");
   if (head.empty() || begins_like_log(head)) return;
   // Power loss may leave bytes that are no text in a file of the cache directory.
   const bool of_cache =

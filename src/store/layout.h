@@ -16,9 +16,6 @@ namespace encode {
 // The value of "format" in stream.json and in manifests. A manifest of format 1 has "devices", a
 // list of names, instead of "origins". Before format 3 no row could be set aside.
 inline constexpr int64_t kStoreFormat = 3;
-// Files are read, hashed and joined in blocks of this size. It is a multiple of the size of every
-// element type, so that no block ends inside an element.
-inline constexpr int64_t kFileBlockBytes = 1 << 20;
 inline constexpr int64_t kMaxManifestBytes = 16 << 20;
 // The largest count in a record. The sum of two such counts does not overflow.
 inline constexpr int64_t kMaxInteger = std::numeric_limits<int64_t>::max() / 2;

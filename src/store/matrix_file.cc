@@ -1,12 +1,12 @@
 #include "store/matrix_file.h"
 
-#include <algorithm>
 #include <fmt/format.h>
 #include <limits>
 #include <utility>
 
 #include "encode/error.h"
 
+#include "base/file_reads.h"
 #include "base/non_finite.h"
 #include "base/npy.h"
 #include "store/layout.h"
@@ -91,12 +91,8 @@ void NpyWriter::write_header_again() {
   file_.overwrite(0, header.data(), header.size());
   const UniqueFd fd = open_for_reading(file_.temp_path(), "npy.open");
   hash_ = Xxh3();
-  std::string block;
-  for (int64_t at = 0; at < bytes_written(); at += static_cast<int64_t>(block.size())) {
-    block.resize(static_cast<size_t>(std::min(kFileBlockBytes, bytes_written() - at)));
-    pread_all(fd, block, at, file_.temp_path());
-    hash_.update(block.data(), block.size());
-  }
+  for_blocks(fd, bytes_written(), file_.temp_path(),
+             [this](std::string_view block) { hash_.update(block.data(), block.size()); });
 }
 
 void NpyWriter::publish() {
