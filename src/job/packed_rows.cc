@@ -1,21 +1,9 @@
 #include "job/packed_rows.h"
 
 #include <cstddef>
+#include <utility>
 
 namespace encode {
-namespace {
-
-// Returns the part of `floats`, which belong to `values`, that a row has.
-template <typename Float>
-std::span<Float> part_for(const PackedRow& row, const WindowValues& values,
-                          std::span<Float> floats) {
-  const auto dim = static_cast<size_t>(values.dim);
-  if (!values.per_token) return floats.subspan(static_cast<size_t>(row.row) * dim, dim);
-  return floats.subspan(static_cast<size_t>(row.token_offset) * dim,
-                        static_cast<size_t>(row.tokens) * dim);
-}
-
-}  // namespace
 
 std::vector<PackedRow> rows_of(std::span<const PackedBatch> batches) {
   std::vector<PackedRow> rows;
@@ -42,12 +30,16 @@ std::set<int64_t> numbers_of(std::span<const FailedRow> failed) {
   return numbers;
 }
 
-std::span<float> WindowValues::of(const PackedRow& row) {
-  return part_for(row, *this, std::span<float>(floats));
+std::span<const float> WindowValues::of(const PackedRow& row) const {
+  const int64_t first = per_token ? row.token_offset : row.row;
+  const int64_t vectors = per_token ? row.tokens : 1;
+  return std::span(floats).subspan(static_cast<size_t>(first * dim),
+                                   static_cast<size_t>(vectors * dim));
 }
 
-std::span<const float> WindowValues::of(const PackedRow& row) const {
-  return part_for(row, *this, std::span<const float>(floats));
+std::span<float> WindowValues::of(const PackedRow& row) {
+  const std::span<const float> part = std::as_const(*this).of(row);
+  return std::span(floats).subspan(static_cast<size_t>(part.data() - floats.data()), part.size());
 }
 
 }  // namespace encode

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <map>
-#include <numeric>
 #include <span>
 #include <string>
 #include <utility>
@@ -30,22 +29,19 @@ void count_redone(Window& window, const std::set<int64_t>& redone) {
 // Returns the rows and their duplicates in ascending order.
 std::vector<FailedRow> with_duplicates(std::vector<FailedRow> failed,
                                        std::span<const DuplicateRow> duplicates) {
-  std::map<int64_t, FailedRow> rows;
-  for (FailedRow& row : failed) {
-    const int64_t number = row.place.row;
-    rows.emplace(number, std::move(row));
-  }
+  std::map<int64_t, size_t> places;  // a row -> where it is in `failed`
+  for (size_t i = 0; i < failed.size(); ++i) places[failed[i].place.row] = i;
   for (const DuplicateRow& duplicate : duplicates) {
-    const auto first = rows.find(duplicate.first);
-    if (first == rows.end()) continue;
-    FailedRow row = first->second;
+    const auto first = places.find(duplicate.first);
+    if (first == places.end()) continue;
+    FailedRow row = failed[first->second];
     row.place = {
         .row = duplicate.row, .token_offset = duplicate.token_offset, .tokens = duplicate.tokens};
-    rows.emplace(duplicate.row, std::move(row));
+    failed.push_back(std::move(row));
   }
-  std::vector<FailedRow> all;
-  for (auto& [number, row] : rows) all.push_back(std::move(row));
-  return all;
+  std::sort(failed.begin(), failed.end(),
+            [](const FailedRow& a, const FailedRow& b) { return a.place.row < b.place.row; });
+  return failed;
 }
 
 // Lists a row in its part, and takes its truncation out of the counts.
@@ -81,9 +77,8 @@ void uncount_tokens(std::span<const int64_t> positions, std::vector<WindowPart>&
 std::vector<int64_t> positions_without_vector(std::vector<int64_t> skipped,
                                               std::span<const FailedRow> failed) {
   for (const FailedRow& row : failed) {
-    const auto old_size = static_cast<std::ptrdiff_t>(skipped.size());
-    skipped.resize(skipped.size() + static_cast<size_t>(row.place.tokens));
-    std::iota(skipped.begin() + old_size, skipped.end(), row.place.token_offset);
+    for (int64_t token = 0; token < row.place.tokens; ++token)
+      skipped.push_back(row.place.token_offset + token);
   }
   std::sort(skipped.begin(), skipped.end());
   skipped.erase(std::unique(skipped.begin(), skipped.end()), skipped.end());
