@@ -11,7 +11,6 @@
 #include "encode/error.h"
 
 #include "base/file.h"
-#include "base/file_reads.h"
 
 namespace encode {
 namespace {

@@ -12,7 +12,6 @@
 #include "encode/store.h"
 
 #include "base/file.h"
-#include "base/file_reads.h"
 #include "base/path_kind.h"
 #include "base/utf8.h"
 #include "store/layout.h"

@@ -9,7 +9,6 @@
 #include "encode/store.h"
 
 #include "base/file.h"
-#include "base/file_reads.h"
 #include "base/utf8.h"
 #include "run_plan/cache_files.h"
 #include "store/audit.h"

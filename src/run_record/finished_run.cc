@@ -7,7 +7,6 @@
 #include "encode/error.h"
 
 #include "base/file.h"
-#include "base/file_reads.h"
 #include "base/own_cache.h"
 #include "base/path_kind.h"
 #include "base/utf8.h"

@@ -8,7 +8,6 @@
 #include "encode/store.h"
 #include "encode/vector_rows.h"
 
-#include "base/file_reads.h"
 #include "base/units.h"
 #include "columnar/matrix_reader.h"
 #include "store/audit.h"

@@ -6,7 +6,6 @@
 #include "encode/store.h"
 
 #include "base/file.h"
-#include "base/file_reads.h"
 #include "base/npy.h"
 #include "base/path_kind.h"
 #include "columnar/matrix_reader.h"

@@ -6,7 +6,6 @@
 
 #include "encode/error.h"
 
-#include "base/file_reads.h"
 #include "base/non_finite.h"
 #include "base/npy.h"
 #include "store/layout.h"

@@ -5,7 +5,6 @@
 #include "encode/error.h"
 
 #include "base/file.h"
-#include "base/file_reads.h"
 #include "base/hash.h"
 #include "store/audit.h"
 #include "store/sealed_json.h"
