@@ -56,7 +56,7 @@ class WorkerSession {
     std::function<void(std::string_view)> on_output;
     // Takes a line of the event pipe that is not a valid event, and why it is not.
     std::function<void(std::string_view, const std::string&)> on_garbage;
-    std::function<void(Clock::time_point)> on_tick;  // about ten times a second, or more often
+    std::function<void(Clock::time_point)> on_tick = {};  // about ten times a second, or more often
   };
 
   // `stop` must outlive the session.
