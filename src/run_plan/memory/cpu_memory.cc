@@ -1,5 +1,5 @@
 // The memory of a run on a CPU. Each term names the function that allocates it. The constants were
-// measured with scripts/soak/memory_model.sh on LibTorch 2.11; docs/planning.md has the figures.
+// measured with scripts/soak/memory_model.py on LibTorch 2.11; docs/planning.md has the figures.
 #include <algorithm>
 #include <fmt/format.h>
 
