@@ -73,7 +73,7 @@ TEST(FaultLog, EveryTypeAndActionComesBackAsItWasWritten) {
     EXPECT_EQ(read.stream, "train_tc");
     EXPECT_EQ(read.chunk, 17);
     EXPECT_EQ(read.rows, (RowRange{17000, 18000}));
-    EXPECT_EQ(read.code.name(), "device.memory");
+    EXPECT_EQ(read.code, "device.memory");
     EXPECT_EQ(read.message, "a batch does not fit");
     EXPECT_EQ(read.config_path, "experiment.yaml");
     EXPECT_EQ(read.model_path, "/models/minilm");
