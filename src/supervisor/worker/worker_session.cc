@@ -225,7 +225,8 @@ WorkerOutcome run_alone(WorkerOptions options, const StopSignal& stop, const std
   WorkerSession session(std::move(options), stop,
                         {.on_event = std::move(on_event),
                          .on_output = [](std::string_view) {},
-                         .on_garbage = [](std::string_view, const std::string&) {}});
+                         .on_garbage = [](std::string_view, const std::string&) {},
+                         .on_tick = [](Clock::time_point) {}});
   constexpr int kNoLock = -1;
   return session.run(job_path, kNoLock);
 }
