@@ -82,8 +82,8 @@ parse_flags() {
 measure() {
   local python=$1 script=$2
   shift 2
-  "$python" "$ROOT/scripts/bench/$script.py" --encode "$ROOT/build/bin/encode" --model "$MODEL" --threads "$THREADS" \
-    "${OPTIONS[@]}" "$@"
+  "$python" "$ROOT/scripts/bench/$script.py" "$@" --encode "$ROOT/build/bin/encode" --model "$MODEL" --threads "$THREADS" \
+    "${OPTIONS[@]}"
 }
 
 main() {
@@ -114,9 +114,9 @@ main() {
     chunks)
       input=$(real_rows "$ROWS" functions)
       other=$(real_rows "$ROWS" changelogs)
-      measure "$PYTHON" chunk_overhead "$input" "$other"
+      measure "$PYTHON" scaling chunks "$input" "$other"
       ;;
-    growth) measure "$PYTHON" growth ;;
+    growth) measure "$PYTHON" scaling growth ;;
   esac
 }
 

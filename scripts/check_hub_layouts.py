@@ -4,7 +4,7 @@
     check_hub_layouts.py --python4 PYTHON --python5 PYTHON [--encode build/bin/encode] [--only NAME...] [--keep DIR] [--write-page]
     check_hub_layouts.py --page-only        (needs neither: compares docs/models-coverage.md with the tables)
 
-For each entry of hub_layouts/tables the program writes a directory with the files, keys and names of tensors that the repository
+For each entry of hub_layouts/repositories.json the program writes a directory with the files, keys and names of tensors that the repository
 has, scaled down, with a small vocabulary of the same kind and with random weights. `encode tokenize` and `encode run` (float32, on
 the CPU) must give the token ids and the vectors of sentence-transformers, or refuse the directory with the exit code and the
 error that the table names. --only takes parts of names. --write-page makes the page from the tables, if every row is as

@@ -41,7 +41,7 @@ needed_version() {
 }
 
 # describe FOLDER NAME [OPTION...]: writes the notices and the SBOM of the package NAME into FOLDER. The options are those of
-# scripts/package/sbom.py.
+# scripts/package/contents.py.
 describe() {
   local folder=$1 name=$2 options=() wheels=() programs=(--programs) word list=""
   shift 2
@@ -55,8 +55,8 @@ describe() {
     fi
     list=$word
   done
-  "$PYTHON" "$ROOT/scripts/package/notices.py" --output "$folder/notices" "${programs[@]}" "${options[@]}" "${wheels[@]}"
-  "$PYTHON" "$ROOT/scripts/package/sbom.py" --encode "$ROOT/build/bin/encode" --name "$name" \
+  "$PYTHON" "$ROOT/scripts/package/contents.py" notices --output "$folder/notices" "${programs[@]}" "${options[@]}" "${wheels[@]}"
+  "$PYTHON" "$ROOT/scripts/package/contents.py" sbom --encode "$ROOT/build/bin/encode" --name "$name" \
     --output "$folder/sbom.spdx.json" "${programs[@]}" "$@"
 }
 

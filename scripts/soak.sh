@@ -1,27 +1,31 @@
 #!/usr/bin/env bash
-# Runs the checks that take too long for continuous integration: scripts/soak/*.sh, one after the other.
+# Runs the checks that take too long for continuous integration, one after the other: the programs of scripts/soak.
 #
-# usage: scripts/soak.sh [NAME...]      NAME stands for scripts/soak/NAME.sh; the default is all of them
+# usage: scripts/soak.sh [NAME...]      NAME stands for scripts/soak/NAME.sh or NAME.py; the default is all of them
 #
-# Each script can also run alone; --help describes it. If one fails, the others still run, and the exit code is 1.
+# Each program can also run alone; --help describes it. If one fails, the others still run, and the exit code is 1.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
 main() {
-  local script name failed=()
+  local program name failed=()
   if [[ ${1:-} == -h || ${1:-} == --help ]]; then
     show_help
     return
   fi
   if (($# == 0)); then
-    for script in "$ROOT"/scripts/soak/*.sh; do set -- "$@" "$(basename "$script" .sh)"; done
+    for program in "$ROOT"/scripts/soak/*.*; do
+      name=$(basename "$program")
+      if [[ -x $program ]]; then set -- "$@" "${name%.*}"; fi
+    done
   fi
   for name in "$@"; do
-    script="$ROOT/scripts/soak/$name.sh"
-    [[ -x $script ]] || die "no $script"
+    program="$ROOT/scripts/soak/$name.sh"
+    [[ -x $program ]] || program="$ROOT/scripts/soak/$name.py"
+    [[ -x $program ]] || die "no $ROOT/scripts/soak/$name.sh and no $program"
     say "$name"
-    "$script" || failed+=("$name")
+    "$program" || failed+=("$name")
   done
   ((${#failed[@]} == 0)) || die "failed: ${failed[*]}"
   say "all passed: $*"

@@ -6,7 +6,6 @@
 #include "bench/bench.h"
 #include "bench/bench_report.h"
 #include "command.h"
-#include "run_environment.h"
 #include "run_record/terminal.h"
 
 namespace encode {

@@ -13,7 +13,6 @@
 #include "cache/isolated.h"
 #include "cache/maintenance.h"
 #include "command.h"
-#include "standard_streams.h"
 
 namespace encode {
 namespace {

@@ -1,4 +1,5 @@
-// The commands of the program. Each command has its own file, which only turns flags into calls.
+// The commands of the program, and what they share. Each command has its own file, which only turns
+// flags into calls.
 #pragma once
 
 #include <functional>
@@ -9,9 +10,16 @@
 
 #include <CLI/CLI.hpp>
 
+#include "base/json.h"
 #include "config/load.h"
+#include "supervisor/run.h"
 
 namespace encode {
+
+// Parses the command line and runs a command. Returns the exit code. `arguments` does not contain
+// the name of the program. Throws Error kUsage for an invalid command line, and what the command
+// throws.
+int run_command_line(std::vector<std::string> arguments);
 
 struct Command {
   CLI::App* app = nullptr;   // the subcommand; the main CLI::App owns it
@@ -42,6 +50,30 @@ Command add_man_command(CLI::App& main);
 Command add_reference_command(CLI::App& main);
 Command add_version_command(CLI::App& main);
 Command add_report_command(CLI::App& main);
+
+// Returns what a run needs to start a worker. The worker program is the file that ENCODE_WORKER
+// names, or else encode-worker beside this program. Also sets environment variables of this
+// process, which the worker inherits. Throws Error if the path of this program cannot be read.
+RunEnvironment run_environment();
+
+// Ends this process with the signal `number`, so that shells and schedulers see this signal (as the
+// exit code 130 or 143). If asks_for_restart(), it returns the exit code 75 instead. A scheduler
+// sends SIGUSR1 before it preempts a job, and 75 tells the scheduler to start the job again.
+int end_by_signal(int number);
+
+// Opens /dev/null for each of the standard input, output and error that is closed. Otherwise the
+// next file that is opened would get its number, and a message would be written into that file.
+// Writing to a descriptor that was closed still fails.
+void fill_standard_descriptors();
+
+// Writes what is buffered to the standard output. Throws Error kIoError "io.stdout" if a part of
+// the output could not be written, because the disk is full or the reader is gone.
+void flush_standard_output();
+
+// The supported architectures as data, for `encode models` and `encode reference`: a list with an
+// object for each of them, with model_type, layers, paper, and its models: examples, and bases from
+// which other models are trained.
+Json architectures_json();
 
 // The flags that set keys of the config. All commands that read a config have these flags. `app`
 // must outlive this object and its copies.

@@ -1,5 +1,3 @@
-#include "command_line.h"
-
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>

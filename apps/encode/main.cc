@@ -11,8 +11,7 @@
 #include "encode/error.h"
 
 #include "base/process_limits.h"
-#include "command_line.h"
-#include "standard_streams.h"
+#include "command.h"
 
 namespace {
 

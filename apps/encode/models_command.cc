@@ -4,8 +4,9 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
-#include "architecture_list.h"
 #include "command.h"
 #include "model_dir/architecture_table.h"
 
@@ -35,7 +36,40 @@ std::string models_text() {
   return text;
 }
 
+// Returns the names in ArchitectureNotes::examples. "models on NAME" says that models are trained
+// from NAME, which is no embedding model itself.
+std::vector<std::string> examples(const ArchitectureEntry& entry) {
+  std::vector<std::string> names;
+  for (std::string_view rest = entry.notes.examples; !rest.empty();) {
+    const size_t comma = rest.find(", ");
+    names.emplace_back(rest.substr(0, comma));
+    rest = comma == std::string_view::npos ? "" : rest.substr(comma + 2);
+  }
+  return names;
+}
+
 }  // namespace
+
+Json architectures_json() {
+  static constexpr std::string_view kOn = "models on ";
+  Json list = Json::array();
+  for (const ArchitectureEntry& entry : kArchitectures) {
+    Json json = {{"model_type", entry.model_type},
+                 {"layers", entry.notes.block},
+                 {"paper", entry.notes.source},
+                 {"examples", Json::array()},
+                 {"bases", Json::array()}};
+    for (const std::string& name : examples(entry)) {
+      if (name.starts_with(kOn)) {
+        json["bases"].push_back(name.substr(kOn.size()));
+      } else {
+        json["examples"].push_back(name);
+      }
+    }
+    list.push_back(std::move(json));
+  }
+  return list;
+}
 
 Command add_models_command(CLI::App& main) {
   CLI::App* app = main.add_subcommand(

@@ -16,7 +16,6 @@
 #include "plan/experiment_plan.h"
 #include "plan/plan_report.h"
 #include "plan/profile.h"
-#include "run_environment.h"
 #include "run_record/terminal.h"
 
 namespace encode {

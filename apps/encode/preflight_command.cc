@@ -2,13 +2,11 @@
 #include <memory>
 #include <string>
 
+#include "base/stop_signal.h"
 #include "base/stopwatch.h"
 #include "command.h"
 #include "preflight/preflight.h"
-#include "run_environment.h"
-#include "standard_streams.h"
 #include "run_plan/resume.h"
-#include "base/stop_signal.h"
 
 namespace encode {
 namespace {

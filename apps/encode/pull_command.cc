@@ -1,5 +1,4 @@
 #include <chrono>
-#include <csignal>
 #include <cstdio>
 #include <fmt/format.h>
 #include <memory>
@@ -8,13 +7,11 @@
 
 #include "encode/model_directory.h"
 
+#include "base/stop_signal.h"
 #include "base/units.h"
 #include "command.h"
-#include "hub/pull.h"
-#include "pull_progress.h"
-#include "standard_streams.h"
+#include "pull_models.h"
 #include "run_record/terminal.h"
-#include "base/stop_signal.h"
 
 namespace encode {
 namespace {
@@ -28,7 +25,6 @@ struct PullFlags {
 int run_pull(const PullFlags& flags) {
   const auto start = std::chrono::steady_clock::now();
   end_at_once_if_asked_for_restart();  // what is on the disk by then is kept
-  std::signal(SIGPIPE, SIG_IGN);       // a server may close a connection at any time
   hub::PullRequest request = hub::parse_pull_request(flags.model);
   request.code = custom_code_policy(flags.ignore_custom_code);
   hub::HubSettings settings = hub::hub_settings();
@@ -36,8 +32,7 @@ int run_pull(const PullFlags& flags) {
   hub::PullResult result;
   {
     Terminal err(STDERR_FILENO);
-    PullProgress progress(err);
-    result = hub::pull(request, settings, progress);
+    result = pull_model(request, settings, err);
     const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
     err.write(fmt::format("{} at {}: {}, {}, {} fetched in {}\n", request.model, result.commit,
                           format_count(result.files, "file", "files"), format_bytes(result.bytes),

@@ -1,6 +1,8 @@
 #include "pull_models.h"
 
+#include <chrono>
 #include <csignal>
+#include <cstdint>
 #include <fmt/format.h>
 #include <optional>
 #include <set>
@@ -10,12 +12,80 @@
 #include "encode/error.h"
 #include "encode/model_directory.h"
 
-#include "hub/pull.h"
+#include "base/units.h"
+#include "hub/observer.h"
 #include "model_dir/hub_cache.h"
-#include "pull_progress.h"
+#include "run_record/progress.h"
 
 namespace encode {
 namespace {
+
+// Shows a download: a live line on a terminal, or lines in a log. Not thread-safe.
+class PullProgress : public hub::PullObserver {
+ public:
+  explicit PullProgress(Terminal& terminal) : terminal_(terminal) {}  // which must outlive this
+
+  void note(const std::string& text) override;
+  void progress(const std::string& path, int64_t done, int64_t total) override;
+  void finished(const std::string& path, int64_t total, int64_t fetched) override;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  void begin(const std::string& path, int64_t done, Clock::time_point now);
+  std::string facts(int64_t done, int64_t total, Clock::time_point now) const;
+
+  Terminal& terminal_;
+  std::string path_;         // the file that is downloaded
+  int64_t first_bytes_ = 0;  // of the file that were there when its download began
+  Clock::time_point begun_;
+  Clock::time_point shown_;
+};
+
+void PullProgress::note(const std::string& text) { terminal_.write(text + "\n"); }
+
+void PullProgress::begin(const std::string& path, int64_t done, Clock::time_point now) {
+  path_ = path;
+  first_bytes_ = done;
+  begun_ = now;
+  shown_ = now;
+}
+
+std::string PullProgress::facts(int64_t done, int64_t total, Clock::time_point now) const {
+  const double seconds = std::chrono::duration<double>(now - begun_).count();
+  const double rate = static_cast<double>(done - first_bytes_) / seconds;
+  const double percent = 100.0 * static_cast<double>(done) / static_cast<double>(total);
+  std::string text =
+      fmt::format("{:4.0f}% {}/{}", percent, format_bytes(done), format_bytes(total));
+  if (rate > 0) {
+    text += fmt::format(", {}/s, {} left", format_bytes(static_cast<int64_t>(rate)),
+                        format_duration(static_cast<double>(total - done) / rate));
+  }
+  return text;
+}
+
+void PullProgress::progress(const std::string& path, int64_t done, int64_t total) {
+  constexpr auto kRedraw = std::chrono::milliseconds(100);
+  constexpr auto kPlainLine = std::chrono::seconds(10);
+  const Clock::time_point now = Clock::now();
+  if (path != path_ || done < first_bytes_) begin(path, done, now);
+  if (now - shown_ < kRedraw || (!terminal_.live() && now - shown_ < kPlainLine)) return;
+  shown_ = now;
+  const double fraction = static_cast<double>(done) / static_cast<double>(total);
+  const std::string name = preview(path);
+  if (terminal_.live()) {
+    terminal_.set_status(
+        progress_line(name, fraction, facts(done, total, now), terminal_.columns() - 1));
+  } else {
+    terminal_.write(progress_line(name, fraction, facts(done, total, now), 0) + "\n");
+  }
+}
+
+void PullProgress::finished(const std::string& path, int64_t total, int64_t fetched) {
+  terminal_.set_status("");
+  path_.clear();
+  terminal_.write(fmt::format("{} {} ({})\n", fetched > 0 || total == 0 ? "fetched" : "had",
+                              preview(path), format_bytes(total)));
+}
 
 // Returns true if the model is not there, or is there in part. A model with any other fault is left
 // to the run, which explains it.
@@ -31,6 +101,13 @@ bool is_missing(const ResultOptions& options) {
 
 }  // namespace
 
+hub::PullResult pull_model(const hub::PullRequest& request, const hub::HubSettings& settings,
+                           Terminal& err) {
+  std::signal(SIGPIPE, SIG_IGN);  // a server may close a connection at any time
+  PullProgress progress(err);
+  return hub::pull(request, settings, progress);
+}
+
 void pull_missing_models(const RunConfig& config, Terminal& err) {
   std::set<std::pair<std::string, std::string>> seen;
   for (const StreamConfig& stream : config.streams) {
@@ -40,12 +117,10 @@ void pull_missing_models(const RunConfig& config, Terminal& err) {
     const bool is_hub_id = split_path(options.model).size() == 2 && is_safe_path(options.model);
     if (!is_hub_id || !is_missing(options)) continue;
     err.write(fmt::format("pulling {} ({})\n", options.model, revision));
-    std::signal(SIGPIPE, SIG_IGN);  // a server may close a connection at any time
-    PullProgress progress(err);
-    hub::pull({.model = options.model,
-               .revision = revision,
-               .code = custom_code_policy(options.ignore_custom_code)},
-              hub::hub_settings(), progress);
+    pull_model({.model = options.model,
+                .revision = revision,
+                .code = custom_code_policy(options.ignore_custom_code)},
+               hub::hub_settings(), err);
   }
 }
 

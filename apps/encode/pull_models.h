@@ -1,11 +1,16 @@
-// Downloads the models of a config that are not on this machine (`encode run --pull`).
+// Downloads models, for `encode pull` and `encode run --pull`.
 #pragma once
 
 #include "encode/config.h"
 
+#include "hub/pull.h"
 #include "run_record/terminal.h"
 
 namespace encode {
+
+// Does what hub::pull() does, and shows it on `err`: a live line on a terminal, or lines in a log.
+hub::PullResult pull_model(const hub::PullRequest& request, const hub::HubSettings& settings,
+                           Terminal& err);
 
 // Downloads the model of each stream that is a hub id and that resolve_model() does not find, or of
 // which a file is missing. Uses no network if there is none. Writes what it does to `err`. Throws

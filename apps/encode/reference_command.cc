@@ -9,13 +9,11 @@
 
 #include "encode/error_code.h"
 
-#include "architecture_list.h"
 #include "base/units.h"
 #include "command.h"
 #include "config/reference.h"
 #include "model_dir/architecture_table.h"
 #include "shell/shell_texts.h"
-#include "standard_streams.h"
 
 namespace encode {
 namespace {

@@ -3,7 +3,6 @@
 
 #include "command.h"
 #include "pull_models.h"
-#include "run_environment.h"
 #include "run_record/terminal.h"
 
 namespace encode {

@@ -1,5 +1,3 @@
-#include "run_environment.h"
-
 #include <csignal>
 #include <cstdlib>
 #include <string>
@@ -9,6 +7,7 @@
 
 #include "base/environment.h"
 #include "base/stop_signal.h"
+#include "command.h"
 
 namespace encode {
 namespace {

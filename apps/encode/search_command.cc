@@ -10,10 +10,9 @@
 #include "base/path_kind.h"
 #include "base/units.h"
 #include "command.h"
-#include "run_environment.h"
+#include "run_record/terminal.h"
 #include "search/search.h"
 #include "search/search_report.h"
-#include "run_record/terminal.h"
 
 namespace encode {
 namespace {

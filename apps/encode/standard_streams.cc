@@ -1,5 +1,3 @@
-#include "standard_streams.h"
-
 #include <cstdio>
 #include <fcntl.h>
 #include <iostream>
@@ -8,6 +6,7 @@
 #include "encode/error.h"
 
 #include "base/system_call.h"
+#include "command.h"
 
 namespace encode {
 

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "command.h"
-#include "standard_streams.h"
 #include "run_record/run_status.h"
 
 namespace encode {

@@ -55,7 +55,7 @@ std::string TokenStatistics::render_bars() const {
   return text;
 }
 
-std::string TokenStatistics::render(const TokenizeOptions& options,
+std::string TokenStatistics::render(int64_t max_length, bool counts_lost_tokens,
                                     double tokenizing_seconds) const {
   const int64_t tokens = kept_tokens_ + lost_tokens_;
   std::string text = fmt::format("{}, {}", format_count(rows_, "row", "rows"),
@@ -67,15 +67,15 @@ std::string TokenStatistics::render(const TokenizeOptions& options,
   } else {
     text += '\n';
   }
-  if (options.max_length == 0) {
+  if (max_length == 0) {
     text += "no truncation\n";
   } else {
     const std::string lost =
-        options.count_lost_tokens
+        counts_lost_tokens
             ? fmt::format("{} lost ({})", format_count(lost_tokens_, "token", "tokens"),
                           percent(lost_tokens_, tokens))
             : "lost tokens not counted";
-    text += fmt::format("truncated at {}: {} ({}), {}\n", format_count(options.max_length),
+    text += fmt::format("truncated at {}: {} ({}), {}\n", format_count(max_length),
                         format_count(truncated_rows_, "row", "rows"),
                         percent(truncated_rows_, rows_), lost);
   }

@@ -5,8 +5,6 @@
 #include <cstdint>
 #include <string>
 
-#include "encode/tokenizer.h"
-
 namespace encode {
 
 class TokenStatistics {
@@ -16,8 +14,8 @@ class TokenStatistics {
   void add(int64_t kept_tokens, int64_t lost_tokens, int64_t text_bytes);
 
   // Returns lines of text with the number of rows, a bar chart of their lengths, the truncated rows
-  // and the speed. `options` must be the options that the rows were tokenized with.
-  std::string render(const TokenizeOptions& options, double tokenizing_seconds) const;
+  // and the speed. `max_length` must be the limit that the rows were tokenized with, 0 for none.
+  std::string render(int64_t max_length, bool counts_lost_tokens, double tokenizing_seconds) const;
 
  private:
   // The number of rows with `first` to `last` tokens before truncation, both included.

@@ -77,8 +77,7 @@ std::optional<ModelDirectory> open_model(const std::string& model_dir, bool igno
 TokenizeOptions tokenize_options(const TokenizeFlags& flags,
                                  const std::optional<ModelDirectory>& directory) {
   TokenizeOptions options{.max_length = flags.max_length,
-                          .add_special_tokens = !flags.no_special_tokens,
-                          .count_lost_tokens = !flags.no_lost_count};
+                          .add_special_tokens = !flags.no_special_tokens};
   if (!directory) return options;
   if (!directory->add_special_tokens) options.add_special_tokens = false;
   const bool limited = flags.no_truncation || flags.max_length > 0;
@@ -187,7 +186,8 @@ int tokenize(const TokenizeFlags& flags) {
   }
   output.commit();
   const double seconds = std::chrono::duration<double>(tokenizing).count();
-  const std::string report = tokenizer->description() + "\n" + statistics.render(options, seconds);
+  const std::string report = tokenizer->description() + "\n" +
+                             statistics.render(options.max_length, !flags.no_lost_count, seconds);
   std::fputs(report.c_str(), stdout);
   return 0;
 }
@@ -223,9 +223,7 @@ Command add_tokenize_command(CLI::App& main) {
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 20));
   app->add_flag("--no-truncation", flags->no_truncation,
                 "Keep all tokens, including the tokens beyond the model's limit");
-  app->add_flag("--no-lost-count", flags->no_lost_count,
-                "Do not tokenize a row beyond its limit. This is faster, but lost tokens are not "
-                "counted");
+  app->add_flag("--no-lost-count", flags->no_lost_count, "Do not print the number of lost tokens");
   app->add_flag("--no-special-tokens", flags->no_special_tokens,
                 "Do not add special tokens ([CLS], [SEP], <s>, ..)");
   app->add_flag("--ignore-custom-code", flags->ignore_custom_code,

@@ -16,11 +16,11 @@ namespace encode {
 struct ErrorDetail {
   ErrorCode code;
   ExitCode exit_code = code.exit_code();
-  std::string what;   // one line: what is wrong
-  std::string where;  // file, file:line, file:line:column, or a config key
-  std::string expected;
-  std::string found;
-  std::string hint;  // the next step
+  std::string what;        // one line: what is wrong
+  std::string where = {};  // file, file:line, file:line:column, or a config key
+  std::string expected = {};
+  std::string found = {};
+  std::string hint = {};  // the next step
 };
 
 // The exception that every module throws. main() catches it, prints render() to stderr and returns

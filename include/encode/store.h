@@ -113,8 +113,8 @@ struct ChunkRecord {
   std::string xxh3_128;  // the hash of the whole chunk file, 32 hex digits
   RowStats stats;
   ChunkOrigin origin;
-  std::optional<FileSeal> ledger;          // present if the chunk has truncated rows
-  std::optional<FileSeal> offsets;         // present if the stream has token embeddings
+  std::optional<FileSeal> ledger = {};     // present if the chunk has truncated rows
+  std::optional<FileSeal> offsets = {};    // present if the stream has token embeddings
   std::optional<FileSeal> set_aside = {};  // present if the chunk has rows that were set aside
 };
 
@@ -301,6 +301,9 @@ std::string ranges_path(const std::string& matrix_path);     // x.npy -> x.npy.r
 std::string set_aside_path(const std::string& matrix_path);  // x.npy -> x.set_aside.jsonl
 // x.npy -> x.npy.publishing.json, which exists only while a final is replaced
 std::string publishing_path(const std::string& matrix_path);
+// The matrix and all these files, in the order in which they may be deleted: the manifest and the
+// publishing_path() prove that the others are from encode, so they are the last ones.
+std::vector<std::string> final_files(const std::string& matrix_path);
 
 // The manifest beside a published matrix.
 struct Manifest {

@@ -18,17 +18,13 @@ namespace encode {
 struct TokenizeOptions {
   int64_t max_length = 0;  // in tokens, special tokens included; 0: no truncation
   bool add_special_tokens = true;
-  // False: the text beyond max_length need not be tokenized, which saves most of the time for very
-  // long rows. The ids stay the same, but `lost_tokens` may then count too few lost tokens.
-  bool count_lost_tokens = true;
 };
 
 // The ids of many rows in one array. Row i has the ids [offsets[i], offsets[i + 1]).
 struct TokenizedRows {
   std::vector<int32_t> ids;
   std::vector<int64_t> offsets = {0};  // [size() + 1]
-  // [size()], the number of tokens that max_length cut off from each row. Without
-  // count_lost_tokens, the number of a truncated row may be too small, but is at least 1.
+  // [size()], the number of tokens that max_length cut off from each row.
   std::vector<int32_t> lost_tokens;
 
   int64_t size() const { return static_cast<int64_t>(lost_tokens.size()); }
@@ -86,9 +82,8 @@ class Tokenizer {
                       TokenizedRows& rows) const = 0;
 
   // Appends the same row as encode(), and an offset for each of its ids: `Encoding.offsets` of
-  // Hugging Face `tokenizers`, or the offsets of sentencepiece for a .model file. It counts all
-  // lost tokens, even without `count_lost_tokens`. It takes many times as long as encode(). Throws
-  // the errors of encode(), and Error kData:
+  // Hugging Face `tokenizers`, or the offsets of sentencepiece for a .model file. It takes many
+  // times as long as encode(). Throws the errors of encode(), and Error kData:
   // - "tokenizer.too_long" for a text over 8 MiB,
   // - "tokenizer.offsets" if the offsets do not belong to the tokens of the row.
   virtual void encode_with_offsets(std::string_view utf8, const TokenizeOptions& options,

@@ -29,18 +29,18 @@ import numpy as np
 import peer
 
 HERE = pathlib.Path(__file__).resolve().parent
-# {name: (program, flags, the type of encode that it competes with)}
+# {name: (program of peer.py, flags, the type of encode that it competes with)}
 PEERS = {
-    "st": ("peer_sentence_transformers.py", ("--dtype", "float32"), "float32"),
-    "st-bf16": ("peer_sentence_transformers.py", ("--dtype", "bfloat16"), "bfloat16"),
-    "ort": ("peer_onnxruntime.py", ("--dtype", "float32"), "float32"),
-    "openvino": ("peer_openvino.py", ("--dtype", "float32"), "float32"),
-    "openvino-bf16": ("peer_openvino.py", ("--dtype", "bfloat16"), "bfloat16"),
-    "openvino-int8": ("peer_openvino.py", ("--dtype", "int8"), "int8"),
-    "llama-f16": ("peer_llama_cpp.py", ("--dtype", "f16"), "bfloat16"),
-    "llama-q8": ("peer_llama_cpp.py", ("--dtype", "q8_0"), "int8"),
-    "ct2": ("peer_ctranslate2.py", ("--dtype", "float32"), "float32"),
-    "ct2-int8": ("peer_ctranslate2.py", ("--dtype", "int8"), "int8"),
+    "st": ("sentence-transformers", ("--dtype", "float32"), "float32"),
+    "st-bf16": ("sentence-transformers", ("--dtype", "bfloat16"), "bfloat16"),
+    "ort": ("onnxruntime", ("--dtype", "float32"), "float32"),
+    "openvino": ("openvino", ("--dtype", "float32"), "float32"),
+    "openvino-bf16": ("openvino", ("--dtype", "bfloat16"), "bfloat16"),
+    "openvino-int8": ("openvino", ("--dtype", "int8"), "int8"),
+    "llama-f16": ("llama-cpp", ("--dtype", "f16"), "bfloat16"),
+    "llama-q8": ("llama-cpp", ("--dtype", "q8_0"), "int8"),
+    "ct2": ("ctranslate2", ("--dtype", "float32"), "float32"),
+    "ct2-int8": ("ctranslate2", ("--dtype", "int8"), "int8"),
 }
 FLOAT32_DIFFERENCE = 1e-4
 OTHER_COSINE = 0.95
@@ -104,8 +104,8 @@ def run_ours(args, contestant, folder):
 def run_peer(args, contestant, folder):
     program, flags, _ = PEERS[contestant.name]
     output = folder / "peer.npy"
-    out, _, _ = checked([sys.executable, HERE / program, *common_flags(args), *flags, "--work", args.work, "--output",
-                         output], args.threads)
+    out, _, _ = checked([sys.executable, HERE / "peer.py", program, *common_flags(args), *flags, "--work", args.work,
+                         "--output", output], args.threads)
     said = json.loads(out.splitlines()[-1])
     contestant.settings = said["settings"] + "; read, tokenize, encode"
     return said, output

@@ -24,11 +24,8 @@ import transformers
 
 import make_corpus
 from gpu import random_models
-from gpu import choices
-from gpu.choices import LONG_ROW_TOKENS, LONG_ROWS, SHORT_ROWS
-from gpu.encode_run import Encode, chunks_done, failure, steady_speed
-from gpu.report import Report
-from gpu.steps import run_steps
+from gpu.run import LONG_ROW_TOKENS, LONG_ROWS, SHORT_ROWS, Encode, Report, chunks_done, failure, run_steps, steady_speed
+from gpu.run import attention as attention_step
 
 MIB = 1 << 20
 # The allocator keeps its blocks in segments of 2 and 20 MiB. Parts of segments may remain after a
@@ -78,7 +75,7 @@ def file_sha256(path):
 
 
 class Checks:
-    attention = choices.attention  # a method of this class
+    attention = attention_step  # a method of this class
 
     def __init__(self, args, work, report):
         self.args, self.work, self.report = args, work, report
@@ -353,8 +350,8 @@ class Checks:
 
     def chunk_overhead(self):
         self.report.section("Chunks against standard mode, and batch_tokens: MiniLM, bfloat16, short rows")
-        script = pathlib.Path(__file__).resolve().parents[1] / "bench" / "chunk_overhead.py"
-        run = subprocess.run([sys.executable, script, "--encode", self.args.program, "--model", self.model("minilm"),
+        script = pathlib.Path(__file__).resolve().parents[1] / "bench" / "scaling.py"
+        run = subprocess.run([sys.executable, script, "chunks", "--encode", self.args.program, "--model", self.model("minilm"),
                               "--threads", str(os.cpu_count()), "--dtype", "bfloat16", "--device", "cuda", "--runs", "2",
                               self.short_rows()], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.report.lines += run.stdout.splitlines() + ["", "| check | result | figures |", "|---|---|---|"]

@@ -31,8 +31,8 @@ OPERATIONS = [re.compile(r"binary_internal::(\w+?)(?:Functor|_kernel)"), re.comp
               re.compile(r"(arange)_cuda_out")]
 HEAD = """# The kernels of a batch on CUDA
 
-`scripts/soak/cuda_runtime.sh --write` writes this page. It runs each reference model of `tests/data/models` on LibTorch's real
-CUDA library, with a stand-in for NVIDIA's libraries in which kernels do nothing ([gpu.md](gpu.md)). `scripts/soak/cuda_runtime.sh`
+`scripts/soak/cuda.sh runtime --write` writes this page. It runs each reference model of `tests/data/models` on LibTorch's real
+CUDA library, with a stand-in for NVIDIA's libraries in which kernels do nothing ([gpu.md](gpu.md)). `scripts/soak/cuda.sh runtime`
 fails if a figure changes. Whoever changes a figure writes the page anew and gives the reason in the commit.
 
 The figures are those of one batch of 16 rows with 12 tokens each, after a first pass over the same batches. *Waits* is how often

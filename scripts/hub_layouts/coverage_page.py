@@ -8,7 +8,7 @@ import layout
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 PAGE = ROOT / "docs/models-coverage.md"
-SOURCES = json.loads((layout.TABLES.parent / "sources.json").read_text())
+SOURCES = layout.REPOSITORIES["sources"]
 INTRODUCTION = """\
 # Repositories that were checked
 
@@ -19,8 +19,9 @@ tokenizer, and the names and types of the tensors.
 `scripts/check_hub_layouts.py` writes such a directory for each row, with smaller sizes, a small vocabulary of the same kind and
 random weights. It compares the token ids and the vectors of `encode` (float32, on the CPU) with sentence-transformers on 14
 texts, and with the prompt of the column. No id may differ, and no element may differ by more than 1e-5. It also checks that
-`encode` refuses the rows that are refused, with the named error. This page is made from the tables in `scripts/hub_layouts/tables`
-(`--write-page`), after a run in which every row was as its table says. The real weights were not used.
+`encode` refuses the rows that are refused, with the named error. This page is made from the tables in
+`scripts/hub_layouts/repositories.json` (`--write-page`), after a run in which every row was as its table says. The real weights were
+not used.
 
 | state | rows | meaning |
 |---|---|---|

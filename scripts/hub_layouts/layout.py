@@ -1,6 +1,6 @@
-"""Writes the directory of a repository from its entry in the tables of this folder.
+"""Writes the directory of a repository from its entry in repositories.json.
 
-tables/FAMILY.json has "kinds" and "repositories". An entry names its kind, and its keys are laid over those of the kind (objects
+Each of the "families" there has a table with "kinds" and "repositories". An entry names its kind, and its keys are laid over those of the kind (objects
 are merged, and null removes a key). These keys say what a repository has:
   config             config.json, with the published values; shrink() scales the sizes down
   tokenizer          {kind, settings}: see tokenizer_files.make; "patch" is merged into tokenizer.json
@@ -24,7 +24,7 @@ import copy
 import json
 import pathlib
 
-TABLES = pathlib.Path(__file__).resolve().parent / "tables"
+REPOSITORIES = json.loads((pathlib.Path(__file__).resolve().parent / "repositories.json").read_text())
 SMALL = {  # sizes, by the names that configs have for them; the second value is the least
     "hidden_size": 64, "d_model": 64, "dim": 64, "n_embd": 64, "intermediate_size": 96, "d_ff": 96, "hidden_dim": 96, "n_inner": 96,
     "embedding_size": 32, "d_kv": 16, "head_dim": 16, "query_pre_attn_scalar": 16,
@@ -49,8 +49,7 @@ def merged(base, over):
 def repositories():
     """All entries, with the keys of their kinds, in the order of the tables."""
     entries = []
-    for path in sorted(TABLES.glob("*.json")):
-        table = json.loads(path.read_text())
+    for table in REPOSITORIES["families"].values():
         for entry in table["repositories"]:
             kind = table["kinds"][entry["kind"]]
             while "kind" in kind:

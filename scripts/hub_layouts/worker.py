@@ -22,8 +22,54 @@ import torch
 import transformers
 from safetensors.torch import load_file, save_file
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "golden"))
+import make_published as formulas
 
 MEAN_AFTER_PROMPT = "mean of the tokens after the prompt, Normalize"
+
+# Stand-ins of Python code that repositories name, written from what the published code does. They are not part of the product.
+LLAMA_BIDIRECTIONAL = '''
+import torch
+from transformers import LlamaConfig, LlamaModel
+
+
+class LlamaBidirectionalConfig(LlamaConfig):
+    model_type = "llama_bidirec"
+
+
+class LlamaBidirectionalModel(LlamaModel):
+    config_class = LlamaBidirectionalConfig
+
+    def forward(self, input_ids=None, attention_mask=None, **kwargs):
+        hidden = torch.zeros(attention_mask.shape, dtype=self.dtype)
+        hidden.masked_fill_(attention_mask == 0, torch.finfo(self.dtype).min)
+        mask = hidden[:, None, None, :].expand(-1, 1, input_ids.shape[1], -1)
+        return super().forward(input_ids=input_ids, attention_mask=mask, **kwargs)
+'''
+
+# encode() of the package gritlm calls the published model with is_causal=False.
+GRITLM = '''
+import torch
+import transformers
+
+
+class MistralModel(transformers.MistralModel):
+    def forward(self, input_ids=None, attention_mask=None, **kwargs):
+        hidden = torch.zeros(attention_mask.shape, dtype=self.dtype)
+        hidden.masked_fill_(attention_mask == 0, torch.finfo(self.dtype).min)
+        mask = hidden[:, None, None, :].expand(-1, 1, input_ids.shape[1], -1)
+        return super().forward(input_ids=input_ids, attention_mask=mask, **kwargs)
+'''
+
+
+def stand_in_files(name):
+    """The files of a stand-in of Python code: {name of the file: its text}."""
+    if name == "gritlm":
+        return {"modeling_gritlm7b.py": GRITLM}
+    if name == "llama_bidirectional":
+        return {"llama_bidirectional_model.py": LLAMA_BIDIRECTIONAL}
+    import make_gte_qwen2  # it needs version 4 of transformers
+    return {"tokenization_qwen.py": make_gte_qwen2.TOKENIZATION, "modeling_qwen.py": make_gte_qwen2.MODELING}
 
 
 def make_tokenizer(job):
@@ -76,13 +122,87 @@ def write_shards(tensors, path):
         {"metadata": {"total_size": sum(t.nbytes for t in tensors.values())}, "weight_map": where}))
 
 
+def gte_of_config(config):
+    """GTE with the rotary positions that config.json states."""
+    scaling = (config.get("rope_scaling") or {}).get("factor", 1.0)
+    width = formulas.HIDDEN // formulas.HEADS
+    frequencies = 1 / (config["rope_theta"] * scaling) ** formulas.exponents() / scaling ** (2 / width)
+
+    def forward(p, ids):
+        x = formulas.embed(p, ids, "embeddings.LayerNorm", segments=config["type_vocab_size"])
+        return formulas.gte_layers(p, x, frequencies)
+
+    return forward
+
+
+def forward_of(folder, name):
+    config = json.loads((pathlib.Path(folder) / "config.json").read_text())
+    formulas.VOCAB = config["vocab_size"]
+    return gte_of_config(config) if name == "gte" else getattr(formulas, name)
+
+
+def published_tensors(folder, name):
+    """Random weights: those that the formulas ask for."""
+    parameters = formulas.Parameters()
+    forward_of(folder, name)(parameters, torch.tensor([1, 2, 3]))
+    return parameters.tensors
+
+
+def tokenizer_of(folder):
+    """The tokenizer, read from a copy without config.json: transformers refuses a config.json that names code."""
+    name = json.loads((folder / "tokenizer_config.json").read_text())["tokenizer_class"]
+    with tempfile.TemporaryDirectory() as copy:
+        for file in folder.iterdir():
+            if file.is_file() and file.name not in ("config.json", "model.safetensors"):
+                shutil.copy(file, copy)
+        return getattr(transformers, name + "Fast").from_pretrained(copy)
+
+
+class PublishedModel:
+    """A model of an architecture that transformers does not have, by the formulas of scripts/golden/make_published.py.
+
+    The tokenizer is the fast class that tokenizer_config.json names, and pooling and normalization are computed here, as the
+    code of these repositories is not run.
+    """
+
+    def __init__(self, folder, architecture):
+        folder = pathlib.Path(folder)
+        weights = load_file(folder / "model.safetensors")
+        self.parameters = lambda tensor, *_: weights[tensor].float()
+        self.forward = forward_of(folder, architecture)
+        self.tokenizer = tokenizer_of(folder)
+        self.limit = json.loads((folder / "sentence_bert_config.json").read_text())["max_seq_length"]
+        modules = json.loads((folder / "modules.json").read_text())
+        self.dense = [load_file(folder / module["path"] / "model.safetensors") for module in modules
+                      if module["type"].endswith("Dense")]
+        self.normalize = modules[-1]["type"].endswith("Normalize")
+        self.pooling = json.loads((folder / "1_Pooling/config.json").read_text())
+        path = folder / "config_sentence_transformers.json"
+        self.prompts = json.loads(path.read_text())["prompts"] if path.exists() else {}
+
+    def ids(self, text):
+        return self.tokenizer(text, truncation=True, max_length=self.limit)["input_ids"]
+
+    def encode(self, texts, prompt):
+        rows = [self.row(self.prompts[prompt] + text if prompt else text) for text in texts]
+        return np.stack(rows)
+
+    def row(self, text):
+        with torch.no_grad():
+            hidden = self.forward(self.parameters, torch.tensor(self.ids(text)))
+        vector = hidden[0] if self.pooling["pooling_mode_cls_token"] else hidden.mean(0)
+        for dense in self.dense:
+            vector = dense["linear.weight"] @ vector + dense["linear.bias"]
+        return (vector / vector.norm() if self.normalize else vector).numpy()
+
+
 def make_weights(job):
     """Weights of the model that config.json describes, and of the Dense modules.
 
     "class" is the class of transformers, "renames" are pairs of a pattern and its replacement for the names of tensors, "extra" are
     tensors of a head {name: shape}, "dtype" is the type, "file" is the name of the file, "dense" are the folders of Dense modules,
     "static" is {name: shape} of a repository without a transformer, "first" is the folder of the first module, "published" is the
-    name of an architecture that transformers does not have (published.py), "reference_config" are fields of config.json by the names that
+    name of an architecture that transformers does not have (PublishedModel), "reference_config" are fields of config.json by the names that
     the class of transformers has for them, where the repository has other names.
     """
     folder = pathlib.Path(job["folder"])
@@ -96,8 +216,7 @@ def make_weights(job):
         draw(tensors.items(), generator)
         write(tensors, folder / dense / ("pytorch_model.bin" if suffix == ".bin" else "model.safetensors"))
     if job["published"]:
-        import published
-        tensors = published.tensors(folder, job["published"])
+        tensors = published_tensors(folder, job["published"])
     elif job["static"]:
         tensors = {name: torch.randn(shape, generator=generator) for name, shape in job["static"].items()}
     else:
@@ -116,10 +235,8 @@ def make_weights(job):
 
 
 def write_code(job):
-    """Writes stand-ins of the code that the directory names (stand_ins.py)."""
-    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "golden"))
-    import stand_ins
-    for file, text in stand_ins.files(job["name"]).items():
+    """Writes stand-ins of the code that the directory names."""
+    for file, text in stand_in_files(job["name"]).items():
         (pathlib.Path(job["folder"]) / file).write_text(text)
     return {}
 
@@ -141,8 +258,7 @@ def encode(job):
     """Token ids of the texts (none of a late-interaction model), and vectors for each of "prompts" (null, or the argument of
     encode() and its value), written to "output" as prompt-I.npy. "modules" is null or MEAN_AFTER_PROMPT."""
     if job["published"]:
-        import published
-        model = published.Model(job["folder"], job["published"])
+        model = PublishedModel(job["folder"], job["published"])
         for number, prompt in enumerate(job["prompts"]):
             np.save(pathlib.Path(job["output"]) / f"prompt-{number}.npy", model.encode(job["texts"], prompt and prompt[1]))
         return {"ids": [model.ids(text) for text in job["texts"]]}

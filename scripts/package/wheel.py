@@ -17,7 +17,7 @@ import subprocess
 import time
 import zipfile
 
-import parts
+import contents
 
 NAME = "encode_embeddings"
 METADATA = """Metadata-Version: 2.4
@@ -38,8 +38,8 @@ LEFT_OUT = ("share/doc/encode/notices", "share/doc/encode/sbom.spdx.json", "shar
 
 def platform_tag():
     """Returns the tag of this machine's C library. The programs need it or a newer one."""
-    version = re.search(r"(\d+)\.(\d+)$", parts.query("ldd", "--version").splitlines()[0])
-    machine = parts.query("uname", "-m").strip()
+    version = re.search(r"(\d+)\.(\d+)$", contents.query("ldd", "--version").splitlines()[0])
+    machine = contents.query("uname", "-m").strip()
     return f"manylinux_{version[1]}_{version[2]}_{machine}"
 
 
@@ -82,11 +82,11 @@ def build(tree, output):
     path = output / f"{NAME}-{facts['version']}-{tag}.whl"
     info = f"{NAME}-{facts['version']}.dist-info"
     wheel = Wheel(path, time.strptime(facts["commit_date"], "%Y-%m-%d")[:6])
-    for source in sorted((parts.ROOT / "scripts/package" / NAME).glob("*.py")):
+    for source in sorted((contents.ROOT / "scripts/package" / NAME).glob("*.py")):
         wheel.add(f"{NAME}/{source.name}", source.read_bytes())
     add_tree(wheel, tree, info)
     metadata = METADATA.format(version=facts["version"], torch=facts["libtorch"].rsplit(".", 1)[0], arrow=facts["arrow"])
-    wheel.add(f"{info}/METADATA", (metadata + (parts.ROOT / "README.md").read_text()).encode())
+    wheel.add(f"{info}/METADATA", (metadata + (contents.ROOT / "README.md").read_text()).encode())
     wheel.add(f"{info}/WHEEL", f"Wheel-Version: 1.0\nGenerator: encode\nRoot-Is-Purelib: false\nTag: {tag}\n".encode())
     wheel.add(f"{info}/entry_points.txt", f"[console_scripts]\nencode = {NAME}:main\n".encode())
     wheel.close(info)

@@ -1,7 +1,11 @@
 #!/usr/bin/env python3
 """Kills real runs of encode at random moments, resumes them, and compares the bytes of the results.
 
-usage: kills.py --kills 200 --double 50 --signals 200 [--seed 1]
+usage: scripts/soak/kills.py [--kills 200] [--double 50] [--signals 20] [--seed N]      about 25 minutes on 2 cores
+
+The runs are those of encode and encode-worker with all-MiniLM-L6-v2 on the CPU. --kills runs are killed once, and --double runs a
+second time while they are resumed. Then it sends --signals stop signals at random moments; the runs must end as docs/errors.md
+says, with no process left. ENCODE_BIN names the folder of the two programs, if it is not build/bin.
 
 Each run has random settings: the rows of a chunk, the tokens of a batch, the threads, the type of the output, whether chunks are
 kept, standard mode. None of them changes a vector, so a run is compared with one reference for each type of output.
@@ -205,10 +209,11 @@ def report_ends(took):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    for name, value in (("kills", 200), ("double", 50), ("signals", 200), ("seed", int(time.time()))):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for name, value in (("kills", 200), ("double", 50), ("signals", 20), ("seed", int(time.time()))):
         parser.add_argument(f"--{name}", type=int, default=value)
     options = parser.parse_args()
+    subprocess.run([ROOT / "scripts" / "models.sh"], check=True)
     print(f"seed {options.seed}", flush=True)
     with tempfile.TemporaryDirectory(prefix="encode_kills_") as folder:
         campaign = Campaign(pathlib.Path(folder), options.seed)

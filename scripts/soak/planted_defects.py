@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Plants defects into a copy of the sources, one after the other, and demands that a test finds each.
+"""Shows that the tests of the store and of the model directory can fail: plants defects into a copy of the sources, one after the
+other, and demands that a test finds each.
 
-usage: planted_defects.py [NAME...]
+usage: scripts/soak/planted_defects.py [NAME...]       default: all defects; about 5 minutes on 2 cores
 
-The copy is in $ENCODE_SOAK_DIR and is built without LibTorch. A defect replaces a text wherever it occurs below src/.
+The copy is in $ENCODE_SOAK_DIR, or in .deps/planted_defects, and is built without LibTorch. A defect replaces a text wherever it
+occurs below src/.
 """
 import os
 import pathlib
@@ -98,8 +100,11 @@ class Copy:
 
 
 def main():
+    if "-h" in sys.argv or "--help" in sys.argv:
+        print(__doc__)
+        return
     chosen = [defect for defect in DEFECTS if not sys.argv[1:] or defect.name in sys.argv[1:]]
-    copy = Copy(pathlib.Path(os.environ["ENCODE_SOAK_DIR"]))
+    copy = Copy(pathlib.Path(os.environ.get("ENCODE_SOAK_DIR", ROOT / ".deps" / "planted_defects")))
     missed = []
     for defect in chosen:
         if copy.fails(defect.program, defect.test):

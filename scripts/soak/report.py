@@ -1,19 +1,36 @@
-#!/usr/bin/env python3
-"""Helps scripts/soak/report.sh.
+#!/usr/bin/python3
+"""Checks the page of `encode report` in Chromium: no error, marks in every chart, nothing wider than a phone, light and dark.
 
-    report.py probe PAGE COPY [KEY]      copies a page, and adds a script that writes what it finds into the page. With KEY
-                                         the samples of the run lose this number, so that its chart has no marks
-    report.py measure LIMIT_MB COMMAND   runs a command, prints its time and its largest resident memory, and fails above the limit
-    report.py matrix FOLDER ROWS         makes a run of ROWS x 384 float32 vectors (docs/store-format.md) with its texts and a config
-    report.py static FOLDER ROWS         makes a model of 16 dimensions that is as quick as reading, ROWS texts and a config
+usage: scripts/soak/report.py [ROWS]         default: 1000000
+       scripts/soak/report.py large [ROWS]   encodes ROWS short texts into 16 numbers each, and reports on them;
+                                             default: 50000000, which take 7 GB of the disk for the time of the check
+
+One of the runs replaces its worker after every window, so that its record has a sample every second. Then the program times
+the report of a million rows of 384 numbers, and checks that its memory does not depend on the size of the matrix.
+
+It needs a build and the run of scripts/quickstart.sh. It installs Chromium if it is missing. The screenshots are in
+.deps/report, or in the folder that ENCODE_SOAK_DIR names.
 """
 import json
 import os
 import pathlib
+import re
 import resource
+import shutil
 import subprocess
 import sys
 import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+ENCODE = ROOT / "build/bin/encode"
+WORK = pathlib.Path(os.environ.get("ENCODE_SOAK_DIR", ROOT / ".deps/report"))
+MOST_MB = 100  # for the report of any matrix
+TIMELINE = """semantic: {{model: .deps/models/all-MiniLM-L6-v2, cache_dir: {work}/timeline, chunk_size: 50}}
+hardware: {{device: cpu, worker_chunks: 1}}
+data:
+  streams: {{tc: {{field: text}}, commit: {{field: text}}}}
+  splits: {{demo: {{tc: .deps/quickstart/tests.jsonl, commit: .deps/quickstart/changes.jsonl}}}}
+"""
 
 # A phone has 390 pixels. Headless Chromium has no window below 500, so the body gets the width of a phone, and
 # no node may be beyond it, except in a table that scrolls.
@@ -75,11 +92,79 @@ def without(text, key):
     return text[:begin] + json.dumps(report).replace("<", "\\u003c") + text[end:]
 
 
-def probe(page, copy, key=None):
-    text = pathlib.Path(page).read_text()
-    if key:
-        text = without(text, key)
-    pathlib.Path(copy).write_text(text.replace("<head>", "<head>" + PROBE, 1))
+def say(text):
+    print(f"== {text}", flush=True)
+
+
+def run(*command, **options):
+    return subprocess.run([str(word) for word in command], check=True, cwd=ROOT, **options)
+
+
+def helper(*words):
+    """Runs a step of this program in a process of its own, whose memory is not that of the other steps."""
+    run(sys.executable, __file__, *words)
+
+
+def timed(name, step, *words):
+    started = time.monotonic()
+    step(*words)
+    say(f"{name}: {time.monotonic() - started:.1f} s")
+
+
+def browse(page, *options, **more):
+    with open(WORK / "chromium.log", "a") as log:
+        return run("timeout", "120", "chromium", "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
+                   f"--user-data-dir={WORK}/profile", "--virtual-time-budget=5000", *options, f"file://{page}", stderr=log, **more)
+
+
+def probe_page(page, width, key=None):
+    """Returns what a script finds in a copy of the page. With `key` the samples of the run lose this number, so that its chart has
+    no marks."""
+    text = page.read_text()
+    copy = pathlib.Path(f"{page}.probe.html")
+    copy.write_text((without(text, key) if key else text).replace("<head>", "<head>" + PROBE, 1))
+    dump = browse(copy, f"--window-size={width},2000", "--dump-dom", stdout=subprocess.PIPE, text=True).stdout
+    return (re.findall("PROBE[^<]*END", dump) or ["no answer"])[-1]
+
+
+def check_page(page, *labels):
+    """Expects that the page has no fault, and that it has charts with these labels."""
+    for width in (390, 1120):
+        found = probe_page(page, width)
+        say(f"{page.name}, {width} pixels: {found}")
+        if not re.fullmatch("PROBE charts=.* faults=0 END", found):
+            sys.exit(f"error: the page has a fault; see {WORK}")
+        for label in labels:
+            if not re.search(rf"[( ]{re.escape(label)}[,)]", found):
+                sys.exit(f"error: the page has no chart '{label}'")
+    browse(page, "--window-size=1120,3000", f"--screenshot={page}.light.png")
+    browse(page, "--window-size=1120,3000", "--blink-settings=preferredColorScheme=0", f"--screenshot={page}.dark.png")
+    browse(f"{page}.probe.html", "--window-size=500,3000", f"--screenshot={page}.phone.png")
+
+
+def check_charts_over_time():
+    """A run whose worker is replaced after every window: each leaves a sample."""
+    config, page = WORK / "timeline.yaml", WORK / "timeline.html"
+    config.write_text(TIMELINE.format(work=WORK))
+    run(ENCODE, "--config", config, "--fresh", "--no-progress", "--log-level", "warning")
+    run(ENCODE, "report", "--config", config, "--output", page)
+    check_page(page, "throughput over time", "memory over time", "stages", "stages over time")
+    # Without a number the chart has no marks: the check finds that.
+    found = probe_page(page, 1120, "tokens_per_second")
+    say(f"without the rates: {found}")
+    if "no marks: throughput over time" not in found:
+        sys.exit("error: the check does not find an empty chart")
+
+
+def report_of(name):
+    """Makes the page of the run in WORK/name, and returns its path."""
+    control = subprocess.run([sys.executable, __file__, "measure", "1", ENCODE, "--version"], stdout=subprocess.DEVNULL,
+                             stderr=subprocess.DEVNULL)
+    if control.returncode == 0:
+        sys.exit("error: the measurement of the memory does not work")
+    page = WORK / f"{name}.html"
+    timed(f"report, {name}", helper, "measure", MOST_MB, ENCODE, "report", "--config", WORK / name / "config.yaml", "--output", page)
+    return page
 
 
 def measure(limit_mb, *command):
@@ -160,7 +245,51 @@ def static(folder, rows):
     write_config(folder, "chunk_size: 1000000", folder / "model")
 
 
-COMMANDS = {"probe": probe, "measure": measure,
-            "matrix": lambda folder, rows: matrix(pathlib.Path(folder), int(rows)),
-            "static": lambda folder, rows: static(pathlib.Path(folder), int(rows))}
-COMMANDS[sys.argv[1]](*sys.argv[2:])
+def encode_and_report(rows):
+    free_mb = shutil.disk_usage(WORK).free // 2**20
+    if free_mb <= rows // 5000:
+        sys.exit(f"error: {rows} rows need {rows // 5000} MB in {WORK}, and {free_mb} MB are free")
+    folder = WORK / "static"
+    folder.mkdir(exist_ok=True)
+    try:
+        timed("texts", helper, "static", folder, rows)
+        timed("encode", run, ENCODE, "--config", folder / "config.yaml", "--no-progress", "--log-level", "warning")
+        run("du", "-sm", folder)
+        check_page(report_of("static"), "stages")
+    finally:
+        shutil.rmtree(folder)
+
+
+def check_reports(rows):
+    page = WORK / "quickstart.html"
+    run(ENCODE, "report", "--config", "configs/quickstart.yaml", "--output", page)
+    check_page(page, "stages")
+    check_charts_over_time()
+    helper("matrix", WORK / "matrix", rows)
+    check_page(report_of("matrix"))
+
+
+STEPS = {"measure": measure,
+         "matrix": lambda folder, rows: matrix(pathlib.Path(folder), int(rows)),
+         "static": lambda folder, rows: static(pathlib.Path(folder), int(rows))}
+
+
+def main():
+    words = sys.argv[1:]
+    if "-h" in words or "--help" in words:
+        print(__doc__)
+        return
+    if words and words[0] in STEPS:
+        STEPS[words[0]](*words[1:])
+        return
+    WORK.mkdir(parents=True, exist_ok=True)
+    if not shutil.which("chromium"):
+        run("apt-get", "install", "-qq", "--yes", "--no-install-recommends", "chromium", "fonts-dejavu-core")
+    if words[:1] == ["large"]:
+        encode_and_report(int(words[1]) if len(words) > 1 else 50_000_000)
+    else:
+        check_reports(int(words[0]) if words else 1_000_000)
+
+
+if __name__ == "__main__":
+    main()

@@ -63,6 +63,8 @@ std::optional<std::string> read_first_line(const std::string& path) {
   return line;
 }
 
+std::string boot_id() { return read_first_line("/proc/sys/kernel/random/boot_id").value_or(""); }
+
 std::optional<int64_t> read_integer(const std::string& path) {
   const auto line = read_first_line(path);
   return line ? integer(*line) : std::nullopt;

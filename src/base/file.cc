@@ -1,6 +1,7 @@
 #include "base/file.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <fcntl.h>
 #include <filesystem>
@@ -40,6 +41,13 @@ int UniqueFd::close() {
   return ::close(fd) == 0 || errno == EINTR ? 0 : errno;
 }
 
+Pipe make_pipe(int more_flags) {
+  std::array<int, 2> ends = {};
+  if (::pipe2(ends.data(), O_CLOEXEC | more_flags) != 0)
+    throw system_error("os.pipe", "create a pipe", "", errno);
+  return {UniqueFd(ends[0]), UniqueFd(ends[1])};
+}
+
 UniqueFd open_for_reading(const std::string& path, ErrorCode code) {
   // Without O_NONBLOCK, opening a FIFO would wait for a writer.
   UniqueFd fd(retried([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK); }));
@@ -64,43 +72,6 @@ int64_t file_size(const UniqueFd& fd, const std::string& path) {
   if (retried([&] { return ::fstat(fd.get(), &info); }) != 0)
     throw system_error("io.stat", "stat", path, errno);
   return info.st_size;
-}
-
-std::string read_file(const std::string& path, int64_t max_bytes, ErrorCode code) {
-  const UniqueFd fd = open_for_reading(path, code);
-  const int64_t size = file_size(fd, path);
-  if (size > max_bytes) {
-    throw Error({.code = code,
-                 .exit_code = ExitCode::kConfig,
-                 .what = "the file is too large",
-                 .where = path,
-                 .expected = fmt::format("at most {} bytes", max_bytes),
-                 .found = fmt::format("{} bytes", size),
-                 .hint = "check that this is the file you meant"});
-  }
-  std::string content(static_cast<size_t>(size), '\0');
-  pread_all(fd, content, 0, path);
-  return content;
-}
-
-void pread_all(const UniqueFd& fd, std::span<char> to, int64_t offset, const std::string& path) {
-  size_t done = 0;
-  while (done < to.size()) {
-    const ssize_t n = retried([&] {
-      return ::pread(fd.get(), to.data() + done, to.size() - done,
-                     static_cast<off_t>(offset) + static_cast<off_t>(done));
-    });
-    if (n < 0) throw system_error("io.read", "read", path, errno);
-    if (n == 0) {
-      throw Error({.code = "io.read",
-                   .what = "the file ends early",
-                   .where = path,
-                   .expected = fmt::format("{} bytes at offset {}", to.size(), offset),
-                   .found = fmt::format("{} bytes", done),
-                   .hint = "copy the file again, and do not change it while it is read"});
-    }
-    done += static_cast<size_t>(n);
-  }
 }
 
 MappedRange::MappedRange(const UniqueFd& fd, int64_t offset, int64_t size,

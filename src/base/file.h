@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -39,6 +40,14 @@ class UniqueFd {
 // exit_code_for_errno(), which the comments below name only for the usual causes. Any number of
 // threads may call the functions. The classes are not thread-safe.
 
+struct Pipe {
+  UniqueFd read_end;
+  UniqueFd write_end;
+};
+// Makes a pipe that a program started by this process does not inherit. `more_flags` are flags of
+// pipe2(). Throws Error "os.pipe".
+Pipe make_pipe(int more_flags = 0);
+
 // Opens a regular file for reading. Throws Error kNoPermission, or kNoInput if the file is missing
 // or is not a regular file (reading a FIFO or a device may block or never end).
 UniqueFd open_for_reading(const std::string& path, ErrorCode code);
@@ -51,6 +60,17 @@ std::string read_file(const std::string& path, int64_t max_bytes, ErrorCode code
 // Fills `to` with the bytes at `offset`. Retries after EINTR and short reads. Throws Error
 // kIoError, also if the file ends early.
 void pread_all(const UniqueFd& fd, std::span<char> to, int64_t offset, const std::string& path);
+
+// Returns the first bytes of a file, fewer than `bytes` if the file is shorter. Throws what
+// open_for_reading() and pread_all() throw.
+std::string read_head(const std::string& path, int64_t bytes, ErrorCode code);
+
+// Calls `take` with the first `size` bytes of an open file, in order, in blocks of kFileBlockBytes.
+// This is a multiple of the size of every element type, so that no block ends inside an element.
+// Throws what pread_all() throws.
+inline constexpr int64_t kFileBlockBytes = 1 << 20;
+void for_blocks(const UniqueFd& fd, int64_t size, const std::string& path,
+                const std::function<void(std::string_view)>& take);
 
 // Maps a part of a file into memory. The mapping is private: writing to it does not change the
 // file. The kernel reads a page of the file when the page is first used. So if another process

@@ -1,12 +1,9 @@
 #include "base/hash.h"
 
-#include <algorithm>
 #include <array>
 #include <bit>
-#include <cstdint>
 #include <fmt/format.h>
 #include <utility>
-#include <vector>
 
 #include <openssl/evp.h>
 #include <xxhash.h>
@@ -18,19 +15,12 @@
 namespace encode {
 namespace {
 
-constexpr size_t kReadBytes = size_t{4} << 20;
 constexpr ErrorCode kReadCode = "io.read";
 
 template <typename Hash>
 std::string hash_open_file(const UniqueFd& fd, const std::string& path, Hash hash = {}) {
-  const int64_t size = file_size(fd, path);
-  std::vector<char> buffer(std::min<size_t>(kReadBytes, static_cast<size_t>(size)));
-  for (int64_t offset = 0; offset < size;) {
-    const size_t n = std::min<size_t>(buffer.size(), static_cast<size_t>(size - offset));
-    pread_all(fd, {buffer.data(), n}, offset, path);
-    hash.update(buffer.data(), n);
-    offset += static_cast<int64_t>(n);
-  }
+  for_blocks(fd, file_size(fd, path), path,
+             [&hash](std::string_view block) { hash.update(block.data(), block.size()); });
   return hash.hex();
 }
 
@@ -43,50 +33,25 @@ Error no_sha() {
                 .hint = "this is a defect of encode; please report it"});
 }
 
-// A hash of OpenSSL.
-class Digest {
- public:
-  explicit Digest(const EVP_MD* algorithm) : context_(EVP_MD_CTX_new()) {
-    if (context_ == nullptr || EVP_DigestInit_ex(context_.get(), algorithm, nullptr) != 1)
-      throw no_sha();
-  }
-
-  void update(const void* data, size_t size) { EVP_DigestUpdate(context_.get(), data, size); }
-
-  std::string hex() {
-    std::array<unsigned char, EVP_MAX_MD_SIZE> digest = {};
-    unsigned int size = 0;
-    EVP_DigestFinal_ex(context_.get(), digest.data(), &size);
-    static constexpr char kDigits[] = "0123456789abcdef";
-    std::string text;
-    for (unsigned int i = 0; i < size; ++i) {
-      text += kDigits[digest[i] >> 4];
-      text += kDigits[digest[i] & 15];
-    }
-    return text;
-  }
-
- private:
-  struct Free {
-    void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
-  };
-  std::unique_ptr<EVP_MD_CTX, Free> context_;
-};
-
 }  // namespace
 
-struct Sha256::State {
-  Digest digest{EVP_sha256()};
-};
+Digest::Digest(const EVP_MD* algorithm) : context_(EVP_MD_CTX_new()) {
+  if (context_ == nullptr || EVP_DigestInit_ex(context_.get(), algorithm, nullptr) != 1)
+    throw no_sha();
+}
 
-Sha256::Sha256() : state_(std::make_unique<State>()) {}
-Sha256::Sha256(Sha256&&) noexcept = default;
-Sha256& Sha256::operator=(Sha256&&) noexcept = default;
-Sha256::~Sha256() = default;
+void Digest::Free::operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
 
-void Sha256::update(const void* data, size_t size) { state_->digest.update(data, size); }
+void Digest::update(const void* data, size_t size) { EVP_DigestUpdate(context_.get(), data, size); }
 
-std::string Sha256::hex() { return state_->digest.hex(); }
+std::string Digest::hex() {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest = {};
+  unsigned int size = 0;
+  EVP_DigestFinal_ex(context_.get(), digest.data(), &size);
+  return fmt::format("{:02x}", fmt::join(digest.begin(), digest.begin() + size, ""));
+}
+
+Sha256::Sha256() : Digest(EVP_sha256()) {}
 
 std::string sha256_hex(std::string_view data) {
   Sha256 hash;
@@ -116,23 +81,14 @@ std::string git_blob_sha1_of(const UniqueFd& fd, const std::string& path) {
   return hash_open_file(fd, path, std::move(digest));
 }
 
-struct Xxh3::State {
-  XXH3_state_t* state = XXH3_createState();
-  State() = default;
-  State(const State&) = delete;
-  State& operator=(const State&) = delete;
-  ~State() { XXH3_freeState(state); }
-};
+Xxh3::Xxh3() : state_(XXH3_createState()) { XXH3_128bits_reset(state_.get()); }
 
-Xxh3::Xxh3() : state_(std::make_unique<State>()) { XXH3_128bits_reset(state_->state); }
-Xxh3::Xxh3(Xxh3&&) noexcept = default;
-Xxh3& Xxh3::operator=(Xxh3&&) noexcept = default;
-Xxh3::~Xxh3() = default;
+void Xxh3::Free::operator()(XXH3_state_t* state) const { XXH3_freeState(state); }
 
-void Xxh3::update(const void* data, size_t size) { XXH3_128bits_update(state_->state, data, size); }
+void Xxh3::update(const void* data, size_t size) { XXH3_128bits_update(state_.get(), data, size); }
 
 std::string Xxh3::hex() const {
-  const XXH128_hash_t hash = XXH3_128bits_digest(state_->state);
+  const XXH128_hash_t hash = XXH3_128bits_digest(state_.get());
   return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
 }
 

@@ -11,22 +11,30 @@
 
 #include "base/file.h"
 
+struct evp_md_st;
+struct evp_md_ctx_st;
+struct XXH3_state_s;
+
 namespace encode {
 
-// SHA-256 of data that comes in pieces (OpenSSL). The constructor throws Error kInternal
+// A hash of OpenSSL, of data that comes in pieces. The constructor throws Error kInternal
 // "internal.sha256" if OpenSSL does not offer the hash. Not thread-safe.
-class Sha256 {
+class Digest {
  public:
-  Sha256();
-  Sha256(Sha256&&) noexcept;
-  Sha256& operator=(Sha256&&) noexcept;
-  ~Sha256();
+  explicit Digest(const evp_md_st* algorithm);
   void update(const void* data, size_t size);
-  std::string hex();  // returns 64 digits; no member function may be called after hex()
+  std::string hex();  // no member function may be called after hex()
 
  private:
-  struct State;
-  std::unique_ptr<State> state_;
+  struct Free {
+    void operator()(evp_md_ctx_st* context) const;
+  };
+  std::unique_ptr<evp_md_ctx_st, Free> context_;
+};
+
+class Sha256 : public Digest {
+ public:
+  Sha256();
 };
 
 std::string sha256_hex(std::string_view data);
@@ -46,15 +54,14 @@ std::string git_blob_sha1_of(const UniqueFd& fd, const std::string& path);
 class Xxh3 {
  public:
   Xxh3();
-  Xxh3(Xxh3&&) noexcept;
-  Xxh3& operator=(Xxh3&&) noexcept;
-  ~Xxh3();
   void update(const void* data, size_t size);
   std::string hex() const;  // returns 32 digits, the high half first; update() may follow
 
  private:
-  struct State;
-  std::unique_ptr<State> state_;
+  struct Free {
+    void operator()(XXH3_state_s* state) const;
+  };
+  std::unique_ptr<XXH3_state_s, Free> state_;
 };
 
 std::string xxh3_hex(std::string_view data);

@@ -31,14 +31,13 @@ int64_t meminfo_bytes(const std::string& root, const std::string& key) {
 // The names of the files of a cgroup version, and of keys in its memory.stat.
 struct GroupFiles {
   const char* limit;
-  const char* soft_limit;  // or nullptr
+  const char* soft_limit = nullptr;
   const char* usage;
   const char* inactive_key;
   const char* active_key;
   const char* mapped_key;
 };
 constexpr GroupFiles kV1 = {.limit = "memory.limit_in_bytes",
-                            .soft_limit = nullptr,
                             .usage = "memory.usage_in_bytes",
                             .inactive_key = "total_inactive_file",
                             .active_key = "total_active_file",

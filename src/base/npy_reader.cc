@@ -7,11 +7,6 @@
 #include "encode/error.h"
 
 namespace encode {
-namespace {
-
-constexpr int64_t kBlockBytes = 1 << 20;
-
-}  // namespace
 
 NpyReader::NpyReader(std::string path, Elements elements)
     : path_(std::move(path)),
@@ -31,7 +26,9 @@ NpyReader::NpyReader(std::string path, Elements elements)
   hash_.update(header_bytes_.data(), header_bytes_.size());
 }
 
-int64_t NpyReader::block_rows() const { return std::max<int64_t>(1, kBlockBytes / row_bytes()); }
+int64_t NpyReader::block_rows() const {
+  return std::max<int64_t>(1, kFileBlockBytes / row_bytes());
+}
 
 std::span<const float> NpyReader::next(int64_t max_rows) {
   const size_t bytes = next_bytes(max_rows).size();

@@ -57,15 +57,9 @@ void end_at_once_if_asked_for_restart() {
   for (const int number : kRestartSignals) handle(number, end_at_once);
 }
 
-StopSignal::StopSignal() {
-  std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) {
-    throw system_error("os.pipe", "create a pipe", "", errno);
-  }
-  read_end_ = UniqueFd(ends[0]);
-  write_end_ = UniqueFd(ends[1]);
+StopSignal::StopSignal() : pipe_(make_pipe(O_NONBLOCK)) {
   requested = 0;
-  wake_fd = write_end_.get();
+  wake_fd = pipe_.write_end.get();
   for (const int number : kSignals) handle(number, handle_signal);
   for (const int number : kRestartSignals) handle(number, handle_signal);
   ::signal(SIGPIPE, SIG_IGN);

@@ -28,11 +28,10 @@ class StopSignal {
 
   int number() const;  // the signal that came; 0: none
   // Becomes readable when a signal comes, and stays readable. The caller must not read from it.
-  int fd() const { return read_end_.get(); }
+  int fd() const { return pipe_.read_end.get(); }
 
  private:
-  UniqueFd read_end_;
-  UniqueFd write_end_;
+  Pipe pipe_;
 };
 
 }  // namespace encode

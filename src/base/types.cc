@@ -28,7 +28,6 @@ auto parse(const Table& table, std::string_view name, std::string_view kind,
 void refuse_unchecked_name(std::string_view name) {
   throw Error({.code = "internal",
                .what = "a name was not checked",
-               .where = "",
                .expected = "a name that encode knows",
                .found = fmt::format("'{}'", preview(name)),
                .hint = "this is a defect of encode"});

@@ -1,6 +1,7 @@
 #include "bench/bench.h"
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <fmt/format.h>
 #include <limits>
@@ -8,22 +9,27 @@
 #include <sys/resource.h>
 #include <utility>
 
+#include "encode/batch_plan.h"
+#include "encode/device.h"
 #include "encode/error.h"
 #include "encode/job.h"
+#include "encode/product_rates.h"
 
+#include "base/file.h"
 #include "base/host.h"
 #include "base/scratch_folder.h"
+#include "base/stop_signal.h"
 #include "base/stopwatch.h"
 #include "base/units.h"
 #include "bench/bench_report.h"
 #include "bench/length_counts.h"
-#include "bench/product_session.h"
 #include "run_plan/job_unit.h"
 #include "run_plan/plan.h"
 #include "run_plan/resume.h"
 #include "run_plan/run_devices.h"
 #include "run_record/run_log.h"
-#include "base/stop_signal.h"
+#include "store/run_files.h"
+#include "supervisor/worker/worker_session.h"
 
 namespace encode {
 namespace {
@@ -54,6 +60,36 @@ struct StreamTimes {
   RowStats stats;
   StageSeconds stages;
 };
+
+// What a worker told that timed the matrix products of a model alone.
+struct ProductSession {
+  DeviceFacts device;
+  ProductRates rates;
+  std::vector<BatchPlan> plans;  // by unit of the job
+};
+
+// Runs a worker, which times the matrix products of the job's first unit and plans the batches of
+// every unit. `job` must have product_seconds > 0. Writes the job file into `job.cache_dir`. Throws
+// the Error of the worker, what run_alone() throws, and Stopped if a signal arrives.
+ProductSession time_products(const JobSpec& job, WorkerOptions worker, const StopSignal& stop) {
+  const std::string path = RunFiles(job.cache_dir).job(0);
+  write_file_durably(path, to_json(job));
+  // The worker reports no batch while it times matrix products, and one pass through a large model
+  // takes a long time. So the worker counts as hung only after an hour.
+  worker.hang_floor = std::chrono::hours(1);
+  ProductSession session;
+  const auto on_event = [&](const WorkerEvent& event) {
+    std::visit(Overloaded{[&](const ModelLoaded& loaded) { session.device = loaded.device; },
+                          [&](const UnitStarted& unit) { session.plans.push_back(unit.plan); },
+                          [&](const ProductsTimed& timed) { session.rates = timed.rates; },
+                          [](const auto&) {}},
+               event);
+  };
+  const WorkerOutcome outcome = run_alone(std::move(worker), stop, path, on_event);
+  if (outcome.end == WorkerOutcome::End::kStopped) throw Stopped();
+  if (outcome.end != WorkerOutcome::End::kFinished) throw Error(outcome.error);
+  return session;
+}
 
 class Bench {
  public:

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/aligned.h"
 #include "base/units.h"
 
 namespace encode {
@@ -144,47 +145,21 @@ std::string cell(Unit unit, const std::optional<Summary>& summary) {
   return fmt::format("{} ({} to {})", median, print(unit, summary->min), print(unit, summary->max));
 }
 
-// Aligns cells in columns: the first column on the left, the others on the right.
-class Table {
- public:
-  void add(std::vector<std::string> cells) {
-    widths_.resize(std::max(widths_.size(), cells.size()));
-    for (size_t i = 0; i < cells.size(); ++i) widths_[i] = std::max(widths_[i], cells[i].size());
-    lines_.push_back(std::move(cells));
-  }
-  std::string text() const {
-    std::string text;
-    for (const auto& cells : lines_) {
-      for (size_t i = 0; i < cells.size(); ++i) {
-        const std::string space(widths_[i] - cells[i].size(), ' ');
-        text += i == 0 ? cells[i] + space : fmt::format("  {}{}", space, cells[i]);
-      }
-      text.erase(text.find_last_not_of(' ') + 1);
-      text += '\n';
-    }
-    return text;
-  }
-
- private:
-  std::vector<size_t> widths_;
-  std::vector<std::vector<std::string>> lines_;
-};
-
-void add_measures(const BenchReport& report, Table& table) {
+void add_measures(const BenchReport& report, std::vector<TableRow>& table) {
   for (const Measure& measure : kMeasures) {
-    std::vector<std::string> cells = {measure.label};
+    TableRow cells = {measure.label};
     bool any = false;
     for (const BenchResult& result : report.results) {
       const std::optional<Summary> summary = summarize(result, measure.of);
       any = any || summary.has_value();
       cells.push_back(cell(measure.unit, summary));
     }
-    if (any) table.add(std::move(cells));
+    if (any) table.push_back(std::move(cells));
   }
 }
 
-void add_stages(const BenchReport& report, Table& table) {
-  std::vector<std::vector<std::string>> lines;
+void add_stages(const BenchReport& report, std::vector<TableRow>& table) {
+  std::vector<TableRow> lines;
   for (const BenchResult& result : report.results) {
     const auto stages = stage_summaries(result);
     lines.resize(stages.size());
@@ -193,8 +168,8 @@ void add_stages(const BenchReport& report, Table& table) {
       lines[i].push_back(print(Unit::kSeconds, stages[i].second.median));
     }
   }
-  table.add({"seconds by stage"});
-  for (auto& line : lines) table.add(std::move(line));
+  table.push_back({"seconds by stage"});
+  for (TableRow& line : lines) table.push_back(std::move(line));
 }
 
 // Says what the figures of a type are worth that `encode run` refuses; "" for any other type.
@@ -233,13 +208,12 @@ std::string render(const BenchReport& report) {
                       format_count(first.tokens, "token", "tokens"),
                       format_count(first.truncated_rows, "row", "rows"),
                       format_count(std::ssize(report.results.front().turns), "run", "runs"));
-  Table table;
-  std::vector<std::string> header = {"median (range)"};
+  std::vector<TableRow> table;
+  TableRow& header = table.emplace_back(TableRow{"median (range)"});
   for (const BenchResult& result : report.results) header.push_back(name_of(result));
-  table.add(std::move(header));
   add_measures(report, table);
   add_stages(report, table);
-  text += table.text() + "\n";
+  text += aligned(table) + "\n";
   text +=
       "read, tokenize, pack and commit run in parallel with encode; rows awaited and commit "
       "awaited "

@@ -65,9 +65,10 @@ static_assert(sizeof(LmdbPageHeader) == 16);
 struct LmdbTreeRules {
   enum class Values { kBytes, kTrees, kFreePages };
 
-  size_t key_bytes;                   // 0: from 1 to 511
-  bool integer_keys;                  // keys are uint64_t in the order of numbers
-  std::optional<size_t> value_bytes;  // nullopt: any size, and long values are in overflow pages
+  size_t key_bytes = 0;       // 0: from 1 to 511
+  bool integer_keys = false;  // keys are uint64_t in the order of numbers
+  // nullopt: any size, and long values are in overflow pages
+  std::optional<size_t> value_bytes = {};
   Values values = Values::kBytes;
 };
 

@@ -27,15 +27,11 @@ constexpr auto kMetaInterval = std::chrono::milliseconds(5);
 
 constexpr LmdbTreeRules kFreeRules = {.key_bytes = sizeof(uint64_t),
                                       .integer_keys = true,
-                                      .value_bytes = {},
                                       .values = LmdbTreeRules::Values::kFreePages};
-constexpr LmdbTreeRules kMainRules = {.key_bytes = 0,
-                                      .integer_keys = false,
-                                      .value_bytes = sizeof(LmdbTree),
+constexpr LmdbTreeRules kMainRules = {.value_bytes = sizeof(LmdbTree),
                                       .values = LmdbTreeRules::Values::kTrees};
-constexpr LmdbTreeRules kBlockRules = {
-    .key_bytes = sizeof(uint64_t), .integer_keys = true, .value_bytes = {}};
-constexpr LmdbTreeRules kIndexRules = {.key_bytes = 32, .integer_keys = false, .value_bytes = 16};
+constexpr LmdbTreeRules kBlockRules = {.key_bytes = sizeof(uint64_t), .integer_keys = true};
+constexpr LmdbTreeRules kIndexRules = {.key_bytes = 32, .value_bytes = 16};
 constexpr LmdbTreeRules kUseRules = {
     .key_bytes = sizeof(uint64_t), .integer_keys = true, .value_bytes = sizeof(int64_t)};
 
@@ -74,8 +70,7 @@ LmdbPageRules rules_of_child(std::span<const std::byte> page, const LmdbPageRule
 LmdbPages::LmdbPages(const CacheFolder& folder)
     : folder_(folder),
       file_(open_for_reading(folder.data(), kCode)),
-      tables_({Tree{.rules = kBlockRules, .facts = {}}, Tree{.rules = kIndexRules, .facts = {}},
-               Tree{.rules = kUseRules, .facts = {}}}) {
+      tables_({Tree{.rules = kBlockRules}, Tree{.rules = kIndexRules}, Tree{.rules = kUseRules}}) {
   read_meta_pages();
   for (bool changed = true; changed;) {
     state_ = metas_[metas_[0].transaction < metas_[1].transaction ? 1 : 0];

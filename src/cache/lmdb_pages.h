@@ -53,12 +53,12 @@ class LmdbPages {
   using Page = std::vector<std::byte>;
   struct Tree {
     LmdbTreeRules rules;
-    LmdbTree facts;
+    LmdbTree facts = {};
   };
   // What a walk has met.
   struct Walk {
     std::vector<bool> used;  // by page
-    LmdbTree found;
+    LmdbTree found = {};
   };
 
   [[noreturn]] void fail(const std::string& found) const;
@@ -80,7 +80,7 @@ class LmdbPages {
   void walk_leaf(const Page& page, const LmdbPageRules& rules, Walk& walk) const;
   void use(uint64_t page, uint64_t pages, Walk& walk) const;
   void use_free_pages(const LmdbNode& node, Walk& walk) const;
-  Walk new_walk() const { return {.used = std::vector<bool>(state_.last_page + 1), .found = {}}; }
+  Walk new_walk() const { return {.used = std::vector<bool>(state_.last_page + 1)}; }
 
   const CacheFolder folder_;
   const UniqueFd file_;

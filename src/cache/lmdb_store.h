@@ -80,6 +80,8 @@ class LmdbStore {
 
    private:
     friend class LmdbStore;
+    enum class Seek { kEqual, kAtLeast, kAbove, kFirst, kLast };
+    std::optional<MDB_val> get(unsigned int table, MDB_val& name, Seek seek) const;
     uint64_t risen(const MDB_val& name, uint64_t number) const;
     Reading(LmdbStore& store, MDB_txn* transaction, const char* action);
     void note_progress() const;
@@ -113,6 +115,8 @@ class LmdbStore {
 
    private:
     void check(int result, const char* action) const;
+    void put(unsigned int table, MDB_val name, MDB_val value, unsigned int flags = 0);
+    void remove(unsigned int table, MDB_val name);
     void check_path(LmdbTable table, LmdbKey key, LmdbPages::Extent extent) const;
     LmdbStore& store_;
     MDB_txn* transaction_;

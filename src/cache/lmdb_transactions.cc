@@ -1,4 +1,5 @@
 // A view and a change of LmdbStore.
+#include <algorithm>
 #include <cstring>
 #include <lmdb.h>
 
@@ -77,26 +78,39 @@ LmdbStore::Reading::~Reading() {
   store_.tables_.mapping.unlock_shared();
 }
 
-std::optional<RecordPlace> LmdbStore::Reading::place(const EmbeddingKey& key) const {
+// Looks for an entry of a table, and replaces `name` by the key of the entry that it finds.
+std::optional<MDB_val> LmdbStore::Reading::get(MDB_dbi table, MDB_val& name, Seek seek) const {
   note_progress();
   if (!store_.tables_.exist) return std::nullopt;
-  MDB_val name = value_of(std::span<const std::byte>(key.bytes));
-  MDB_val found = {};
-  const int result = mdb_get(transaction_, store_.tables_.index, &name, &found);
+  MDB_val value = {};
+  int result = MDB_SUCCESS;
+  if (seek == Seek::kEqual) {
+    result = mdb_get(transaction_, table, &name, &value);
+  } else {
+    const Cursor cursor(transaction_, table);
+    const std::span<const std::byte> wanted = bytes_of(name);
+    const bool first = seek == Seek::kFirst;
+    const bool last = seek == Seek::kLast;
+    result = cursor.get(name, value, first ? MDB_FIRST : last ? MDB_LAST : MDB_SET_RANGE);
+    if (seek == Seek::kAbove && result == MDB_SUCCESS && std::ranges::equal(bytes_of(name), wanted))
+      result = cursor.get(name, value, MDB_NEXT);
+  }
   if (result == MDB_NOTFOUND) return std::nullopt;
   if (result != MDB_SUCCESS) store_.fail(result, "read");
-  return as<RecordPlace>(found);
+  return value;
+}
+
+std::optional<RecordPlace> LmdbStore::Reading::place(const EmbeddingKey& key) const {
+  MDB_val name = value_of(std::span<const std::byte>(key.bytes));
+  const std::optional<MDB_val> found = get(store_.tables_.index, name, Seek::kEqual);
+  return found ? as<RecordPlace>(*found) : std::nullopt;
 }
 
 std::optional<std::span<const std::byte>> LmdbStore::Reading::block(uint64_t number) const {
-  note_progress();
-  if (!store_.tables_.exist) return std::nullopt;
   MDB_val name = value_of(number);
-  MDB_val found = {};
-  const int result = mdb_get(transaction_, store_.tables_.blocks, &name, &found);
-  if (result == MDB_NOTFOUND) return std::nullopt;
-  if (result != MDB_SUCCESS) store_.fail(result, "read");
-  return bytes_of(found);
+  const std::optional<MDB_val> found = get(store_.tables_.blocks, name, Seek::kEqual);
+  if (!found) return std::nullopt;
+  return bytes_of(*found);
 }
 
 // Returns the number of a block that LMDB has found for "at least `number`". A walk ends because
@@ -109,50 +123,30 @@ uint64_t LmdbStore::Reading::risen(const MDB_val& name, uint64_t number) const {
 
 std::optional<std::pair<uint64_t, std::span<const std::byte>>> LmdbStore::Reading::next_block(
     uint64_t number) const {
-  note_progress();
-  if (!store_.tables_.exist) return std::nullopt;
   MDB_val name = value_of(number);
-  MDB_val found = {};
-  const int result = Cursor(transaction_, store_.tables_.blocks).get(name, found, MDB_SET_RANGE);
-  if (result == MDB_NOTFOUND) return std::nullopt;
-  if (result != MDB_SUCCESS) store_.fail(result, "read");
-  return std::pair(risen(name, number), bytes_of(found));
+  const std::optional<MDB_val> found = get(store_.tables_.blocks, name, Seek::kAtLeast);
+  if (!found) return std::nullopt;
+  return std::pair(risen(name, number), bytes_of(*found));
 }
 
 std::optional<std::pair<EmbeddingKey, RecordPlace>> LmdbStore::Reading::next_place(
     const std::optional<EmbeddingKey>& after) const {
-  note_progress();
-  if (!store_.tables_.exist) return std::nullopt;
-  const Cursor cursor(transaction_, store_.tables_.index);
-  MDB_val name = {};
-  MDB_val found = {};
-  int result = MDB_SUCCESS;
-  if (after) {
-    name = value_of(std::span<const std::byte>(after->bytes));
-    result = cursor.get(name, found, MDB_SET_RANGE);
-    if (result == MDB_SUCCESS && as<EmbeddingKey>(name) == after)
-      result = cursor.get(name, found, MDB_NEXT);
-  } else {
-    result = cursor.get(name, found, MDB_FIRST);
-  }
-  if (result == MDB_NOTFOUND) return std::nullopt;
-  if (result != MDB_SUCCESS) store_.fail(result, "read");
+  MDB_val name = after ? value_of(std::span<const std::byte>(after->bytes)) : MDB_val{};
+  const std::optional<MDB_val> found =
+      get(store_.tables_.index, name, after ? Seek::kAbove : Seek::kFirst);
+  if (!found) return std::nullopt;
   const auto key = as<EmbeddingKey>(name);
-  const auto place = as<RecordPlace>(found);
+  const auto place = as<RecordPlace>(*found);
   const bool rises = key && (!after || key->bytes > after->bytes);
   if (!rises || !place) store_.fail(MDB_CORRUPTED, "read");
   return std::pair(*key, *place);
 }
 
 std::optional<std::pair<uint64_t, int64_t>> LmdbStore::Reading::next_use(uint64_t number) const {
-  note_progress();
-  if (!store_.tables_.exist) return std::nullopt;
   MDB_val name = value_of(number);
-  MDB_val found = {};
-  const int result = Cursor(transaction_, store_.tables_.uses).get(name, found, MDB_SET_RANGE);
-  if (result == MDB_NOTFOUND) return std::nullopt;
-  if (result != MDB_SUCCESS) store_.fail(result, "read");
-  const auto seconds = as<int64_t>(found);
+  const std::optional<MDB_val> found = get(store_.tables_.uses, name, Seek::kAtLeast);
+  if (!found) return std::nullopt;
+  const auto seconds = as<int64_t>(*found);
   if (!seconds || *seconds < 0 || *seconds > kMostSeconds) store_.fail(MDB_CORRUPTED, "read");
   return std::pair(risen(name, number), *seconds);
 }
@@ -197,6 +191,15 @@ void LmdbStore::Writing::check(int result, const char* action) const {
   if (result != MDB_SUCCESS) store_.fail(result, action);
 }
 
+void LmdbStore::Writing::put(MDB_dbi table, MDB_val name, MDB_val value, unsigned int flags) {
+  check(mdb_put(transaction_, table, &name, &value, flags), "write");
+}
+
+void LmdbStore::Writing::remove(MDB_dbi table, MDB_val name) {
+  const int result = mdb_del(transaction_, table, &name, nullptr);
+  if (result != MDB_NOTFOUND) check(result, "delete from");
+}
+
 void LmdbStore::Writing::check_path(LmdbTable table, LmdbKey key, LmdbPages::Extent extent) const {
   reading_.note_progress();
   store_.pages_->check_path(table, key, extent);
@@ -210,46 +213,34 @@ std::optional<std::span<const std::byte>> LmdbStore::Writing::block(uint64_t num
 uint64_t LmdbStore::Writing::add_block(std::span<const std::byte> records) {
   check_path(LmdbTable::kBlocks, key_of_number(kMostBlocks), LmdbPages::Extent::kPath);
   MDB_val name = {};
-  MDB_val value = {};
-  const int last = Cursor(transaction_, store_.tables_.blocks).get(name, value, MDB_LAST);
-  if (last != MDB_NOTFOUND) check(last, "read");
-  uint64_t number = last == MDB_NOTFOUND ? 0 : as<uint64_t>(name).value_or(kMostBlocks) + 1;
+  const bool any = reading_.get(store_.tables_.blocks, name, Reading::Seek::kLast).has_value();
+  uint64_t number = any ? as<uint64_t>(name).value_or(kMostBlocks) + 1 : 0;
   if (number > kMostBlocks) store_.fail(MDB_CORRUPTED, "read");
-  name = value_of(number);
-  value = value_of(records);
-  check(mdb_put(transaction_, store_.tables_.blocks, &name, &value, MDB_APPEND), "write");
+  put(store_.tables_.blocks, value_of(number), value_of(records), MDB_APPEND);
   return number;
 }
 
 void LmdbStore::Writing::set_place(const EmbeddingKey& key, const RecordPlace& place) {
   check_path(LmdbTable::kIndex, key.bytes, LmdbPages::Extent::kPath);
-  MDB_val name = value_of(std::span<const std::byte>(key.bytes));
-  MDB_val value = value_of(std::as_bytes(std::span(&place, 1)));
-  check(mdb_put(transaction_, store_.tables_.index, &name, &value, 0), "write");
+  put(store_.tables_.index, value_of(std::span<const std::byte>(key.bytes)),
+      value_of(std::as_bytes(std::span(&place, 1))));
 }
 
 void LmdbStore::Writing::set_use(uint64_t block, int64_t seconds) {
   check_path(LmdbTable::kUses, key_of_number(block), LmdbPages::Extent::kPath);
-  MDB_val name = value_of(block);
-  MDB_val value = value_of(seconds);
-  check(mdb_put(transaction_, store_.tables_.uses, &name, &value, 0), "write");
+  put(store_.tables_.uses, value_of(block), value_of(seconds));
 }
 
 void LmdbStore::Writing::remove_place(const EmbeddingKey& key) {
   check_path(LmdbTable::kIndex, key.bytes, LmdbPages::Extent::kNeighbours);
-  MDB_val name = value_of(std::span<const std::byte>(key.bytes));
-  const int result = mdb_del(transaction_, store_.tables_.index, &name, nullptr);
-  if (result != MDB_NOTFOUND) check(result, "delete from");
+  remove(store_.tables_.index, value_of(std::span<const std::byte>(key.bytes)));
 }
 
 void LmdbStore::Writing::remove_block(uint64_t number) {
   for (const LmdbTable table : {LmdbTable::kBlocks, LmdbTable::kUses})
     check_path(table, key_of_number(number), LmdbPages::Extent::kNeighbours);
-  for (const MDB_dbi table : {store_.tables_.blocks, store_.tables_.uses}) {
-    MDB_val name = value_of(number);
-    const int result = mdb_del(transaction_, table, &name, nullptr);
-    if (result != MDB_NOTFOUND) check(result, "delete from");
-  }
+  for (const MDB_dbi table : {store_.tables_.blocks, store_.tables_.uses})
+    remove(table, value_of(number));
 }
 
 void LmdbStore::Writing::commit() {

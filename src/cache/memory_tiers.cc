@@ -40,10 +40,8 @@ void RowTier::put(const CachedRow& row) {
   if (size > limit_bytes_) return evicted_(row);
   shrink(limit_bytes_ - size);
   places_[row.key] = slots_.size();
-  slots_.push_back({.key = row.key,
-                    .values = {row.values.begin(), row.values.end()},
-                    .redone = row.redone,
-                    .used = false});
+  slots_.push_back(
+      {.key = row.key, .values = {row.values.begin(), row.values.end()}, .redone = row.redone});
   bytes_ += size;
 }
 

@@ -27,7 +27,6 @@ class FileBytes final : public ByteFile {
   int64_t size() const override { return size_; }
   void read(int64_t offset, std::span<char> to) override;
   const std::string& path() const { return path_; }
-  const UniqueFd& fd() const { return fd_; }
 
  private:
   std::string path_;

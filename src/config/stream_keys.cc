@@ -1,5 +1,8 @@
 // The keys that describe one stream.
+#include <algorithm>
+#include <fmt/format.h>
 #include <string>
+#include <utility>
 
 #include "base/names.h"
 #include "config/key_tables.h"
@@ -134,62 +137,48 @@ std::vector<KeySpec> row_keys() {
   };
 }
 
+// A key of a stream that replaces the key of `semantic` with the same name.
+KeySpec override_of(const std::string& name, ValueSpec value, std::string help,
+                    void (*set)(StreamConfig&, const Value&)) {
+  std::string flag = name;
+  std::replace(flag.begin(), flag.end(), '_', '-');
+  return {.sections = {kSharedStreams, kSplitStreams},
+          .name = name,
+          .value = std::move(value),
+          .default_note = fmt::format("`semantic.{}`", name),
+          .inherits = "semantic." + name,
+          .no_flag = fmt::format("`--{}` applies to every stream", flag),
+          .help = std::move(help),
+          .set_stream = set};
+}
+
 }  // namespace
 
 std::vector<KeySpec> input_keys() { return joined({file_keys(), row_keys()}); }
 
 std::vector<KeySpec> stream_override_keys() {
-  const std::vector<std::string> data_only = {kSharedStreams, kSplitStreams};
   return {
-      {.sections = data_only,
-       .name = "batch_size",
-       .value = integer_or_auto_of(0, kMaxBatchRows),
-       .default_note = "`semantic.batch_size`",
-       .inherits = "semantic.batch_size",
-       .no_flag = "`--batch-size` applies to every stream",
-       .help = "The batch size of this stream.",
-       .set_stream =
-           [](StreamConfig& s, const Value& v) {
-             set_batch_limit(s.speed.batch_size, s.auto_batch.size, v);
-           }},
-      {.sections = data_only,
-       .name = "batch_tokens",
-       .value = integer_or_auto_of(0, kMaxBatchTokens),
-       .default_note = "`semantic.batch_tokens`",
-       .inherits = "semantic.batch_tokens",
-       .no_flag = "`--batch-tokens` applies to every stream",
-       .help = "The most tokens in a batch of this stream.",
-       .set_stream =
-           [](StreamConfig& s, const Value& v) {
-             set_batch_limit(s.speed.batch_tokens, s.auto_batch.tokens, v);
-           }},
-      {.sections = data_only,
-       .name = "max_length",
-       .value = max_length_value(),
-       .default_note = "`semantic.max_length`",
-       .inherits = "semantic.max_length",
-       .no_flag = "`--max-length` applies to every stream",
-       .help = "The most tokens of a row of this stream.",
-       .set_stream = [](StreamConfig& s,
-                        const Value& v) { s.result.max_length = optional<int64_t>(v); }},
-      {.sections = data_only,
-       .name = "prompt",
-       .value = prompt_value(),
-       .default_note = "`semantic.prompt`",
-       .inherits = "semantic.prompt",
-       .no_flag = "`--prompt` applies to every stream",
-       .help = "The prompt of this stream. It replaces a prompt_name that applies to more streams.",
-       .set_stream = [](StreamConfig& s,
-                        const Value& v) { s.result.prompt = optional<std::string>(v); }},
-      {.sections = data_only,
-       .name = "prompt_name",
-       .value = or_null(text_of(1)),
-       .default_note = "`semantic.prompt_name`",
-       .inherits = "semantic.prompt_name",
-       .no_flag = "`--prompt-name` applies to every stream",
-       .help = "The prompt name of this stream. It replaces a prompt that applies to more streams.",
-       .set_stream = [](StreamConfig& s,
-                        const Value& v) { s.result.prompt_name = optional<std::string>(v); }},
+      override_of("batch_size", integer_or_auto_of(0, kMaxBatchRows),
+                  "The batch size of this stream.",
+                  [](StreamConfig& s, const Value& v) {
+                    set_batch_limit(s.speed.batch_size, s.auto_batch.size, v);
+                  }),
+      override_of("batch_tokens", integer_or_auto_of(0, kMaxBatchTokens),
+                  "The most tokens in a batch of this stream.",
+                  [](StreamConfig& s, const Value& v) {
+                    set_batch_limit(s.speed.batch_tokens, s.auto_batch.tokens, v);
+                  }),
+      override_of(
+          "max_length", max_length_value(), "The most tokens of a row of this stream.",
+          [](StreamConfig& s, const Value& v) { s.result.max_length = optional<int64_t>(v); }),
+      override_of(
+          "prompt", prompt_value(),
+          "The prompt of this stream. It replaces a prompt_name that applies to more streams.",
+          [](StreamConfig& s, const Value& v) { s.result.prompt = optional<std::string>(v); }),
+      override_of(
+          "prompt_name", or_null(text_of(1)),
+          "The prompt name of this stream. It replaces a prompt that applies to more streams.",
+          [](StreamConfig& s, const Value& v) { s.result.prompt_name = optional<std::string>(v); }),
   };
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/json.h"
 #include "base/units.h"
+#include "base/utf8.h"
 
 namespace encode {
 namespace {
@@ -211,15 +212,6 @@ YamlNode scalar(std::string text, bool quoted) {
           .entries = {}};
 }
 
-bool is_utf8(const std::string& text) {
-  try {
-    static_cast<void>(Json(text).dump());
-    return true;
-  } catch (const Json::exception&) {
-    return false;
-  }
-}
-
 }  // namespace
 
 Value parse_value(const ValueSpec& spec, const YamlNode& node, const ValueSource& source) {
@@ -247,7 +239,7 @@ Value parse_value(const ValueSpec& spec, const YamlNode& node, const ValueSource
 }
 
 Value parse_value(const ValueSpec& spec, const std::string& text, const ValueSource& source) {
-  if (!is_utf8(text)) {
+  if (!is_valid_utf8(text)) {
     throw Error({.code = "config.value",
                  .exit_code = source.exit_code,
                  .what = source.key + " is not UTF-8",

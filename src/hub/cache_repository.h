@@ -6,10 +6,32 @@
 #include <cstdint>
 #include <string>
 
-#include "hub/file_lock.h"
+#include "encode/error_code.h"
+
+#include "base/file.h"
 #include "hub/observer.h"
 
 namespace encode::hub {
+
+// The code of an Error about a file of the cache.
+inline constexpr ErrorCode kCacheCode = "hub.cache";
+
+// A lock that other programs can see, such as huggingface_hub: flock(2) on a file, as Python's
+// filelock has it. The kernel frees the lock if the process dies. The file stays, because another
+// process may wait for it.
+class FileLock {
+ public:
+  // Waits until no other process holds the lock, and tells `observer` every ten seconds. `path` is
+  // created with its folder. Throws Error "hub.cache" with the exit code of the system error, also
+  // if the file system has no locks.
+  FileLock(const std::string& path, PullObserver& observer);
+  FileLock(const FileLock&) = delete;
+  FileLock& operator=(const FileLock&) = delete;
+  ~FileLock() = default;  // closing the descriptor frees the lock
+
+ private:
+  UniqueFd fd_;
+};
 
 // All paths that the functions take have passed is_safe_path(), and all etags is_content_hash(), so
 // nothing is written outside of the cache. Failed system calls throw Error "hub.cache", "io.mkdir"

@@ -1,11 +1,19 @@
 #include "hub/download.h"
 
+#include <cerrno>
 #include <charconv>
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <string_view>
+#include <unistd.h>
 #include <utility>
 
+#include "encode/error.h"
+
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/system_call.h"
 #include "base/units.h"
-#include "hub/incomplete_blob.h"
 #include "hub/retries.h"
 
 namespace encode::hub {
@@ -40,6 +48,58 @@ std::optional<int64_t> first_byte(const HttpResponse& response) {
   std::from_chars(range.data(), range.data() + range.size(), begin);
   return begin < 0 ? std::nullopt : std::optional(begin);
 }
+
+// The file <blob>.incomplete of a blob that is not complete yet. Bytes are added at its end, so its
+// size says how far an earlier download came. The caller holds the lock of the blob. The functions
+// throw the Errors of failed system calls: "hub.cache" and "io.write".
+class IncompleteBlob {
+ public:
+  explicit IncompleteBlob(std::string path);  // opens the file, or creates it
+
+  int64_t bytes() const { return bytes_; }
+  void append(std::string_view data);
+  void restart();  // drops all bytes
+  void sync();
+  // The hash of the content, in the form of `etag`, which is_content_hash().
+  std::string hash(std::string_view etag) const;
+  void remove();  // deletes the file
+
+ private:
+  std::string path_;
+  UniqueFd fd_;
+  int64_t bytes_ = 0;
+};
+
+IncompleteBlob::IncompleteBlob(std::string path) : path_(std::move(path)) {
+  fd_ = UniqueFd(retried([this] {
+    return ::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0666);
+  }));
+  if (!fd_) throw system_error(kCacheCode, "open a file of the cache", path_, errno);
+  bytes_ = file_size(fd_, path_);
+}
+
+void IncompleteBlob::append(std::string_view data) {
+  write_all(fd_, data.data(), data.size(), path_);
+  bytes_ += static_cast<int64_t>(data.size());
+}
+
+void IncompleteBlob::restart() {
+  if (retried([this] { return ::ftruncate(fd_.get(), 0); }) != 0)
+    throw system_error(kCacheCode, "empty a file of the cache", path_, errno);
+  bytes_ = 0;
+}
+
+void IncompleteBlob::sync() {
+  if (retried([this] { return ::fsync(fd_.get()); }) != 0)
+    throw system_error(kCacheCode, "sync a file of the cache", path_, errno);
+}
+
+std::string IncompleteBlob::hash(std::string_view etag) const {
+  constexpr size_t kSha256Digits = 64;
+  return etag.size() == kSha256Digits ? sha256_of(fd_, path_) : git_blob_sha1_of(fd_, path_);
+}
+
+void IncompleteBlob::remove() { remove_file(path_); }
 
 // One file on its way into the cache.
 class Download {

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <exception>
 #include <fmt/format.h>
+#include <memory>
 #include <utility>
 
 #include "hub/curl_functions.h"
@@ -121,19 +122,16 @@ TransferFault::Kind kind_of(CURLcode code) {
   }
 }
 
-class HeaderList {
- public:
-  explicit HeaderList(const std::vector<std::string>& headers) {
-    for (const std::string& header : headers) list_ = curl().slist_append(list_, header.c_str());
-  }
-  HeaderList(const HeaderList&) = delete;
-  HeaderList& operator=(const HeaderList&) = delete;
-  ~HeaderList() { curl().slist_free_all(list_); }
-  curl_slist* get() const { return list_; }
-
- private:
-  curl_slist* list_ = nullptr;
+struct FreeHeaders {
+  void operator()(curl_slist* list) const { curl().slist_free_all(list); }
 };
+using HeaderList = std::unique_ptr<curl_slist, FreeHeaders>;
+
+HeaderList list_of(const std::vector<std::string>& headers) {
+  curl_slist* list = nullptr;
+  for (const std::string& header : headers) list = curl().slist_append(list, header.c_str());
+  return HeaderList(list);
+}
 
 }  // namespace
 
@@ -194,7 +192,7 @@ HttpResult HttpSession::get(const HttpRequest& request, const BodySink& sink) {
   transfer.sink = &sink;
   transfer.response.url = request.url;
   transfer.stall = request.stall;
-  const HeaderList headers(request.headers);
+  const HeaderList headers = list_of(request.headers);
   state_->prepare(request, headers, transfer);
   const CURLcode code = curl().easy_perform(state_->handle);
   if (transfer.failure) std::rethrow_exception(transfer.failure);

@@ -10,9 +10,9 @@
 
 #include "base/host.h"
 #include "base/stopwatch.h"
-#include "store/fingerprint/fingerprint.h"
 #include "job/self_test.h"
 #include "job/tokenize_plan.h"
+#include "store/fingerprint/fingerprint.h"
 #include "store/run_files.h"
 #include "tokenizer/document_tokens.h"
 

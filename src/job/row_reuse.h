@@ -3,40 +3,55 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
+#include <set>
 #include <span>
 
-#include "encode/encoder.h"
-
+#include "batching/duplicates.h"
+#include "cache/embedding_key.h"
 #include "job/cache_session.h"
-#include "job/window_producer.h"
+#include "job/packed_rows.h"
 
 namespace encode {
 
-// In all functions `values` are the vectors of the window, and rows are numbered as in PackedBatch.
-// Not thread-safe.
-class RowReuse {
+// Rows that have got their vectors without a batch, and their tokens.
+struct ReusedRows {
+  int64_t rows = 0;
+  int64_t tokens = 0;
+
+  bool operator==(const ReusedRows&) const = default;
+};
+
+// The rows of a window that the embedding cache has. Rows are numbered as in PackedRow.
+struct CacheHits {
+  std::set<int64_t> rows;
+  std::set<int64_t> redone;  // those of `rows` with CachedRow::redone
+  int64_t tokens = 0;        // of `rows`
+};
+
+// The embedding cache for the rows of one window. No function throws Error. Not thread-safe.
+class WindowCache {
  public:
-  // Both references must outlive the object.
-  RowReuse(CacheSession& cache, const Encoder& encoder) : cache_(cache), encoder_(encoder) {}
+  // `keys` has a key for each row of the window that is in a batch: [rows of the window]. Without
+  // keys the window has no cache, and the functions do nothing. Both must outlive the object.
+  WindowCache(CacheSession& cache, std::span<const EmbeddingKey> keys)
+      : cache_(cache), keys_(keys) {}
 
-  // Copies the vectors that the cache has, and takes their rows out of Window::batches, which get
-  // at most `budget_tokens` then. Counts the rows in Window::reused and as redone. Returns their
-  // number.
-  int64_t take_cached(Window& window, std::span<float> values, int64_t budget_tokens);
-
-  using Has = std::function<bool(int64_t row)>;
-  // Adds the vectors of the window's batches to the cache, without the rows that `set_aside` has.
-  void put(const Window& window, std::span<const float> values, const Has& set_aside,
-           const Has& redone);
-
-  // Copies vectors to Window::duplicates, except from rows that `set_aside` has, and counts the
-  // rows in Window::reused. Call it last.
-  void copy_duplicates(Window& window, std::span<float> values, const Has& set_aside) const;
+  // Copies the vectors that the cache has into `values`.
+  CacheHits find(std::span<const PackedRow> rows, WindowValues& values) const;
+  // Adds the vectors of the rows to the cache, in this order. `redone` becomes CachedRow::redone.
+  void put(std::span<const PackedRow> rows, const std::set<int64_t>& redone,
+           const WindowValues& values) const;
 
  private:
+  bool on() const { return cache_.on() && !keys_.empty(); }
+
   CacheSession& cache_;
-  const Encoder& encoder_;
+  std::span<const EmbeddingKey> keys_;
 };
+
+// Copies the vectors of each first row to its duplicates, unless the first row is in `failed`.
+// Returns what it has copied.
+ReusedRows copy_duplicates(std::span<const DuplicateRow> duplicates,
+                           std::span<const FailedRow> failed, WindowValues& values);
 
 }  // namespace encode

@@ -15,13 +15,6 @@ std::vector<int64_t> skipped_tokens(const TokenizedRows& rows,
   return positions;
 }
 
-void erase_tokens(std::vector<int64_t>& positions, int64_t begin, int64_t count) {
-  const auto first = std::lower_bound(positions.begin(), positions.end(), begin);
-  const auto later =
-      positions.erase(first, std::lower_bound(first, positions.end(), begin + count));
-  std::for_each(later, positions.end(), [count](int64_t& position) { position -= count; });
-}
-
 void erase_vectors(const std::vector<int64_t>& positions, int64_t dim, std::vector<float>& values) {
   if (positions.empty()) return;
   const auto vector_at = [&](int64_t position) { return values.begin() + position * dim; };

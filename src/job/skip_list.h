@@ -13,12 +13,8 @@ namespace encode {
 std::vector<int64_t> skipped_tokens(const TokenizedRows& rows,
                                     const std::vector<int32_t>& skip_list);
 
-// Changes `positions`, which are in ascending order, after the tokens [begin, begin + count) are
-// gone: their positions are removed, and the later ones become smaller by `count`.
-void erase_tokens(std::vector<int64_t>& positions, int64_t begin, int64_t count);
-
-// Removes the vectors at `positions`, which are in ascending order, from `values`, which is
-// [tokens, dim].
+// Removes the vectors at `positions` from `values`, which is [tokens, dim]. The positions are in
+// ascending order, and no two are equal.
 void erase_vectors(const std::vector<int64_t>& positions, int64_t dim, std::vector<float>& values);
 
 }  // namespace encode

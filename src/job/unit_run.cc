@@ -13,8 +13,8 @@
 
 #include "base/host.h"
 #include "base/stopwatch.h"
-#include "store/fingerprint/fingerprint.h"
 #include "protocol/device_kind.h"
+#include "store/fingerprint/fingerprint.h"
 
 namespace encode {
 namespace {
@@ -153,20 +153,13 @@ bool UnitRun::probe() {
     if (window->batches.empty()) continue;  // all its rows were set aside, or have no tokens
     const RowRange rows = window->rows();
     context_.events.send(ProbeStarted{.unit = number_, .rows = rows});
-    std::vector<float> values = values_for(*window);
     const WindowEncoder::Progress progress = {
         .batch_done = [this](const PackedBatch& /*batch*/) { return go_on(); },
         .go_on = [this] { return go_on(); }};
-    if (!encoder_.encode(*window, values, progress)) return false;
+    if (!encoder_.encode(std::move(*window), progress)) return false;
     context_.events.send(ProbeDone{.unit = number_, .rows = rows});
   }
   return true;
-}
-
-std::vector<float> UnitRun::values_for(const Window& window) const {
-  int64_t vectors = 0;
-  for (const WindowPart& part : window.parts) vectors += part.vectors();
-  return std::vector<float>(static_cast<size_t>(vectors * model_.encoder->dim()));
 }
 
 // Warns of chunks from another kind of device or with other algorithms of the matrix products, or
@@ -199,41 +192,40 @@ UnitRun::End UnitRun::encode_all(WindowProducer& producer, CommitThread& committ
     tell_start(*window);
     seconds_.rows_awaited += awaited;
     seconds_.add(window->seconds);
-    EncodedWindow encoded;
-    encoded.dim = model_.encoder->dim();
-    encoded.values = values_for(*window);
-    if (!encoder_.encode(*window, encoded.values, progress)) {
-      return End::kStopped;
-    }
-    encoded.batch_tokens = encoder_.plan().budget_tokens;
-    rows_ += window->reused.rows;
-    tokens_ += window->reused.tokens;
-    slots_ += window->reused.tokens;  // without padding
     deduplicated_rows_ += std::ssize(window->duplicates);
-    if (window->reused.rows > 0 && !go_on()) return End::kStopped;
+    const bool last = window->last;
+    std::optional<WindowVectors> vectors = encoder_.encode(std::move(*window), progress);
+    if (!vectors) return End::kStopped;
+    rows_ += vectors->reused.rows;
+    tokens_ += vectors->reused.tokens;
+    slots_ += vectors->reused.tokens;  // without padding
+    if (vectors->reused.rows > 0 && !go_on()) return End::kStopped;
     int64_t closed = 0;
-    for (const WindowPart& part : window->parts) {
+    for (const WindowPart& part : vectors->parts) {
       stats_.add(part.stats);
       // no batch contains these rows, so they are counted here
       rows_ += part.stats.zero_token_rows;
       closed += part.closes_chunk() ? 1 : 0;
     }
-    if (window->parts.back().closes_chunk()) {
+    const bool closes_chunk = vectors->parts.back().closes_chunk();
+    EncodedWindow encoded = {.parts = std::move(vectors->parts),
+                             .values = std::move(vectors->values),
+                             .dim = model_.encoder->dim(),
+                             .batch_tokens = encoder_.plan().budget_tokens,
+                             .memory = {}};
+    if (closes_chunk) {
       model_.encoder->release_cached_memory();
       encoded.memory = model_.encoder->memory();
     }
-    const bool may_retire = window->parts.back().closes_chunk() && !window->last;
-    encoded.parts = std::move(window->parts);
     encoded.seconds = watch.lap();
     seconds_.encode += encoded.seconds;
-    window->batches = {};
     if (pressed()) committer.drain();
     committer.push(std::move(encoded));
     if (pressed()) trim_heap();
     seconds_.commit_awaited += watch.lap();
     if (closed > 0) tell_reuse();
     retirement.count(closed, private_resident_bytes());
-    if (may_retire && retirement.due()) return End::kRetired;
+    if (closes_chunk && !last && retirement.due()) return End::kRetired;
   }
   return End::kDone;
 }

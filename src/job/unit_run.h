@@ -41,7 +41,6 @@ class UnitRun {
   End finish() const;
   End encode_all(WindowProducer& producer, CommitThread& committer, Retirement& retirement);
   TokenizePlan tokenize_plan() const;
-  std::vector<float> values_for(const Window& window) const;
   void tell_start(const Window& window);
   void tell_reuse();
   bool batch_done(const PackedBatch& batch);

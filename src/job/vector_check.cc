@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <functional>
 #include <numeric>
+#include <utility>
 
 #include "base/non_finite.h"
 
@@ -37,6 +38,21 @@ std::optional<BadVector> check_vector(std::span<const float> vector, const Vecto
                      .message = fmt::format("the norm is {:.6f}, but the model normalizes", norm)};
   }
   return std::nullopt;
+}
+
+CheckedRows check_vectors(std::span<const PackedRow> rows, const WindowValues& values,
+                          const VectorRules& rules) {
+  CheckedRows checked;
+  for (const PackedRow& row : rows) {
+    std::optional<BadVector> wrong = check_vector(values.of(row), rules);
+    if (wrong) {
+      checked.bad.push_back(
+          {.place = row, .code = wrong->code, .message = std::move(wrong->message)});
+    } else {
+      checked.good.push_back(row);
+    }
+  }
+  return checked;
 }
 
 }  // namespace encode

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "encode/model_directory.h"
 
 #include "engine/load_encoder.h"
+#include "job/packed_rows.h"
 
 namespace encode {
 
@@ -22,23 +24,20 @@ class WiderRedo {
   // WiderRedo.
   WiderRedo(const ModelDirectory& directory, EffectiveResult narrow, EncoderOptions options);
 
-  // The vectors that the first encoder computed for a window.
-  struct EncodedBatches {
-    std::span<const PackedBatch> batches;
-    std::span<float> values;   // [vectors of the window, dim]
-    int64_t batch_tokens = 0;  // BatchPlan::budget_tokens
-  };
   struct Outcome {
     bool finished = true;         // false: `done` asked to stop, and no vector was replaced
-    std::vector<int64_t> redone;  // the rows that got a finite vector, numbered as in PackedBatch
+    std::set<int64_t> redone;     // the rows that got a finite vector, numbered as in PackedBatch
     std::vector<LoadNote> notes;  // of the float32 model, if this call loaded it
   };
 
   // Replaces each vector in `values` that is not finite with a vector from a float32 encoder on the
-  // same device. If the float32 vector is not finite either, the old vector stays. The first call
-  // that needs the float32 model loads it and keeps it beside the first model. Does nothing if the
-  // first encoder computes in float32. Throws the errors of load_encoder() and Encoder::encode().
-  Outcome run(const EncodedBatches& encoded, const Encoder& narrow, const Encoder::OnBatch& done);
+  // same device. `batches` are what the first encoder got, and `batch_tokens` is
+  // BatchPlan::budget_tokens. If the float32 vector is not finite either, the old vector stays. The
+  // first call that needs the float32 model loads it and keeps it beside the first model. Does
+  // nothing if the first encoder computes in float32. Throws the errors of load_encoder() and
+  // Encoder::encode().
+  Outcome run(std::span<const PackedBatch> batches, int64_t batch_tokens, WindowValues& values,
+              const Encoder::OnBatch& done);
 
  private:
   const ModelDirectory& directory_;

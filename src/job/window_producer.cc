@@ -148,19 +148,6 @@ std::vector<int32_t> type_ids_of(const TokenizePlan& plan, const TokenizedRows& 
 
 }  // namespace
 
-WindowPart& Window::part_of(int64_t row) {
-  auto part = parts.begin();
-  for (; row >= part->rows.size(); ++part) row -= part->rows.size();
-  return *part;
-}
-
-void Window::count_redone(int64_t row) {
-  ++part_of(row).stats.redone_rows;
-  for (const DuplicateRow& duplicate : duplicates) {
-    if (duplicate.first == row) ++part_of(duplicate.row).stats.redone_rows;
-  }
-}
-
 // Reads and tokenizes the rows of the tasks, part by part.
 class PartSource {
  public:

@@ -46,22 +46,12 @@ struct Window {
   // The tokens in the skip list, which have no vector in the result: their positions among the
   // tokens of the window, in ascending order.
   std::vector<int64_t> skipped;
-  // The rows that got their vectors without a batch, and their tokens.
-  struct Reused {
-    int64_t rows = 0;
-    int64_t tokens = 0;
-  };
-  Reused reused;
   StageSeconds seconds;  // of the stages read, tokenize and pack
   bool last = false;     // no window follows
 
   RowRange rows() const {
     return {.begin = parts.front().rows.begin, .end = parts.back().rows.end};
   }
-  // Returns the part that a row belongs to. `row` counts from the start of the window.
-  WindowPart& part_of(int64_t row);
-  // Counts a row and its duplicates in RowStats::redone_rows.
-  void count_redone(int64_t row);
 };
 
 // The constructor starts the work, and the destructor stops it. One thread must call next().

@@ -8,8 +8,8 @@
 
 #include "encode/job.h"
 
-#include "job/pressure_guard.h"
 #include "job/event_pipe.h"
+#include "job/pressure_guard.h"
 #include "job/worker.h"
 
 namespace encode {

@@ -27,7 +27,7 @@ inline Vec exp(Vec x) {
 }
 
 // Returns 2^x for x in [-126, 127], with a relative error of at most 2.7e-6. An x below -126 counts
-// as -126. NaN stays NaN. scripts/generate/exp2.py computes the coefficients.
+// as -126. NaN stays NaN. scripts/generate/fit.py computes the coefficients.
 inline Vec short_exp2(Vec x) {
   const Vec rounding_bias = splat(0x1.8p23F);
   x = max(splat(-126.0F), x);
@@ -42,7 +42,7 @@ inline Vec short_exp2(Vec x) {
 }
 
 // Returns erf(z) = z P(z^2) / Q(z^2) for |z| < `limit`, and 1 or -1 beyond. `p` and `q` are the
-// coefficients of P and Q, highest powers first. scripts/generate/erf.py computes them so that the
+// coefficients of P and Q, highest powers first. scripts/generate/fit.py computes them so that the
 // largest absolute error is as small as possible.
 template <int64_t terms>
 inline Vec erf_ratio(Vec z, const float (&p)[terms], const float (&q)[terms], float limit) {

@@ -10,10 +10,10 @@
 #include "encode/tokenizer.h"
 
 #include "base/units.h"
-#include "run_plan/memory/chunk_rows.h"
-#include "run_plan/memory/memory_refusal.h"
 #include "plan/prices.h"
 #include "run_plan/fit_check.h"
+#include "run_plan/memory/chunk_rows.h"
+#include "run_plan/memory/memory_refusal.h"
 #include "tokenizer/document_tokens.h"
 
 namespace encode {
@@ -55,12 +55,11 @@ class Surveys {
       found.request.texts = found.survey.facts;
       return found;
     }
-    found.survey =
-        survey_texts(stream.input, {.tokenizer = tokenizer_of(path, effective.tokenizer),
-                                    .tokenize = {.max_length = effective.max_length,
-                                                 .add_special_tokens = directory.add_special_tokens,
-                                                 .count_lost_tokens = false},
-                                    .prompt = effective.prompt});
+    found.survey = survey_texts(stream.input,
+                                {.tokenizer = tokenizer_of(path, effective.tokenizer),
+                                 .tokenize = {.max_length = effective.max_length,
+                                              .add_special_tokens = directory.add_special_tokens},
+                                 .prompt = effective.prompt});
     if (request_.rows > 0) scale(found.survey.facts);
     found.request.texts = found.survey.facts;
     return found;

@@ -7,11 +7,10 @@
 
 #include "encode/config.h"
 
-#include "run_plan/memory/compute_rate.h"
-#include "run_plan/memory/disk_space.h"
-#include "plan/padding.h"
 #include "plan/planned_devices.h"
 #include "plan/text_survey.h"
+#include "run_plan/memory/compute_rate.h"
+#include "run_plan/memory/disk_space.h"
 
 namespace encode {
 

@@ -26,27 +26,30 @@ std::string times(int64_t value, const char* key, const char* word) {
   return fmt::format("{} {} ({})", key, format_count(value), word);
 }
 
+// Calls visit(number, word) for the half of a value and for twice the value, unless it is 0.
+template <typename Visit>
+void for_half_and_twice(int64_t value, const Visit& visit) {
+  for (const auto& [number, word] : {std::pair{value / 2, "half"}, std::pair{value * 2, "twice"}}) {
+    if (number >= 1) visit(number, word);
+  }
+}
+
 void add_batches(const PlannedStream& stream, const MemoryRoom& room, std::vector<Price>& prices) {
   const int64_t launch = std::max<int64_t>(1, stream.request.batches.launch_tokens);
-  const int64_t budget = stream.planned.batches.budget_tokens;
-  for (const auto& [tokens, word] :
-       {std::pair{budget / 2, "half"}, std::pair{budget * 2, "twice"}}) {
+  for_half_and_twice(stream.planned.batches.budget_tokens, [&](int64_t tokens, const char* word) {
     const int64_t whole = tokens / launch * launch;
-    if (whole < launch) continue;
+    if (whole < launch) return;
     MemoryRequest other = stream.request;
     other.batches.budget_tokens = whole;
     prices.push_back(priced(times(whole, "batch_tokens", word), other, stream, room));
     const LargestWindow window = largest_window(other);
     if (prices.back().note.empty() && stream.request.texts.tokens > 0 && whole > window.tokens)
       prices.back().note = "these texts do not fill it";
-  }
+  });
 }
 
 void add_threads(const PlannedStream& stream, const MemoryRoom& room, std::vector<Price>& prices) {
-  const int64_t threads = stream.planned.threads;
-  for (const auto& [count, word] :
-       {std::pair{threads / 2, "half"}, std::pair{threads * 2, "twice"}}) {
-    if (count < 1) continue;
+  for_half_and_twice(stream.planned.threads, [&](int64_t count, const char* word) {
     MemoryRequest other = stream.request;
     other.batches.batches_at_once = count;
     Price price = priced(times(count, "threads", word), other, stream, room);
@@ -56,22 +59,20 @@ void add_threads(const PlannedStream& stream, const MemoryRoom& room, std::vecto
     if (price.note.empty() && count > room.threads)
       price.note = "no gain: " + format_count(room.threads, "processor", "processors");
     prices.push_back(std::move(price));
-  }
+  });
 }
 
 void add_chunks(const PlannedStream& stream, const MemoryRoom& room, std::vector<Price>& prices) {
   const double row_seconds =
       stream.time.seconds / static_cast<double>(std::max<int64_t>(1, stream.request.texts.rows));
-  for (const auto& [rows, word] :
-       {std::pair{stream.chunk_rows / 2, "half"}, std::pair{stream.chunk_rows * 2, "twice"}}) {
-    if (rows < 1) continue;
+  for_half_and_twice(stream.chunk_rows, [&](int64_t rows, const char* word) {
     MemoryRequest other = stream.request;
     other.chunk_rows = rows;
     prices.push_back(priced(times(rows, "chunk_size", word), other, stream, room));
     if (row_seconds > 0)
       prices.back().note = fmt::format(
           "a kill costs up to {}", format_duration(2 * row_seconds * static_cast<double>(rows)));
-  }
+  });
 }
 
 void add_type(const PlannedStream& stream, const MemoryRoom& room, std::vector<Price>& prices) {

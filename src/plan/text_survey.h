@@ -1,7 +1,9 @@
-// How long the rows of an input are, in tokens.
+// How long the rows of an input are, in tokens, and what padding them would cost.
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "encode/config.h"
@@ -30,5 +32,16 @@ struct SurveyOptions {
 // input. Throws what TextReader and Tokenizer::encode() throw, and Error kData "plan.rows" if the
 // input has no rows.
 TextSurvey survey_texts(const InputOptions& input, const SurveyOptions& options);
+
+// What padding would cost: encode packs rows without padding, and other programs pad them. The
+// numbers are computed positions for each real token; 1 is no waste.
+struct PaddingCost {
+  double longest = 1;     // each batch is padded to its longest row
+  double max_length = 1;  // every row is padded to max_length
+};
+
+// `sample` has the tokens of rows in the order of the file, and is not empty. A batch has
+// `batch_rows` rows of it, in that order.
+PaddingCost padding_cost(std::span<const int32_t> sample, int64_t batch_rows, int64_t max_length);
 
 }  // namespace encode

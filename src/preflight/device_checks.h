@@ -8,8 +8,8 @@
 
 #include "encode/device.h"
 
-#include "run_record/nvml.h"
 #include "preflight/findings.h"
+#include "run_record/nvml.h"
 
 namespace encode {
 

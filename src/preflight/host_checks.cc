@@ -1,16 +1,67 @@
-#include "preflight/host_checks.h"
-
 #include <fmt/format.h>
 #include <sys/resource.h>
 
+#include "encode/job.h"
+
+#include "base/allocator_conf.h"
 #include "base/process_limits.h"
 #include "base/units.h"
+#include "preflight/checks.h"
+#include "run_plan/run_devices.h"
+#include "supervisor/worker/fault_policy.h"
 
 namespace encode {
 namespace {
 
 // A worker opens the inputs, the weights, the chunk files and the libraries of LibTorch.
 constexpr int64_t kLeastOpenFiles = 256;
+
+void check_search(const RunConfig& config, PreflightFindings& findings) {
+  const int64_t restarts = config.hardware.max_restarts;
+  if (restarts >= FaultPolicy::kSearchRestarts) {
+    findings.green("search", fmt::format("a row that kills every worker is found after {} of them, "
+                                         "with synchronous launches, and set aside",
+                                         FaultPolicy::kSearchWorkers));
+    return;
+  }
+  findings.yellow("search",
+                  fmt::format("with max_restarts: {} a run ends before it has found a row that "
+                              "kills every worker",
+                              restarts),
+                  "give --set hardware.max_restarts=5, or more");
+}
+
+void check_quarantine_policy(const RunConfig& config, PreflightFindings& findings) {
+  const char* effect = "no final while a row is set aside; all other rows are kept";
+  if (config.store.quarantine == QuarantinePolicy::kZeros) effect = "zeros in place of such rows";
+  if (config.store.quarantine == QuarantinePolicy::kDrop) effect = "a final without such rows";
+  findings.green("quarantine", fmt::format("{}: {}", to_string(config.store.quarantine), effect));
+}
+
+void check_replacement(const RunConfig& config, PreflightFindings& findings) {
+  const HardwareOptions& hardware = config.hardware;
+  if (devices_of(hardware).front().kind == DeviceChoice::Kind::kCpu) return;
+  const int64_t chunks = hardware.worker_chunks.value_or(kGpuWorkerChunks);
+  if (chunks == 0) {
+    findings.yellow("worker",
+                    "worker_chunks: 0, so a worker on a GPU is replaced only after a fault",
+                    "leave hardware.worker_chunks out");
+    return;
+  }
+  findings.green("worker", fmt::format("on a GPU a new process replaces it after {}",
+                                       format_count(chunks, "chunk", "chunks")));
+}
+
+void check_allocator(const RunConfig& config, PreflightFindings& findings) {
+  const HardwareOptions& hardware = config.hardware;
+  if (devices_of(hardware).front().kind == DeviceChoice::Kind::kCpu) return;
+  findings.guard("allocator", [&] {
+    findings.green("allocator", allocator_settings(hardware) + " (on a GPU)");
+  });
+  if (!hardware.synchronous_launches) return;
+  findings.yellow("launches", "synchronous_launches: true makes a GPU slow",
+                  "a run that searches a row turns them on by itself");
+}
 
 }  // namespace
 
@@ -58,6 +109,23 @@ void check_memory_to_run(const HostFacts& host, const HostNeeds& needs,
                   format_bytes(needs.worker_bytes), format_bytes(needs.prefetch_bytes),
                   format_bytes(host.memory.available_bytes)),
       "give the job more memory, or lower hardware.prefetch_bytes");
+}
+
+void check_defences(const RunConfig& config, PreflightFindings& findings) {
+  check_allocator(config, findings);
+  check_replacement(config, findings);
+  check_search(config, findings);
+  check_quarantine_policy(config, findings);
+  const StoreOptions& store = config.store;
+  if (store.chunked()) {
+    const std::string rows = store.chunk_size == kAutoChunkRows
+                                 ? "a size that the run chooses"
+                                 : format_count(store.chunk_rows(), "row", "rows") + " each";
+    findings.green("chunks", rows + "; an interruption loses at most the chunks in flight");
+    return;
+  }
+  findings.yellow("chunks", "the standard mode has no chunks: an interruption loses a whole stream",
+                  "set semantic.use_chunked_encoding and semantic.save_chunks to true");
 }
 
 }  // namespace encode

@@ -1,5 +1,3 @@
-#include "preflight/input_checks.h"
-
 #include <algorithm>
 #include <fmt/format.h>
 #include <string>
@@ -12,6 +10,7 @@
 #include "base/stopwatch.h"
 #include "base/units.h"
 #include "model_dir/truncation.h"
+#include "preflight/checks.h"
 
 namespace encode {
 namespace {

@@ -1,5 +1,3 @@
-#include "preflight/model_checks.h"
-
 #include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
@@ -10,6 +8,7 @@
 
 #include "base/units.h"
 #include "model_dir/prompt_families.h"
+#include "preflight/checks.h"
 #include "tokenizer/document_tokens.h"
 #include "tokenizer/prompt_tokens.h"
 

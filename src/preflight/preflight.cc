@@ -8,17 +8,12 @@
 #include "base/path_kind.h"
 #include "base/scratch_folder.h"
 #include "base/units.h"
-#include "preflight/defence_checks.h"
+#include "preflight/checks.h"
 #include "preflight/device_checks.h"
-#include "preflight/host_checks.h"
-#include "preflight/input_checks.h"
-#include "preflight/model_checks.h"
-#include "preflight/store_checks.h"
-#include "preflight/worker_check.h"
 #include "protocol/device_kind.h"
-#include "store/run_files.h"
 #include "run_plan/fit_check.h"
 #include "run_plan/run_devices.h"
+#include "store/run_files.h"
 
 namespace encode {
 namespace {

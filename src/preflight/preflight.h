@@ -7,8 +7,8 @@
 #include "encode/config.h"
 #include "encode/error.h"
 
-#include "preflight/findings.h"
 #include "base/stop_signal.h"
+#include "preflight/findings.h"
 #include "supervisor/worker/worker_session.h"
 
 namespace encode {

@@ -1,5 +1,3 @@
-#include "preflight/store_checks.h"
-
 #include <algorithm>
 #include <cerrno>
 #include <fcntl.h>
@@ -15,10 +13,7 @@
 #include "base/path_kind.h"
 #include "base/system_call.h"
 #include "base/units.h"
-#include "preflight/input_checks.h"
-#include "store/audit.h"
-#include "store/layout.h"
-#include "store/run_files.h"
+#include "preflight/checks.h"
 #include "run_plan/cache_files.h"
 #include "run_plan/directory_probe.h"
 #include "run_plan/earlier_name.h"
@@ -29,6 +24,9 @@
 #include "run_plan/quarantine.h"
 #include "run_record/fault_log.h"
 #include "run_record/memory_log.h"
+#include "store/audit.h"
+#include "store/layout.h"
+#include "store/run_files.h"
 
 namespace encode {
 namespace {

@@ -1,5 +1,3 @@
-#include "preflight/worker_check.h"
-
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -13,10 +11,10 @@
 #include "base/file.h"
 #include "base/path_kind.h"
 #include "base/units.h"
-#include "preflight/store_checks.h"
-#include "store/run_files.h"
+#include "preflight/checks.h"
 #include "run_plan/job_unit.h"
 #include "run_plan/resume.h"
+#include "store/run_files.h"
 #include "supervisor/worker/fault_policy.h"
 
 namespace encode {
@@ -129,13 +127,8 @@ WorkerOutcome run_once(const WorkerCheck& check, const JobSpec& job, WorkerFacts
   const std::string path = RunFiles(check.scratch).job(0);
   write_file_without_sync(path, to_json(job));
   Listener listener(to_string(job.hardware.device), facts, findings);
-  WorkerSession session(check.worker, check.stop,
-                        {.on_event = [&](const WorkerEvent& event) { listener.event(event); },
-                         .on_output = [](std::string_view) {},
-                         .on_garbage = [](std::string_view, const std::string&) {},
-                         .on_tick = [](Clock::time_point) {}});
-  constexpr int kNoLock = -1;
-  WorkerOutcome outcome = session.run(path, kNoLock);
+  WorkerOutcome outcome = run_alone(check.worker, check.stop, path,
+                                    [&](const WorkerEvent& event) { listener.event(event); });
   const bool opened = outcome.end == WorkerOutcome::End::kFinished && !listener.cache_problem();
   if (opened && !job.embedding_cache.dir.empty())
     findings.green("embedding cache", job.embedding_cache.dir + ": can be read");

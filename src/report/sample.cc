@@ -14,9 +14,9 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/utf8.h"
+#include "report/repeatable_random.h"
 #include "store/fingerprint/fingerprint.h"
 #include "store/matrix/stored_values.h"
-#include "report/repeatable_random.h"
 #include "tokenizer/document_tokens.h"
 
 namespace encode {
@@ -44,9 +44,7 @@ class TokenCounter {
       const EffectiveResult effective = effective_result(directory, options);
       max_length_ = effective.max_length;
       prompt_ = effective.prompt;
-      options_ = {.max_length = 0,
-                  .add_special_tokens = directory.add_special_tokens,
-                  .count_lost_tokens = false};
+      options_ = {.max_length = 0, .add_special_tokens = directory.add_special_tokens};
       TokenizerSource source = read_tokenizer_source(directory, effective.tokenizer);
       if (!tokenizer_file_of(source).empty())
         tokenizer_ = load_document_tokenizer(std::move(source), directory);

@@ -30,19 +30,12 @@ bool is_regular(const std::string& path) {
   return S_ISREG(info.st_mode);
 }
 
-std::string head_of(const std::string& path) {
-  const UniqueFd fd = open_for_reading(path, "io.read");
-  std::string head(static_cast<size_t>(std::min(file_size(fd, path), kHeadBytes)), '\0');
-  pread_all(fd, head, 0, path);
-  return head;
-}
-
 // Returns true if the file, whose name is of this kind, begins as encode writes it. Power loss may
 // have left a file that is empty or no text.
 bool is_own(const std::string& path, const RunFileKind& kind) {
   if (!is_regular(path)) return false;
   if (kind.of_stream()) return true;
-  const std::string head = head_of(path);
+  const std::string head = read_head(path, kHeadBytes, "io.read");
   if (!may_begin_text(head)) return true;
   if (kind.form == Form::kLog) return begins_like_log(head);
   if (kind.form == Form::kRecords) return head.starts_with(R"({"encode":")");

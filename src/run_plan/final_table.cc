@@ -10,6 +10,7 @@
 #include "encode/text.h"
 
 #include "columnar/columnar.h"
+#include "store/sealed_json.h"
 
 namespace encode {
 namespace {
@@ -35,12 +36,8 @@ class InputColumns final : public ColumnSource {
 
   void next(std::vector<std::optional<std::string>>& values) override {
     if (!rows_->next(row_)) {
-      throw Error({.code = "store.misuse",
-                   .what = "a final has more rows than its input",
-                   .where = stream_.final_path,
-                   .expected = fmt::format("{} rows", stream_.scan.rows),
-                   .found = "more rows",
-                   .hint = "this is a defect of encode; please report it"});
+      throw misuse("a final has more rows than its input", stream_.final_path,
+                   fmt::format("{} rows", stream_.scan.rows), "more rows");
     }
     values.clear();
     auto field = row_.fields.begin();

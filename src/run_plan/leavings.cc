@@ -1,6 +1,5 @@
 #include "run_plan/leavings.h"
 
-#include <algorithm>
 #include <optional>
 #include <string_view>
 
@@ -9,8 +8,8 @@
 #include "base/file.h"
 #include "base/own_cache.h"
 #include "base/path_kind.h"
-#include "store/layout.h"
 #include "run_record/finished_run.h"
+#include "store/layout.h"
 
 namespace encode {
 namespace {
@@ -22,23 +21,16 @@ bool is_foreign_list(const std::string& path) {
   if (!entry_exists(path, kListCode)) return false;
   if (path_kind(path, kListCode) != PathKind::kFile) return true;
   constexpr std::string_view kBegin = R"({"file":)";
-  const UniqueFd fd = open_for_reading(path, kListCode);
-  std::string head(static_cast<size_t>(std::min(file_size(fd, path), std::ssize(kBegin))), '\0');
-  pread_all(fd, head, 0, path);
+  const std::string head = read_head(path, std::ssize(kBegin), kListCode);
   return !head.empty() && head != kBegin;
 }
 
 void copy_durably(const std::string& from, const std::string& to) {
-  constexpr int64_t kBlockBytes = 1 << 20;
   const UniqueFd fd = open_for_reading(from, kListCode);
   const int64_t size = file_size(fd, from);
   AtomicFile copy(to, size);
-  std::string block;
-  for (int64_t at = 0; at < size; at += std::ssize(block)) {
-    block.resize(static_cast<size_t>(std::min(kBlockBytes, size - at)));
-    pread_all(fd, block, at, from);
-    copy.write(block.data(), block.size());
-  }
+  for_blocks(fd, size, from,
+             [&copy](std::string_view block) { copy.write(block.data(), block.size()); });
   copy.commit();
 }
 

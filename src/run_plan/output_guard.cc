@@ -1,6 +1,5 @@
 #include "run_plan/output_guard.h"
 
-#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <fmt/format.h>
@@ -11,8 +10,8 @@
 
 #include "base/file.h"
 #include "base/utf8.h"
-#include "store/audit.h"
 #include "run_plan/cache_files.h"
+#include "store/audit.h"
 
 namespace encode {
 namespace {
@@ -115,11 +114,7 @@ void OutputGuard::refuse_foreign(const std::string& path, const std::string& fou
 }
 
 void OutputGuard::check_final(const std::string& matrix_path) const {
-  for (const std::string& path :
-       {matrix_path, manifest_path(matrix_path), ranges_path(matrix_path), ledger_path(matrix_path),
-        offsets_path(matrix_path), set_aside_path(matrix_path), publishing_path(matrix_path)}) {
-    kind_of(path);
-  }
+  for (const std::string& path : final_files(matrix_path)) kind_of(path);
   const std::string foreign = foreign_final_file(matrix_path);
   if (foreign.empty()) return;
   refuse_foreign(foreign, foreign == matrix_path
@@ -131,9 +126,7 @@ void OutputGuard::check_log(const std::string& path) const {
   const Kind kind = kind_of(path);
   if (kind == Kind::kNothing) return;
   if (kind == Kind::kLink) refuse_protected(path, "a symbolic link");
-  const UniqueFd fd = open_for_reading(path, "log.open");
-  std::string head(static_cast<size_t>(std::min<int64_t>(file_size(fd, path), 64)), '\0');
-  pread_all(fd, head, 0, path);
+  const std::string head = read_head(path, 64, "log.open");
   if (head.empty() || begins_like_log(head)) return;
   // Power loss may leave bytes that are no text in a file of the cache directory.
   const bool of_cache =

@@ -16,10 +16,7 @@
 #include "base/names.h"
 #include "base/path_kind.h"
 #include "base/units.h"
-#include "store/fingerprint/fingerprint.h"
 #include "model_dir/prompt_families.h"
-#include "store/audit.h"
-#include "store/run_files.h"
 #include "run_plan/chunk_size.h"
 #include "run_plan/earlier_name.h"
 #include "run_plan/final_table.h"
@@ -28,6 +25,9 @@
 #include "run_plan/leavings.h"
 #include "run_plan/output_guard.h"
 #include "run_plan/plan_steps.h"
+#include "store/audit.h"
+#include "store/fingerprint/fingerprint.h"
+#include "store/run_files.h"
 
 namespace encode {
 namespace {
@@ -216,14 +216,12 @@ void finish_stream_plan(StreamPlan& stream, const OpenedModel& model) {
   const Fingerprint fingerprint = {.input = stream.config.input,
                                    .input_files = stream.scan.files,
                                    .model_files = model.files,
-                                   .result = stream.effective,
-                                   .tokenizer_library = ""};
+                                   .result = stream.effective};
   stream.identity = {.name = stream.config.name(),
                      .fingerprint = to_text(fingerprint),
                      .rows = stream.scan.rows,
                      .dim = stream.effective.dim,
-                     .token_embeddings = stream.effective.token_embeddings(),
-                     .inputs = {}};
+                     .token_embeddings = stream.effective.token_embeddings()};
   for (const InputScan::File& file : stream.scan.files)
     stream.identity.inputs.push_back({.path = file.path, .first_row = file.first_row});
 }

@@ -27,15 +27,8 @@ void remove_durably(const std::string& path) {
   if (failure) throw system_error("run.fresh", "remove", path, failure.value());
 }
 
-// Removes the manifest last, because it is the proof that the other files are from encode.
 void remove_final(const std::string& path) {
-  remove_durably(path);
-  remove_durably(ranges_path(path));
-  remove_durably(ledger_path(path));
-  remove_durably(offsets_path(path));
-  remove_durably(set_aside_path(path));
-  remove_durably(manifest_path(path));
-  remove_durably(publishing_path(path));
+  for (const std::string& file : final_files(path)) remove_durably(file);
 }
 
 }  // namespace
@@ -135,11 +128,7 @@ int64_t StreamFinisher::take_back(const StreamPlan& stream) const {
 StreamState StreamFinisher::resume(const StreamPlan& stream) const {
   create_directories_durably(parent_directory(stream.final_path));
   if (keep_final(stream)) {
-    return {.finished = true,
-            .encoded = true,
-            .rows_done = stream.identity.rows,
-            .chunk_rows = 0,
-            .chunks = 0};
+    return {.finished = true, .encoded = true, .rows_done = stream.identity.rows};
   }
   if (!chunk_files()) return finish_standard(stream);
   const auto mode = options_.fresh ? ChunkStore::Open::kFresh : ChunkStore::Open::kResume;
@@ -183,8 +172,7 @@ StreamState StreamFinisher::finish(const StreamPlan& stream, bool alone) const {
 }
 
 StreamState StreamFinisher::finish_standard(const StreamPlan& stream) const {
-  StreamState state{
-      .finished = false, .rows_done = 0, .chunk_rows = stream.chunk_rows, .chunks = 1};
+  StreamState state{.chunk_rows = stream.chunk_rows, .chunks = 1};
   const std::string path = standard_path(stream);
   const bool encoded = has_standard_rows(options_, stream);
   if (!encoded && stream.identity.rows > 0) return state;
@@ -203,9 +191,7 @@ StreamState StreamFinisher::finish_standard(const StreamPlan& stream) const {
 }
 
 StreamState StreamFinisher::from_chunks(const StreamPlan& stream, ChunkStore& store) const {
-  StreamState state{.finished = false,
-                    .rows_done = 0,
-                    .chunk_rows = store.chunk_rows(),
+  StreamState state{.chunk_rows = store.chunk_rows(),
                     .chunks = store.chunk_count(),
                     .set_aside = store.set_aside()};
   for (const std::string& sentence : store.dropped()) log_.warning("chunk_dropped", sentence);

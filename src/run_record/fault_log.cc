@@ -1,6 +1,5 @@
 #include "run_record/fault_log.h"
 
-#include <algorithm>
 #include <ctime>
 #include <fmt/format.h>
 #include <utility>
@@ -19,8 +18,9 @@ constexpr ErrorCode kFaultLogCode = "records.damaged";
 
 RecordFileKind fault_records() { return {.name = "faults"}; }
 
+// The line of a fault that happens now.
 Json to_json(const FaultRecord& fault) {
-  return {{"time", fault.time},
+  return {{"time", static_cast<int64_t>(std::time(nullptr))},
           {"type", name_of(kFaultTypes, fault.type)},
           {"action", name_of(kFaultActions, fault.action)},
           {"stream", fault.stream.substr(0, kMaxNameBytes)},
@@ -37,10 +37,9 @@ Json to_json(const FaultRecord& fault) {
 template <typename Enum, size_t kCount>
 Enum named(const JsonFields& fields, const std::string& key, const NameTable<Enum, kCount>& table) {
   const std::string name = fields.string(key);
-  const auto* const found = std::find_if(table.begin(), table.end(),
-                                         [&](const auto& entry) { return entry.first == name; });
-  if (found == table.end()) fields.refuse(key, "a name of this version", name.substr(0, 80));
-  return found->second;
+  const std::optional<Enum> value = find_value(table, name);
+  if (!value) fields.refuse(key, "a name of this version", name.substr(0, 80));
+  return *value;
 }
 
 FaultRecord fault_from_json(const Json& json, const std::string& where) {
@@ -73,11 +72,7 @@ bool is_notice(FaultType type) {
 FaultLog::FaultLog(const std::string& path, std::function<void(const std::string&)> on_problem)
     : file_(path, fault_records(), std::move(on_problem)) {}
 
-void FaultLog::add(const FaultRecord& fault) {
-  FaultRecord record = fault;
-  record.time = static_cast<int64_t>(std::time(nullptr));
-  file_.add(to_json(record));
-}
+void FaultLog::add(const FaultRecord& fault) { file_.add(to_json(fault)); }
 
 Records read_fault_records(const std::string& path) { return read_records(path, fault_records()); }
 

@@ -10,10 +10,10 @@
 #include "base/own_cache.h"
 #include "base/path_kind.h"
 #include "base/utf8.h"
-#include "store/run_files.h"
-#include "store/sealed_json.h"
 #include "run_record/fault_log.h"
 #include "run_record/memory_log.h"
+#include "store/run_files.h"
+#include "store/sealed_json.h"
 
 namespace encode {
 namespace {
@@ -131,9 +131,7 @@ bool is_foreign_finished_run(const std::string& output) {
   if (!entry_exists(path, kCode)) return false;
   if (path_kind(path, kCode) != PathKind::kFile) return true;
   constexpr int64_t kHeadBytes = 256;
-  const UniqueFd fd = open_for_reading(path, kCode);
-  std::string head(static_cast<size_t>(std::min(kHeadBytes, file_size(fd, path))), '\0');
-  pread_all(fd, head, 0, path);
+  const std::string head = read_head(path, kHeadBytes, kCode);
   return may_begin_text(head) && !head.starts_with(R"({"checksum":")") && !head.empty();
 }
 

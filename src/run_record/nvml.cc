@@ -13,7 +13,9 @@
 
 namespace encode {
 
-struct Nvml::Functions : nvml::Functions {};
+struct Nvml::Functions : nvml::Functions {
+  using nvml::Functions::Functions;
+};
 
 namespace {
 
@@ -173,10 +175,9 @@ std::unique_ptr<Nvml> Nvml::open(const std::string& library) {
     if (reason.starts_with(library + ": cannot open shared object file")) return nullptr;
     throw failed("the driver's library cannot be opened", reason);
   }
-  auto functions = std::make_unique<Functions>();
-  const std::string missing = nvml::find_functions(handle, *functions);
-  if (!missing.empty())
-    throw failed("the driver's library lacks a function", "no function " + missing);
+  auto functions = std::make_unique<Functions>(handle);
+  if (!functions->missing.empty())
+    throw failed("the driver's library lacks a function", "no function " + functions->missing);
   const int code = functions->init();
   if (code == nvml::kDriverNotLoaded) return nullptr;
   if (code != nvml::kSuccess)

@@ -4,7 +4,7 @@
 #pragma once
 
 #include <array>
-#include <cstdint>
+#include <dlfcn.h>
 #include <string>
 
 namespace encode::nvml {
@@ -63,36 +63,55 @@ inline constexpr unsigned long long kSoftwareThermal = 0x20;
 inline constexpr unsigned long long kHardwareThermal = 0x40;
 inline constexpr unsigned long long kPowerBrake = 0x80;
 
-// A function that the library may lack is null. Calls go through answer().
-struct Functions {
-  int (*init)() = nullptr;
-  int (*shutdown)() = nullptr;
-  const char* (*error_string)(int) = nullptr;
-  int (*driver_version)(char*, unsigned) = nullptr;
-  int (*cuda_version)(int*) = nullptr;
-  int (*device_count)(unsigned*) = nullptr;
-  int (*device_at)(unsigned, Device*) = nullptr;
-  int (*name)(Device, char*, unsigned) = nullptr;
-  int (*uuid)(Device, char*, unsigned) = nullptr;
-  int (*pci)(Device, Pci*) = nullptr;
-  int (*memory)(Device, Memory*) = nullptr;
-  int (*utilization)(Device, Utilization*) = nullptr;
-  int (*temperature)(Device, unsigned, unsigned*) = nullptr;
-  int (*temperature_limit)(Device, unsigned, unsigned*) = nullptr;
-  int (*clock)(Device, unsigned, unsigned*) = nullptr;
-  int (*max_clock)(Device, unsigned, unsigned*) = nullptr;
-  int (*throttle_reasons)(Device, unsigned long long*) = nullptr;
-  int (*ecc_errors)(Device, unsigned, unsigned, unsigned long long*) = nullptr;
-  int (*remapped_rows)(Device, unsigned*, unsigned*, unsigned*, unsigned*) = nullptr;
-  int (*compute_mode)(Device, unsigned*) = nullptr;
-  int (*compute_capability)(Device, int*, int*) = nullptr;
-  int (*processes)(Device, unsigned*, Process*) = nullptr;
-  int (*process_name)(unsigned, char*, unsigned) = nullptr;
+// The address of a function of the library, as a pointer of the type that its caller declares.
+struct Symbol {
+  void* address = nullptr;
+  template <typename Function>
+  operator Function*() const {  // NOLINT(google-explicit-constructor): the types are stated once
+    return reinterpret_cast<Function*>(address);
+  }
 };
 
-// Looks each function up in the library. Returns the name of a function without which nothing can
-// be done and which the library lacks, or "".
-std::string find_functions(void* library, Functions& functions);
+// The functions of a library. One that it may lack is null. Calls go through answer().
+struct Functions {
+  explicit Functions(void* opened) : library(opened) {}
+  Symbol find(const char* function) const { return {::dlsym(library, function)}; }
+  Symbol required(const char* function) {
+    const Symbol found = find(function);
+    if (found.address == nullptr) missing = function;
+    return found;
+  }
+
+  void* library;
+  // The name of a function without which nothing can be done and which the library lacks, or "".
+  std::string missing = {};
+  int (*init)() = required("nvmlInit_v2");
+  int (*shutdown)() = required("nvmlShutdown");
+  const char* (*error_string)(int) = required("nvmlErrorString");
+  int (*driver_version)(char*, unsigned) = find("nvmlSystemGetDriverVersion");
+  int (*cuda_version)(int*) = find("nvmlSystemGetCudaDriverVersion_v2");
+  int (*device_count)(unsigned*) = required("nvmlDeviceGetCount_v2");
+  int (*device_at)(unsigned, Device*) = required("nvmlDeviceGetHandleByIndex_v2");
+  int (*name)(Device, char*, unsigned) = find("nvmlDeviceGetName");
+  int (*uuid)(Device, char*, unsigned) = find("nvmlDeviceGetUUID");
+  int (*pci)(Device, Pci*) = find("nvmlDeviceGetPciInfo_v3");
+  int (*memory)(Device, Memory*) = find("nvmlDeviceGetMemoryInfo");
+  int (*utilization)(Device, Utilization*) = find("nvmlDeviceGetUtilizationRates");
+  int (*temperature)(Device, unsigned, unsigned*) = find("nvmlDeviceGetTemperature");
+  int (*temperature_limit)(Device, unsigned, unsigned*) = find("nvmlDeviceGetTemperatureThreshold");
+  int (*clock)(Device, unsigned, unsigned*) = find("nvmlDeviceGetClockInfo");
+  int (*max_clock)(Device, unsigned, unsigned*) = find("nvmlDeviceGetMaxClockInfo");
+  int (*throttle_reasons)(Device,
+                          unsigned long long*) = find("nvmlDeviceGetCurrentClocksThrottleReasons");
+  int (*ecc_errors)(Device, unsigned, unsigned,
+                    unsigned long long*) = find("nvmlDeviceGetTotalEccErrors");
+  int (*remapped_rows)(Device, unsigned*, unsigned*, unsigned*,
+                       unsigned*) = find("nvmlDeviceGetRemappedRows");
+  int (*compute_mode)(Device, unsigned*) = find("nvmlDeviceGetComputeMode");
+  int (*compute_capability)(Device, int*, int*) = find("nvmlDeviceGetCudaComputeCapability");
+  int (*processes)(Device, unsigned*, Process*) = find("nvmlDeviceGetComputeRunningProcesses_v3");
+  int (*process_name)(unsigned, char*, unsigned) = find("nvmlSystemGetProcessName");
+};
 
 // Calls a function; a null function gives kFunctionNotFound, as NVML itself answers.
 template <typename... Parameters, typename... Arguments>

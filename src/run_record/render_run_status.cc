@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <ctime>
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include "base/units.h"
@@ -18,12 +19,11 @@ constexpr NameTable<StreamStatus::State, 4> kStates = {
      {"unreadable", StreamStatus::State::kUnreadable}}};
 
 std::string utc(int64_t time) {
-  const std::time_t seconds = time;
-  std::tm parts = {};
-  if (::gmtime_r(&seconds, &parts) == nullptr) return "?";
-  std::array<char, 40> text = {};
-  const size_t size = std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%SZ", &parts);
-  return {text.data(), size};
+  try {
+    return fmt::format("{:%Y-%m-%d %H:%M:%SZ}", fmt::gmtime(std::time_t{time}));
+  } catch (const fmt::format_error&) {  // a year that the calendar does not have
+    return "?";
+  }
 }
 
 // "[config.value] the value is wrong (run.yaml)"

@@ -1,10 +1,9 @@
 #include "run_record/run_log.h"
 
-#include <array>
 #include <cerrno>
-#include <chrono>
 #include <ctime>
 #include <fcntl.h>
+#include <fmt/chrono.h>
 #include <memory>
 #include <mutex>
 #include <unistd.h>
@@ -58,16 +57,6 @@ class FileSink : public spdlog::sinks::base_sink<std::mutex> {
 
   UniqueFd fd_;
 };
-
-std::string timestamp() {
-  const auto now = std::chrono::system_clock::now();
-  const std::time_t seconds = std::chrono::system_clock::to_time_t(now);
-  std::tm utc = {};
-  ::gmtime_r(&seconds, &utc);
-  std::array<char, 40> text{};
-  const size_t size = std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return {text.data(), size};
-}
 
 Error log_error(const std::string& path, int error_number) {
   ErrorDetail detail = system_error("log.open", "open the log file", path, error_number).detail();
@@ -143,7 +132,7 @@ void RunLog::write(Levels levels, std::string_view event, const std::string& mes
 void RunLog::write_json(int level, std::string_view event, const std::string& message,
                         Json fields) {
   const spdlog::string_view_t name = spdlog::level::to_string_view(static_cast<Level>(level));
-  fields["time"] = timestamp();
+  fields["time"] = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
   fields["level"] = std::string(name.data(), name.size());
   fields["event"] = event;
   if (!message.empty()) fields["message"] = message;

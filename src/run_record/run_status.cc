@@ -16,18 +16,17 @@
 #include "base/names.h"
 #include "base/path_kind.h"
 #include "base/units.h"
-#include "store/layout.h"
-#include "store/run_files.h"
 #include "run_record/cache_report.h"
 #include "run_record/finished_run.h"
 #include "run_record/stage_report.h"
 #include "run_record/status_file.h"
+#include "store/layout.h"
+#include "store/run_files.h"
 
 namespace encode {
 namespace {
 
 constexpr std::string_view kChunksSuffix = "_chunks";
-constexpr int64_t kMaxInteger = INT64_MAX / 2;
 
 // Calls `read` and turns its Error into a sentence. Returns false if there was one.
 template <typename Read>

@@ -1,22 +1,15 @@
 #include "run_record/status_file.h"
 
 #include <ctime>
-#include <fstream>
 #include <unistd.h>
 #include <utility>
 
+#include "base/cgroup.h"
 #include "base/file.h"
 #include "base/host.h"
 
 namespace encode {
 namespace {
-
-std::string boot_id() {
-  std::ifstream file("/proc/sys/kernel/random/boot_id");
-  std::string id;
-  std::getline(file, id);
-  return id;
-}
 
 int64_t seconds_since_1970() { return static_cast<int64_t>(std::time(nullptr)); }
 

@@ -14,7 +14,6 @@ namespace encode {
 StatusRequest status_request(const RunConfig& config) {
   StatusRequest request{.cache_dir = config.store.cache_dir,
                         .output = config.store.output,
-                        .streams = {},
                         .config_path = config.config_path};
   for (const StreamConfig& stream : config.streams)
     request.streams.push_back(

@@ -1,20 +1,17 @@
 #include "run_record/summary.h"
 
 #include <algorithm>
-#include <array>
 #include <fmt/format.h>
 
 #include "encode/error.h"
 
+#include "base/aligned.h"
 #include "base/units.h"
 
 namespace encode {
 namespace {
 
-constexpr size_t kColumns = 8;
-using Row = std::array<std::string, kColumns>;
-
-Row row_of(const FinishedMatrix& matrix) {
+TableRow row_of(const FinishedMatrix& matrix) {
   const auto unless_combined = [&matrix](std::string text) {
     return matrix.combined ? "" : std::move(text);
   };
@@ -31,19 +28,10 @@ Row row_of(const FinishedMatrix& matrix) {
 }  // namespace
 
 std::string render(const RunSummary& summary) {
-  std::vector<Row> rows = {
+  std::vector<TableRow> rows = {
       {"stream", "rows_in", "rejected", "rows_out", "shape", "tokens", "truncated", "tokens/s"}};
   for (const FinishedMatrix& matrix : summary.matrices) rows.push_back(row_of(matrix));
-  std::array<size_t, kColumns> widths{};
-  for (const Row& row : rows) {
-    for (size_t i = 0; i < kColumns; ++i) widths[i] = std::max(widths[i], row[i].size());
-  }
-  std::string text;
-  for (const Row& row : rows) {
-    text += fmt::format("{:<{}}", row[0], widths[0]);
-    for (size_t i = 1; i < kColumns; ++i) text += fmt::format("  {:>{}}", row[i], widths[i]);
-    text += '\n';
-  }
+  std::string text = aligned(rows);
   const bool dropped = std::any_of(summary.matrices.begin(), summary.matrices.end(),
                                    [](const FinishedMatrix& matrix) { return matrix.dropped > 0; });
   text += fmt::format("rows_in = rows_out + rejected{} holds for every stream\n",

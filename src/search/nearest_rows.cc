@@ -3,9 +3,14 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <cstddef>
+#include <cstring>
 #include <fmt/format.h>
+#include <utility>
 
 #include "encode/error.h"
+
+#include "store/quantize.h"
 
 namespace encode {
 namespace {
@@ -20,6 +25,44 @@ int64_t block_rows(const Matrix& matrix) {
   const bool converted =
       type == OutputType::kFloat16 || type == OutputType::kInt8 || type == OutputType::kUint8;
   return std::max<int64_t>(1, (converted ? kConvertedBlock : kMappedBlock) / matrix.dim());
+}
+
+// Returns whether `a` comes before `b`: the score is higher, or it is equal and the row is lower.
+bool comes_before(const ScoredRow& a, const ScoredRow& b) {
+  return a.score > b.score || (a.score == b.score && a.row < b.row);
+}
+
+// Keeps the first `count` rows, in the order of comes_before(), of all rows that it is offered. The
+// result does not depend on the order of the offers. Not thread-safe.
+class TopRows {
+ public:
+  explicit TopRows(int64_t count) : count_(static_cast<size_t>(count)) {}
+
+  // Returns true if a row with this score may belong to the result. Returns true for NaN, too.
+  bool may_take(float score) const { return rows_.size() < count_ || !(score < rows_[0].score); }
+  // Takes a row. Its score must not be NaN.
+  void offer(const ScoredRow& row);
+  // Returns the rows, the best one first. The object is empty afterwards.
+  std::vector<ScoredRow> take();
+
+ private:
+  size_t count_;                 // at least 1
+  std::vector<ScoredRow> rows_;  // a heap, whose first element is the worst row
+};
+
+void TopRows::offer(const ScoredRow& row) {
+  if (rows_.size() == count_) {
+    if (!comes_before(row, rows_[0])) return;
+    std::pop_heap(rows_.begin(), rows_.end(), comes_before);
+    rows_.pop_back();
+  }
+  rows_.push_back(row);
+  std::push_heap(rows_.begin(), rows_.end(), comes_before);
+}
+
+std::vector<ScoredRow> TopRows::take() {
+  std::sort_heap(rows_.begin(), rows_.end(), comes_before);
+  return std::exchange(rows_, {});
 }
 
 using BestOfQueries = std::vector<TopRows>;
@@ -54,6 +97,23 @@ void offer_block(RowRange rows, const std::vector<float>& scores, const Search& 
   }
 }
 
+constexpr int64_t kBlockBytes = 1 << 18;
+
+// Whether the run has written zeros in place of vectors.
+bool may_have_zeros(const Manifest& manifest) {
+  return manifest.stats.zero_token_rows > 0 ||
+         (manifest.quarantine == QuarantinePolicy::kZeros && manifest.stats.set_aside_rows > 0);
+}
+
+std::vector<std::byte> stored_zeros(const Matrix& matrix) {
+  const Ranges ranges =
+      has_ranges(matrix.type()) ? Ranges::of_final(matrix.path(), matrix.manifest()) : Ranges(0);
+  std::vector<std::byte> bytes;
+  Quantizer(matrix.type(), matrix.dim(), ranges)
+      .convert(std::vector<float>(static_cast<size_t>(matrix.dim())), bytes);
+  return bytes;
+}
+
 }  // namespace
 
 std::vector<std::vector<ScoredRow>> nearest_rows(const Matrix& matrix, const RowScorer& scorer,
@@ -84,6 +144,23 @@ std::vector<std::vector<ScoredRow>> nearest_rows(const Matrix& matrix, const Row
     result.push_back(all.take());
   }
   return result;
+}
+
+std::vector<int64_t> zero_rows(const Matrix& matrix) {
+  std::vector<int64_t> rows;
+  if (!may_have_zeros(matrix.manifest())) return rows;
+  const std::vector<std::byte> zeros = stored_zeros(matrix);
+  const int64_t block = std::max<int64_t>(1, kBlockBytes / matrix.row_bytes());
+  MatrixBuffer buffer;
+  for (int64_t first = 0; first < matrix.rows(); first += block) {
+    const RowRange range = {.begin = first, .end = std::min(first + block, matrix.rows())};
+    const std::span<const std::byte> stored = matrix.stored(range, buffer);
+    for (int64_t row = range.begin; row < range.end; ++row) {
+      const std::byte* const bytes = stored.data() + (row - first) * matrix.row_bytes();
+      if (std::memcmp(bytes, zeros.data(), zeros.size()) == 0) rows.push_back(row);
+    }
+  }
+  return rows;
 }
 
 }  // namespace encode

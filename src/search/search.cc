@@ -10,13 +10,10 @@
 
 #include "base/host.h"
 #include "base/thread_pool.h"
-#include "store/fingerprint/fingerprint.h"
-#include "store/matrix/matrix.h"
-#include "search/hit_texts.h"
 #include "search/nearest_rows.h"
 #include "search/run_match.h"
-#include "search/run_sources.h"
-#include "search/zero_rows.h"
+#include "store/fingerprint/fingerprint.h"
+#include "store/matrix/matrix.h"
 
 namespace encode {
 namespace {
@@ -40,13 +37,7 @@ void report(const Batch& batch, const HitTexts& texts, const SearchCallbacks& ca
   for (size_t i = 0; i < batch.queries.size(); ++i) {
     SearchResult result = {.query = batch.queries[i], .hits = {}};
     for (const ScoredRow& row : batch.rows[i]) {
-      const RowText& text = found.at(row.row);
-      result.hits.push_back({.row = row.row,
-                             .input_row = text.row,
-                             .score = row.score,
-                             .text = text.utf8,
-                             .text_bytes = text.bytes,
-                             .input_ids = text.input_ids});
+      result.hits.push_back({.row = row.row, .score = row.score, .text = found.at(row.row)});
     }
     callbacks.on_result(result);
   }

@@ -8,6 +8,7 @@
 
 #include "encode/types.h"
 
+#include "search/hit_texts.h"
 #include "search/query_vectors.h"
 #include "search/row_scorer.h"
 #include "search/search_target.h"
@@ -39,12 +40,9 @@ struct SearchSetting {
 
 // A row that was found.
 struct SearchHit {
-  int64_t row = 0;        // of the matrix
-  int64_t input_row = 0;  // of the input: another number if the run has dropped rows
+  int64_t row = 0;  // of the matrix; RowText::row is another number if the run has dropped rows
   float score = 0;
-  std::string text;                // as in RowText
-  int64_t text_bytes = 0;          // of the whole text
-  std::vector<int32_t> input_ids;  // as in RowText
+  RowText text;
 };
 
 struct SearchResult {

@@ -41,11 +41,11 @@ std::string on_one_line(const std::string& text, size_t most) {
 }
 
 std::string text_of(const SearchHit& hit, size_t most) {
-  if (hit.input_ids.empty()) {
-    const std::string line = on_one_line(hit.text, most);
+  if (hit.text.input_ids.empty()) {
+    const std::string line = on_one_line(hit.text.utf8, most);
     return line.empty() ? "(only white space)" : line;
   }
-  return on_one_line(fmt::format("token ids {}", fmt::join(hit.input_ids, " ")), most);
+  return on_one_line(fmt::format("token ids {}", fmt::join(hit.text.input_ids, " ")), most);
 }
 
 std::string name_of_file(const std::string& path) {
@@ -94,12 +94,12 @@ std::string render_result(const SearchSetting& setting, const SearchResult& resu
 std::string to_json_line(const SearchSetting& setting, const SearchResult& result) {
   Json hits = Json::array();
   for (const SearchHit& hit : result.hits) {
-    Json json = {{"row", hit.row}, {"input_row", hit.input_row}, {"score", hit.score}};
-    if (hit.input_ids.empty()) {
-      json["text"] = hit.text;
-      json["text_bytes"] = hit.text_bytes;
+    Json json = {{"row", hit.row}, {"input_row", hit.text.row}, {"score", hit.score}};
+    if (hit.text.input_ids.empty()) {
+      json["text"] = hit.text.utf8;
+      json["text_bytes"] = hit.text.bytes;
     } else {
-      json["input_ids"] = hit.input_ids;
+      json["input_ids"] = hit.text.input_ids;
     }
     hits.push_back(std::move(json));
   }

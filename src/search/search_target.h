@@ -1,4 +1,5 @@
-// What `encode search` searches: the final matrix of a stream of a config, or a matrix file.
+// What `encode search` searches: the final matrix of a stream of a config, or a matrix file, with
+// the model and the texts of its run.
 #pragma once
 
 #include <optional>
@@ -6,6 +7,8 @@
 #include <vector>
 
 #include "encode/config.h"
+
+#include "store/matrix/matrix.h"
 
 namespace encode {
 
@@ -31,5 +34,15 @@ struct SearchTarget {
 // - kNoInput "search.unfinished" if the final of the stream does not exist yet; the error says how
 //   many rows are committed.
 SearchTarget find_stream(const RunConfig& config, const std::string& name);
+
+// Throws Error kNoInput "search.unfinished" if the file does not exist yet and a run that makes it
+// has begun. Does nothing about any other file.
+void require_finished(const std::string& matrix_path);
+
+// Takes the model of a target without one from the record of the run (run_of_output()). Throws
+// Error kNoInput "search.sources", which says everything that is missing, if the record names no
+// directory that exists, or if the target has no texts and a file that the manifest names does not
+// exist. Throws what run_of_output() throws.
+void find_sources(const Matrix& matrix, SearchTarget& target);
 
 }  // namespace encode

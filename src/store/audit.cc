@@ -22,10 +22,9 @@ std::vector<std::string> stray_files(const std::string& directory,
                                      const std::vector<LogRecord>& records) {
   std::set<std::string> known = {std::string(kLogFile), std::string(kStreamFile)};
   for (const LogRecord& record : records) {
-    known.insert(chunk_file_name(record.chunk.index));
-    if (record.chunk.ledger) known.insert(chunk_ledger_name(record.chunk.index));
-    if (record.chunk.offsets) known.insert(chunk_offsets_name(record.chunk.index));
-    if (record.chunk.set_aside) known.insert(chunk_set_aside_name(record.chunk.index));
+    for (const ChunkPart part : kChunkParts) {
+      if (has_part(record.chunk, part)) known.insert(chunk_file_name(record.chunk.index, part));
+    }
   }
   std::vector<std::string> strays;
   for (const std::string& name : list_directory(directory)) {

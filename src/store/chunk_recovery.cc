@@ -17,9 +17,9 @@
 #include "base/path_kind.h"
 #include "base/system_call.h"
 #include "base/units.h"
-#include "store/fingerprint/fingerprint.h"
 #include "store/audit.h"
 #include "store/final.h"
+#include "store/fingerprint/fingerprint.h"
 #include "store/layout.h"
 #include "store/offsets.h"
 #include "store/sealed_file.h"
@@ -92,14 +92,10 @@ struct SettledOwner {
 
 // Returns true if `name` is the name of a chunk's file and no committed record mentions this file.
 bool is_stray(const std::string& name, const std::map<int64_t, ChunkRecord>& committed) {
-  if (const auto index = parse_chunk_file_name(name)) return !committed.contains(*index);
-  if (const auto index = parse_chunk_ledger_name(name))
-    return !committed.contains(*index) || !committed.at(*index).ledger;
-  if (const auto index = parse_chunk_offsets_name(name))
-    return !committed.contains(*index) || !committed.at(*index).offsets;
-  if (const auto index = parse_chunk_set_aside_name(name))
-    return !committed.contains(*index) || !committed.at(*index).set_aside;
-  return false;
+  const std::optional<ChunkFileName> file = parse_chunk_file_name(name);
+  if (!file) return false;
+  const auto record = committed.find(file->index);
+  return record == committed.end() || !has_part(record->second, file->part);
 }
 
 // Returns true if the folder has no chunk that a run could still use: no record in the log, and no
@@ -148,19 +144,20 @@ void sweep(const std::string& directory, const std::map<int64_t, ChunkRecord>& c
 }
 
 std::string check_beside_chunk(const std::string& directory, const ChunkRecord& record) {
+  const auto path = [&](ChunkPart part) {
+    return join_path(directory, chunk_file_name(record.index, part));
+  };
   if (record.ledger) {
-    const std::string wrong =
-        check_sealed_file(join_path(directory, chunk_ledger_name(record.index)), *record.ledger);
+    const std::string wrong = check_sealed_file(path(ChunkPart::kLedger), *record.ledger);
     if (!wrong.empty()) return fmt::format("its truncation ledger is damaged ({})", wrong);
   }
   if (record.set_aside) {
-    const std::string wrong = check_sealed_file(
-        join_path(directory, chunk_set_aside_name(record.index)), *record.set_aside);
+    const std::string wrong = check_sealed_file(path(ChunkPart::kSetAside), *record.set_aside);
     if (!wrong.empty()) return fmt::format("its ledger of rows set aside is damaged ({})", wrong);
   }
   if (!record.offsets) return "";
-  const std::string wrong = check_offsets(join_path(directory, chunk_offsets_name(record.index)),
-                                          *record.offsets, record.rows.size(), record.stats.tokens);
+  const std::string wrong = check_offsets(path(ChunkPart::kOffsets), *record.offsets,
+                                          record.rows.size(), record.stats.tokens);
   return wrong.empty() ? "" : fmt::format("its offsets file is damaged ({})", wrong);
 }
 
@@ -270,7 +267,7 @@ void check_chunk_owner(const std::string& cache_dir, const StreamIdentity& ident
                        int64_t chunk_rows) {
   const std::string directory = chunks_dir(cache_dir, identity.name);
   if (first_existing_directory(directory) != directory) return;
-  settle_owner(directory, {.identity = identity, .chunk_rows = chunk_rows, .checksum = ""});
+  settle_owner(directory, {.identity = identity, .chunk_rows = chunk_rows});
 }
 
 }  // namespace encode

@@ -13,12 +13,12 @@
 #include "store/final_values.h"
 #include "store/layout.h"
 #include "store/ledger.h"
-#include "store/log_appender.h"
 #include "store/matrix_file.h"
 #include "store/offsets.h"
 #include "store/records.h"
 #include "store/sealed_json.h"
 #include "store/set_aside.h"
+#include "store/shared_log.h"
 
 namespace encode {
 namespace {
@@ -31,12 +31,14 @@ class ChunkStoreImpl : public ChunkStore {
         stream_(std::move(recovered.stream)),
         committed_(std::move(recovered.committed)),
         dropped_(std::move(recovered.dropped)),
+        joined_(false),
         log_(join_path(directory_, kLogFile)) {}
   ChunkStoreImpl(std::string cache_dir, Joined joined)
       : cache_dir_(std::move(cache_dir)),
         directory_(chunks_dir(cache_dir_, joined.stream.identity.name)),
         stream_(std::move(joined.stream)),
-        log_(join_path(directory_, kLogFile), std::move(joined.log)) {
+        joined_(true),
+        log_(std::move(joined.log)) {
     take_new();
   }
 
@@ -45,17 +47,9 @@ class ChunkStoreImpl : public ChunkStore {
   RowRange chunk(int64_t index) const override { return stream_.chunk(index); }
   const std::vector<ChunkRecord>& committed() const override { return committed_; }
   const std::vector<std::string>& dropped() const override { return dropped_; }
-  std::string chunk_path(int64_t index) const override {
-    return join_path(directory_, chunk_file_name(index));
-  }
-  std::string ledger_path(int64_t index) const {
-    return join_path(directory_, chunk_ledger_name(index));
-  }
-  std::string offsets_path(int64_t index) const {
-    return join_path(directory_, chunk_offsets_name(index));
-  }
-  std::string set_aside_path(int64_t index) const {
-    return join_path(directory_, chunk_set_aside_name(index));
+  std::string chunk_path(int64_t index) const override { return path(index, ChunkPart::kVectors); }
+  std::string path(int64_t index, ChunkPart part) const {
+    return join_path(directory_, chunk_file_name(index, part));
   }
   std::vector<int64_t> pending() const override;
   bool claim(int64_t index) override;
@@ -86,7 +80,8 @@ class ChunkStoreImpl : public ChunkStore {
   mutable std::mutex mutex_;
   std::vector<ChunkRecord> committed_;
   std::vector<std::string> dropped_;
-  LogAppender log_;
+  const bool joined_;  // other processes write to the folder, too
+  SharedLog log_;
 };
 
 class ChunkWriterImpl : public ChunkWriter {
@@ -98,10 +93,10 @@ class ChunkWriterImpl : public ChunkWriter {
                 {.rows = store.chunk(index),
                  .columns = store.stream().identity.dim,
                  .counted_at_end = store.stream().identity.token_embeddings}),
-        ledger_(store.ledger_path(index)),
-        set_aside_(store.set_aside_path(index)) {
+        ledger_(store.path(index, ChunkPart::kLedger)),
+        set_aside_(store.path(index, ChunkPart::kSetAside)) {
     if (store.stream().identity.token_embeddings)
-      offsets_.emplace(store.offsets_path(index), store.chunk(index).size());
+      offsets_.emplace(store.path(index, ChunkPart::kOffsets), store.chunk(index).size());
   }
 
   void append(std::span<const float> values) override { writer_.append(values); }
@@ -143,15 +138,6 @@ class ChunkWriterImpl : public ChunkWriter {
 
 bool by_index(const ChunkRecord& a, const ChunkRecord& b) { return a.index < b.index; }
 
-Error misuse(std::string what, std::string where) {
-  return Error({.code = "store.misuse",
-                .what = std::move(what),
-                .where = std::move(where),
-                .expected = "correct use of the store",
-                .found = "a call in the wrong order",
-                .hint = "this is a defect of encode; please report it"});
-}
-
 std::vector<int64_t> ChunkStoreImpl::pending() const {
   const std::lock_guard<std::mutex> guard(mutex_);
   std::vector<int64_t> indices;
@@ -171,7 +157,7 @@ std::unique_ptr<ChunkWriter> ChunkStoreImpl::begin(int64_t index) {
     throw misuse("the stream has no chunk of this number", chunk_path(index));
   {
     const std::lock_guard<std::mutex> guard(mutex_);
-    if (log_.shared() == nullptr && is_committed(index))
+    if (!joined_ && is_committed(index))
       throw misuse("the chunk is already committed", chunk_path(index));
   }
   return std::make_unique<ChunkWriterImpl>(*this, index);
@@ -185,15 +171,15 @@ void ChunkStoreImpl::record(const ChunkRecord& record) {
 
 bool ChunkStoreImpl::claim(int64_t index) {
   const std::lock_guard<std::mutex> guard(mutex_);
-  if (log_.shared() == nullptr) throw misuse("only a joined store has claims", directory_);
-  if (is_committed(index) || !log_.shared()->claim(index)) return false;
+  if (!joined_) throw misuse("only a joined store has claims", directory_);
+  if (is_committed(index) || !log_.claim(index)) return false;
   // The store that had the claim before may have committed the chunk.
   take_new();
   return !is_committed(index);
 }
 
 void ChunkStoreImpl::take_new() {
-  log_.shared()->read_new([this](const LogRecord& record) {
+  log_.read_new([this](const LogRecord& record) {
     if (record.belongs_to(stream_)) insert(record.chunk);
   });
 }
@@ -239,10 +225,10 @@ std::vector<SetAsideRow> ChunkStoreImpl::set_aside() const {
   std::vector<SetAsideRow> all;
   for (const ChunkRecord& record : committed_) {
     if (!record.set_aside) continue;
-    const std::string path = set_aside_path(record.index);
-    for (SetAsideRow& row : read_set_aside(path, *record.set_aside)) {
+    const std::string ledger = path(record.index, ChunkPart::kSetAside);
+    for (SetAsideRow& row : read_set_aside(ledger, *record.set_aside)) {
       if (row.row < record.rows.begin || row.row >= record.rows.end) {
-        throw damage("a ledger lists a row of another chunk", path,
+        throw damage("a ledger lists a row of another chunk", ledger,
                      fmt::format("rows {} to {}", record.rows.begin, record.rows.end - 1),
                      fmt::format("row {}", row.row));
       }
@@ -263,13 +249,12 @@ void ChunkStoreImpl::discard(const std::vector<int64_t>& indices) {
   if (kept.size() + indices.size() != committed_.size())
     throw misuse("a chunk to discard is not committed", directory_);
   // The records go first. If the process ends after that, open() deletes the files.
-  log_.replace(log_text(stream_, kept));
+  const std::string log_path = join_path(directory_, kLogFile);
+  write_file_durably(log_path, log_text(stream_, kept));
+  log_ = SharedLog(log_path);
   committed_ = std::move(kept);
   for (const int64_t index : indices) {
-    for (const std::string& path :
-         {chunk_path(index), ledger_path(index), offsets_path(index), set_aside_path(index)}) {
-      remove_file(path);
-    }
+    for (const ChunkPart part : kChunkParts) remove_file(path(index, part));
   }
   sync_directory(directory_);
 }
@@ -306,13 +291,15 @@ FinalSource ChunkStoreImpl::source_of(const FinalContent& content,
           .fill_ledger =
               [this](LedgerWriter& ledger) {
                 for (const ChunkRecord& record : committed_) {
-                  if (record.ledger) ledger.append_file(ledger_path(record.index), *record.ledger);
+                  if (record.ledger)
+                    ledger.append_file(path(record.index, ChunkPart::kLedger), *record.ledger);
                 }
               },
           .fill_offsets =
               [this](OffsetsWriter& offsets) {
                 for (const ChunkRecord& record : committed_)
-                  offsets.append_file(offsets_path(record.index), record.offsets.value());
+                  offsets.append_file(path(record.index, ChunkPart::kOffsets),
+                                      record.offsets.value());
               },
           .set_aside = content.set_aside,
           .columns = content.columns};
@@ -338,8 +325,7 @@ void ChunkStoreImpl::assemble(const std::string& final_path, const FinalContent&
 
 std::optional<int64_t> committed_rows(const std::string& cache_dir,
                                       const StreamIdentity& identity) {
-  std::optional<Joined> joined =
-      join(cache_dir, {.identity = identity, .chunk_rows = 1, .checksum = ""});
+  std::optional<Joined> joined = join(cache_dir, {.identity = identity, .chunk_rows = 1});
   if (!joined) return std::nullopt;
   const StreamFile& stream = joined->stream;
   std::vector<bool> committed(static_cast<size_t>(stream.chunk_count()));
@@ -358,7 +344,7 @@ std::unique_ptr<ChunkStore> ChunkStore::open(const std::string& cache_dir,
                                              Open mode) {
   check_identity(identity);
   if (chunk_rows < 1) throw misuse("a chunk must have at least one row", identity.name);
-  const StreamFile wanted = {.identity = identity, .chunk_rows = chunk_rows, .checksum = ""};
+  const StreamFile wanted = {.identity = identity, .chunk_rows = chunk_rows};
   if (mode == Open::kJoin) {
     std::optional<Joined> joined = join(cache_dir, wanted);
     if (!joined) return nullptr;

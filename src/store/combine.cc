@@ -10,9 +10,9 @@
 
 #include "base/units.h"
 #include "columnar/matrix_reader.h"
-#include "store/fingerprint/fingerprint.h"
 #include "store/audit.h"
 #include "store/final.h"
+#include "store/fingerprint/fingerprint.h"
 #include "store/layout.h"
 #include "store/matrix_file.h"
 #include "store/quantize.h"
@@ -183,10 +183,7 @@ void combine_finals(const std::vector<std::string>& matrix_paths, const std::str
   }
   for (PartColumns& part : parts) part.check_hash();
   publish_final(writer, std::move(combined),
-                {.ledger = nullptr,
-                 .offsets = nullptr,
-                 .set_aside = nullptr,
-                 .ranges_bytes = combined_ranges(manifests, matrix_paths)});
+                {.ranges_bytes = combined_ranges(manifests, matrix_paths)});
 }
 
 }  // namespace encode

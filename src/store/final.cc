@@ -10,9 +10,9 @@
 #include "base/path_kind.h"
 #include "base/units.h"
 #include "columnar/matrix_reader.h"
-#include "store/fingerprint/fingerprint.h"
 #include "store/audit.h"
 #include "store/final_values.h"
+#include "store/fingerprint/fingerprint.h"
 #include "store/layout.h"
 #include "store/matrix_file.h"
 #include "store/records.h"
@@ -105,7 +105,7 @@ std::vector<ChunkOrigin> origins(const JsonFields& fields, const std::string& wh
     return origins;
   }
   for (std::string& device : strings(fields, "devices"))
-    origins.push_back({.device = std::move(device), .libtorch = "", .driver = ""});
+    origins.push_back({.device = std::move(device)});
   return origins;
 }
 
@@ -153,9 +153,6 @@ Manifest parse_manifest(const Json& json, const std::string& where) {
                    .dim = fields.integer("dim", 1, kMaxInteger)},
       // Older manifests have no "output_dtype", because all matrices were float32.
       .type = parse_output_type(fields.string_or("output_dtype", "float32"), where),
-      .columns = 0,
-      .ranges_given = false,
-      .ranges_xxh3_128 = "",
       .file_bytes = fields.integer("file_bytes", 0, kMaxInteger),
       .xxh3_128 = fields.string("xxh3_128"),
       .stats = row_stats_from_json(fields.object("stats"), where),
@@ -220,10 +217,7 @@ class StandardFinalWriter : public FinalWriter {
     manifest.stats = stats;
     manifest.origins = {origin};
     publish_final(writer_, std::move(manifest),
-                  {.ledger = &ledger_,
-                   .offsets = offsets_ ? &*offsets_ : nullptr,
-                   .set_aside = nullptr,
-                   .ranges_bytes = ""});
+                  {.ledger = &ledger_, .offsets = offsets_ ? &*offsets_ : nullptr});
   }
 
  private:
@@ -237,13 +231,7 @@ class StandardFinalWriter : public FinalWriter {
 }  // namespace
 
 void remove_final_temp_files(const std::string& matrix_path) {
-  remove_temp_files(matrix_path);
-  remove_temp_files(manifest_path(matrix_path));
-  remove_temp_files(ledger_path(matrix_path));
-  remove_temp_files(ranges_path(matrix_path));
-  remove_temp_files(offsets_path(matrix_path));
-  remove_temp_files(publishing_path(matrix_path));
-  remove_temp_files(set_aside_path(matrix_path));
+  for (const std::string& path : final_files(matrix_path)) remove_temp_files(path);
 }
 
 void publish_final(FinalFile& writer, Manifest manifest, const BesideFinal& beside) {

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,18 +18,10 @@ namespace {
 
 constexpr ErrorCode kFinalCode = "store.final";
 
-// Returns the first bytes of a file, fewer than `size` if the file is shorter.
-std::string first_bytes(const std::string& path, int64_t size) {
-  const UniqueFd fd = open_for_reading(path, kFinalCode);
-  std::string bytes(static_cast<size_t>(std::min(size, file_size(fd, path))), '\0');
-  pread_all(fd, bytes, 0, path);
-  return bytes;
-}
-
 // A damaged manifest still counts as one if it has one of these texts. Damage of one place leaves
 // at least one of them.
 bool looks_like_manifest(const std::string& path) {
-  const std::string text = first_bytes(path, kMaxManifestBytes);
+  const std::string text = read_head(path, kMaxManifestBytes, kFinalCode);
   return text.starts_with(R"({"checksum":")") || text.find(R"("fingerprint")") != std::string::npos;
 }
 
@@ -44,21 +35,21 @@ bool is_own_matrix(const std::string& path) {
   }
   if (!manifest) {
     constexpr std::string_view kMagic = "\x93NUMPY";
-    const bool matrix = first_bytes(path, std::ssize(kMagic)) == kMagic ||
+    const bool matrix = read_head(path, std::ssize(kMagic), kFinalCode) == kMagic ||
                         matrix_format(path) != MatrixFormat::kNpy;
     return matrix && looks_like_manifest(manifest_path(path));
   }
   if (manifest->file != MatrixFormat::kNpy) return matrix_format(path) == manifest->file;
   const std::string header =
       make_npy_header(manifest->vectors(), manifest->columns, npy_type(manifest->type));
-  return header.starts_with(first_bytes(path, std::ssize(header)));
+  return header.starts_with(read_head(path, std::ssize(header), kFinalCode));
 }
 
 // Recognises a ledger without its manifest, because people delete a matrix and its manifest to make
 // them again.
 bool is_own_ledger(const std::string& path) {
   constexpr int64_t kLineBytes = 128;  // more than a line has
-  const std::string head = first_bytes(path, kLineBytes);
+  const std::string head = read_head(path, kLineBytes, kFinalCode);
   const bool has_line =
       head.starts_with(R"({"row":)") && head.find(R"("lost_tokens":)") != std::string::npos;
   return head.empty() || has_line;
@@ -67,7 +58,7 @@ bool is_own_ledger(const std::string& path) {
 // Recognises a list of rows that were set aside. ledger_line() sorts the keys.
 bool is_own_set_aside(const std::string& path) {
   constexpr std::string_view kBegin = R"({"code":")";
-  const std::string head = first_bytes(path, std::ssize(kBegin));
+  const std::string head = read_head(path, std::ssize(kBegin), kFinalCode);
   return head.empty() || head == kBegin;
 }
 
@@ -97,8 +88,7 @@ std::string foreign_final_file(const std::string& matrix_path) {
     if (entry_exists(matrix_path, kFinalCode)) return is_own_matrix(matrix_path) ? "" : matrix_path;
     return looks_like_manifest(manifest) ? "" : manifest;
   }
-  for (const std::string& path : {matrix_path, ranges_path(matrix_path), ledger_path(matrix_path),
-                                  offsets_path(matrix_path), set_aside_path(matrix_path)}) {
+  for (const std::string& path : final_files(matrix_path)) {
     const bool ledger = path == ledger_path(matrix_path);
     if (entry_exists(path, kFinalCode) && !(ledger && is_own_ledger(path))) return path;
   }

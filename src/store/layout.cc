@@ -20,22 +20,18 @@ constexpr size_t kMaxNameBytes = 200;
 constexpr std::string_view kNameCharacters =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
 
-std::string chunk_name(int64_t index, std::string_view suffix) {
-  return fmt::format("{}{:04}{}", kChunkPrefix, index, suffix);
-}
+struct PartFacts {
+  std::string_view suffix;
+  std::optional<FileSeal> ChunkRecord::*seal;  // null for the vectors, which every chunk has
+};
 
-std::optional<int64_t> parse_chunk_name(std::string_view name, std::string_view suffix) {
-  if (!name.starts_with(kChunkPrefix) || !name.ends_with(suffix)) return std::nullopt;
-  if (name.size() <= kChunkPrefix.size() + suffix.size()) return std::nullopt;
-  const std::string_view digits =
-      name.substr(kChunkPrefix.size(), name.size() - kChunkPrefix.size() - suffix.size());
-  int64_t index = -1;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
-  if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
-  // Refuses names that chunk_name() does not build, such as "chunk_00017.npy" and "chunk_-001.npy".
-  if (index < 0 || chunk_name(index, suffix) != name) return std::nullopt;
-  return index;
-}
+// In the order of ChunkPart.
+constexpr auto kPartFacts = std::to_array<PartFacts>({{kMatrixSuffix, nullptr},
+                                                      {kLedgerSuffix, &ChunkRecord::ledger},
+                                                      {kOffsetsSuffix, &ChunkRecord::offsets},
+                                                      {kSetAsideSuffix, &ChunkRecord::set_aside}});
+
+const PartFacts& facts_of(ChunkPart part) { return kPartFacts.at(static_cast<size_t>(part)); }
 
 // Replaces ".npy" at the end of a path by `suffix`. If the path does not end in ".npy", appends
 // `suffix`.
@@ -81,21 +77,35 @@ std::string rejected_rows_path(const std::string& output) {
   return beside_matrix(output, kRejectedRowsSuffix);
 }
 
-std::string chunk_file_name(int64_t index) { return chunk_name(index, kMatrixSuffix); }
-std::optional<int64_t> parse_chunk_file_name(std::string_view name) {
-  return parse_chunk_name(name, kMatrixSuffix);
+std::vector<std::string> final_files(const std::string& matrix_path) {
+  return {matrix_path,
+          ranges_path(matrix_path),
+          ledger_path(matrix_path),
+          offsets_path(matrix_path),
+          set_aside_path(matrix_path),
+          manifest_path(matrix_path),
+          publishing_path(matrix_path)};
 }
-std::string chunk_ledger_name(int64_t index) { return chunk_name(index, kLedgerSuffix); }
-std::optional<int64_t> parse_chunk_ledger_name(std::string_view name) {
-  return parse_chunk_name(name, kLedgerSuffix);
+
+bool has_part(const ChunkRecord& record, ChunkPart part) {
+  const auto seal = facts_of(part).seal;
+  return seal == nullptr || (record.*seal).has_value();
 }
-std::string chunk_offsets_name(int64_t index) { return chunk_name(index, kOffsetsSuffix); }
-std::optional<int64_t> parse_chunk_offsets_name(std::string_view name) {
-  return parse_chunk_name(name, kOffsetsSuffix);
+
+std::string chunk_file_name(int64_t index, ChunkPart part) {
+  return fmt::format("{}{:04}{}", kChunkPrefix, index, facts_of(part).suffix);
 }
-std::string chunk_set_aside_name(int64_t index) { return chunk_name(index, kSetAsideSuffix); }
-std::optional<int64_t> parse_chunk_set_aside_name(std::string_view name) {
-  return parse_chunk_name(name, kSetAsideSuffix);
+
+std::optional<ChunkFileName> parse_chunk_file_name(std::string_view name) {
+  if (!name.starts_with(kChunkPrefix)) return std::nullopt;
+  int64_t index = -1;
+  std::from_chars(name.data() + kChunkPrefix.size(), name.data() + name.size(), index);
+  for (const ChunkPart part : kChunkParts) {
+    // Refuses names such as "chunk_00017.npy" and "chunk_-001.npy", too.
+    if (index >= 0 && chunk_file_name(index, part) == name)
+      return ChunkFileName{.index = index, .part = part};
+  }
+  return std::nullopt;
 }
 
 std::string join_path(const std::string& directory, std::string_view name) {
@@ -105,9 +115,7 @@ std::string join_path(const std::string& directory, std::string_view name) {
 bool is_chunk_folder_name(std::string_view name) {
   const std::optional<std::string> target = temp_file_target(name);
   const std::string_view plain = target ? std::string_view(*target) : name;
-  return plain == kLogFile || plain == kStreamFile || parse_chunk_file_name(plain) ||
-         parse_chunk_ledger_name(plain) || parse_chunk_offsets_name(plain) ||
-         parse_chunk_set_aside_name(plain);
+  return plain == kLogFile || plain == kStreamFile || parse_chunk_file_name(plain);
 }
 
 void check_stream_name(const std::string& name) {

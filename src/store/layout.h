@@ -2,6 +2,7 @@
 // docs/store-format.md lists them.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -15,9 +16,6 @@ namespace encode {
 // The value of "format" in stream.json and in manifests. A manifest of format 1 has "devices", a
 // list of names, instead of "origins". Before format 3 no row could be set aside.
 inline constexpr int64_t kStoreFormat = 3;
-// Files are read, hashed and joined in blocks of this size. It is a multiple of the size of every
-// element type, so that no block ends inside an element.
-inline constexpr int64_t kFileBlockBytes = 1 << 20;
 inline constexpr int64_t kMaxManifestBytes = 16 << 20;
 // The largest count in a record. The sum of two such counts does not overflow.
 inline constexpr int64_t kMaxInteger = std::numeric_limits<int64_t>::max() / 2;
@@ -27,16 +25,22 @@ inline constexpr std::string_view kLogFile = "chunks.log";
 inline constexpr std::string_view kStreamFile = "stream.json";
 inline constexpr std::string_view kRejectedRowsSuffix = ".rejected.jsonl";
 
-// The names of the files of one chunk. Each parse function returns nullopt for a name that the
-// function before it would not build. `index` is at least 0.
-std::string chunk_file_name(int64_t index);  // 17 -> "chunk_0017.npy"
-std::optional<int64_t> parse_chunk_file_name(std::string_view name);
-std::string chunk_ledger_name(int64_t index);  // 17 -> "chunk_0017.truncated.jsonl"
-std::optional<int64_t> parse_chunk_ledger_name(std::string_view name);
-std::string chunk_offsets_name(int64_t index);  // 17 -> "chunk_0017.offsets.npy"
-std::optional<int64_t> parse_chunk_offsets_name(std::string_view name);
-std::string chunk_set_aside_name(int64_t index);  // 17 -> "chunk_0017.set_aside.jsonl"
-std::optional<int64_t> parse_chunk_set_aside_name(std::string_view name);
+// The files of one chunk.
+enum class ChunkPart { kVectors, kLedger, kOffsets, kSetAside };
+inline constexpr std::array kChunkParts = {ChunkPart::kVectors, ChunkPart::kLedger,
+                                           ChunkPart::kOffsets, ChunkPart::kSetAside};
+// True if the chunk has this file.
+bool has_part(const ChunkRecord& record, ChunkPart part);
+
+struct ChunkFileName {
+  int64_t index = 0;  // at least 0
+  ChunkPart part = ChunkPart::kVectors;
+};
+// 17 -> "chunk_0017.npy", "chunk_0017.truncated.jsonl", "chunk_0017.offsets.npy",
+// "chunk_0017.set_aside.jsonl"
+std::string chunk_file_name(int64_t index, ChunkPart part = ChunkPart::kVectors);
+// Returns nullopt for a name that chunk_file_name() would not build.
+std::optional<ChunkFileName> parse_chunk_file_name(std::string_view name);
 std::string join_path(const std::string& directory, std::string_view name);
 // x.npy -> x.rejected.jsonl, and x.parquet -> x.parquet.rejected.jsonl: where a run that removes
 // its cache directory leaves the list of rejected rows.

@@ -1,8 +1,8 @@
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <ctime>
 #include <fcntl.h>
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <thread>
@@ -12,6 +12,7 @@
 #include "encode/error.h"
 #include "encode/store.h"
 
+#include "base/cgroup.h"
 #include "base/file.h"
 #include "base/host.h"
 #include "base/json.h"
@@ -33,35 +34,14 @@ constexpr int kMaxReopens = 16;
 constexpr auto kPatience = std::chrono::milliseconds(500);
 constexpr auto kRetryInterval = std::chrono::milliseconds(10);
 
-std::string boot_id() {
-  try {
-    const UniqueFd fd = open_for_reading("/proc/sys/kernel/random/boot_id", "store.lock");
-    std::array<char, 36> id = {};
-    pread_all(fd, id, 0, "boot_id");
-    return {id.begin(), id.end()};
-  } catch (const Error&) {
-    return "";  // ignores the error, because only an error message for people shows the boot id
-  }
-}
-
-std::string utc_now() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts = {};
-  ::gmtime_r(&now, &parts);
-  std::array<char, 32> text = {};
-  const size_t size = std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return {text.data(), size};
-}
-
 // Writes into the lock file who holds the lock. A failed write is ignored, because only the error
 // message of another run uses this text, and the lock itself is in the kernel.
 void write_owner(int fd) {
-  const std::string owner = Json{{"pid", ::getpid()},
-                                 {"host", host_name()},
-                                 {"boot_id", boot_id()},
-                                 {"started", utc_now()}}
-                                .dump(-1, ' ', false, Json::error_handler_t::replace) +
-                            "\n";
+  const std::string now = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+  const std::string owner =
+      Json{{"pid", ::getpid()}, {"host", host_name()}, {"boot_id", boot_id()}, {"started", now}}
+          .dump(-1, ' ', false, Json::error_handler_t::replace) +
+      "\n";
   if (retried([&] { return ::ftruncate(fd, 0); }) != 0) return;
   [[maybe_unused]] const ssize_t written =
       retried([&] { return ::pwrite(fd, owner.data(), owner.size(), 0); });

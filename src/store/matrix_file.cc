@@ -1,6 +1,5 @@
 #include "store/matrix_file.h"
 
-#include <algorithm>
 #include <fmt/format.h>
 #include <limits>
 #include <utility>
@@ -10,18 +9,10 @@
 #include "base/non_finite.h"
 #include "base/npy.h"
 #include "store/layout.h"
+#include "store/sealed_json.h"
 
 namespace encode {
 namespace {
-
-Error misuse(std::string what, const std::string& where, std::string expected, std::string found) {
-  return Error({.code = "store.misuse",
-                .what = std::move(what),
-                .where = where,
-                .expected = std::move(expected),
-                .found = std::move(found),
-                .hint = "this is a defect of encode; please report it"});
-}
 
 // Names the place of a vector in an error. The row of a token vector is not known here, so the text
 // names the range of rows.
@@ -99,12 +90,8 @@ void NpyWriter::write_header_again() {
   file_.overwrite(0, header.data(), header.size());
   const UniqueFd fd = open_for_reading(file_.temp_path(), "npy.open");
   hash_ = Xxh3();
-  std::string block;
-  for (int64_t at = 0; at < bytes_written(); at += static_cast<int64_t>(block.size())) {
-    block.resize(static_cast<size_t>(std::min(kFileBlockBytes, bytes_written() - at)));
-    pread_all(fd, block, at, file_.temp_path());
-    hash_.update(block.data(), block.size());
-  }
+  for_blocks(fd, bytes_written(), file_.temp_path(),
+             [this](std::string_view block) { hash_.update(block.data(), block.size()); });
 }
 
 void NpyWriter::publish() {

@@ -5,8 +5,6 @@
 #include <fmt/format.h>
 #include <string_view>
 
-#include "encode/error.h"
-
 #include "base/npy.h"
 #include "store/audit.h"
 #include "store/sealed_file.h"
@@ -24,14 +22,7 @@ int64_t file_bytes(int64_t rows) {
   return kNpyHeaderBytes + (rows + 1) * static_cast<int64_t>(sizeof(int64_t));
 }
 
-Error misuse(const std::string& path, std::string expected, std::string found) {
-  return Error({.code = "store.misuse",
-                .what = "the offsets do not fit the matrix",
-                .where = path,
-                .expected = std::move(expected),
-                .found = std::move(found),
-                .hint = "this is a defect of encode; please report it"});
-}
+constexpr const char* kMisfit = "the offsets do not fit the matrix";
 
 // Calls on_offset(value) for each element of the file, in order.
 template <typename OnOffset>
@@ -61,7 +52,7 @@ OffsetsWriter::OffsetsWriter(const std::string& path, int64_t rows)
 
 void OffsetsWriter::append(std::span<const int32_t> lengths) {
   if (static_cast<int64_t>(lengths.size()) > rows_ - rows_written_) {
-    throw misuse(file_.path(), fmt::format("at most {} rows", rows_),
+    throw misuse(kMisfit, file_.path(), fmt::format("at most {} rows", rows_),
                  fmt::format("{} rows", rows_written_ + static_cast<int64_t>(lengths.size())));
   }
   for (const int32_t length : lengths) append_offset(vectors_ + length);
@@ -80,7 +71,7 @@ void OffsetsWriter::append_file(const std::string& path, const FileSeal& seal) {
 FileSeal OffsetsWriter::publish() {
   flush();
   if (rows_written_ != rows_) {
-    throw misuse(file_.path(), fmt::format("{} rows", rows_),
+    throw misuse(kMisfit, file_.path(), fmt::format("{} rows", rows_),
                  fmt::format("{} rows", rows_written_));
   }
   file_.commit();

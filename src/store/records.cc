@@ -130,12 +130,8 @@ std::string StreamFile::text() const {
 
 void check_identity(const StreamIdentity& identity) {
   const auto refuse = [&identity](std::string expected, std::string found) {
-    throw Error({.code = "store.misuse",
-                 .what = "the identity of a stream is not valid",
-                 .where = identity.name,
-                 .expected = std::move(expected),
-                 .found = std::move(found),
-                 .hint = "this is a defect of encode; please report it"});
+    throw misuse("the identity of a stream is not valid", identity.name, std::move(expected),
+                 std::move(found));
   };
   check_stream_name(identity.name);
   const Json fingerprint = Json::parse(identity.fingerprint, nullptr, /*allow_exceptions=*/false);
@@ -212,10 +208,7 @@ LogRecord parse_log_line(std::string_view line, const std::string& where) {
                     .file_bytes = fields.integer("file_bytes", 0, kMaxInteger),
                     .xxh3_128 = fields.string("xxh3_128"),
                     .stats = row_stats_from_json(fields.object("stats"), where),
-                    .origin = chunk_origin_from_json(json, where),
-                    .ledger = {},
-                    .offsets = {},
-                    .set_aside = {}};
+                    .origin = chunk_origin_from_json(json, where)};
     if (fields.has("ledger"))
       record.chunk.ledger = file_seal_from_json(fields.object("ledger"), where);
     if (fields.has("offsets"))

@@ -36,7 +36,7 @@ void check_format(const Json& json, const std::string& where);
 struct StreamFile {
   StreamIdentity identity;
   int64_t chunk_rows = 0;
-  std::string checksum;  // the checksum that stream.json begins with
+  std::string checksum = {};  // the checksum that stream.json begins with
 
   int64_t chunk_count() const { return (identity.rows + chunk_rows - 1) / chunk_rows; }
   RowRange chunk(int64_t index) const;

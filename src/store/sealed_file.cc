@@ -1,6 +1,5 @@
 #include "store/sealed_file.h"
 
-#include <algorithm>
 #include <fmt/format.h>
 
 #include "encode/error.h"
@@ -8,7 +7,6 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "store/audit.h"
-#include "store/layout.h"
 #include "store/sealed_json.h"
 
 namespace encode {
@@ -39,13 +37,10 @@ void read_sealed_file(const std::string& path, const FileSeal& seal,
                  fmt::format("{} bytes", seal.file_bytes), fmt::format("{} bytes", size));
   }
   Xxh3 hash;
-  std::string block;
-  for (int64_t at = 0; at < seal.file_bytes; at += static_cast<int64_t>(block.size())) {
-    block.resize(static_cast<size_t>(std::min(kFileBlockBytes, seal.file_bytes - at)));
-    pread_all(fd, block, at, path);
+  for_blocks(fd, seal.file_bytes, path, [&](std::string_view block) {
     hash.update(block.data(), block.size());
     on_bytes(block);
-  }
+  });
   if (const std::string found = hash.hex(); found != seal.xxh3_128)
     throw damage("a file beside a matrix is damaged", path, "XXH3-128 " + seal.xxh3_128, found);
 }

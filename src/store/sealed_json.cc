@@ -55,4 +55,13 @@ Error damage(std::string what, std::string where, std::string expected, std::str
        .hint = "the file was changed or damaged after it was written; delete it and run again"});
 }
 
+Error misuse(std::string what, std::string where, std::string expected, std::string found) {
+  return Error({.code = "store.misuse",
+                .what = std::move(what),
+                .where = std::move(where),
+                .expected = std::move(expected),
+                .found = std::move(found),
+                .hint = "this is a defect of encode; please report it"});
+}
+
 }  // namespace encode

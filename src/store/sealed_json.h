@@ -31,5 +31,8 @@ std::string stated_checksum(std::string_view text);
 
 // Makes the Error kData "store.damaged" for a file that is damaged or cannot be used.
 Error damage(std::string what, std::string where, std::string expected, std::string found);
+// Makes the Error kInternal "store.misuse" for a caller that breaks the rules of a function.
+Error misuse(std::string what, std::string where, std::string expected = "correct use of the store",
+             std::string found = "a call in the wrong order");
 
 }  // namespace encode

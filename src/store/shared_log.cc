@@ -28,6 +28,19 @@ struct flock one_byte(short type, int64_t byte) {
   return region;
 }
 
+// Returns the Error "store.log" for a system call on the log that has just failed (errno). A log
+// that is missing is kIoError, because it was there.
+Error log_error(const char* action, const std::string& path) {
+  ErrorDetail detail = system_error("store.log", action, path, errno).detail();
+  if (detail.exit_code == ExitCode::kNoInput) detail.exit_code = ExitCode::kIoError;
+  return Error(std::move(detail));
+}
+
+UniqueFd open_file(const std::string& path) {
+  constexpr int kFlags = O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW;
+  return UniqueFd(retried([&] { return ::open(path.c_str(), kFlags); }));
+}
+
 // Holds the lock on appends. It is held for one write, so waiting for it is short.
 class AppendLock {
  public:
@@ -66,15 +79,12 @@ size_t read_at(const UniqueFd& fd, std::array<char, kLogReadBytes>& block, int64
 
 }  // namespace
 
-Error log_error(const char* action, const std::string& path) {
-  ErrorDetail detail = system_error("store.log", action, path, errno).detail();
-  if (detail.exit_code == ExitCode::kNoInput) detail.exit_code = ExitCode::kIoError;
-  return Error(std::move(detail));
+SharedLog::SharedLog(std::string path) : fd_(open_file(path)), path_(std::move(path)) {
+  if (!fd_) throw log_error("open", path_);
 }
 
 std::optional<SharedLog> SharedLog::open(const std::string& path) {
-  constexpr int kFlags = O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW;
-  UniqueFd fd(retried([&] { return ::open(path.c_str(), kFlags); }));
+  UniqueFd fd = open_file(path);
   if (fd) return SharedLog(std::move(fd), path);
   if (errno == ENOENT) return std::nullopt;
   throw log_error("open", path);
@@ -105,6 +115,21 @@ bool SharedLog::claim(int64_t index) {
 }
 
 void SharedLog::append(const std::string& line) {
+  if (failed_) {
+    throw Error(
+        {.code = "store.log",
+         .what = "the chunk log could not be written earlier in this run",
+         .where = path_,
+         .expected = "a log that can be written",
+         .found = "an earlier error of the log",
+         .hint = "run the same command again; it continues after the last committed chunk"});
+  }
+  failed_ = true;
+  write(line);
+  failed_ = false;
+}
+
+void SharedLog::write(const std::string& line) {
   {
     const AppendLock lock(fd_.get(), path_);
     cut_unfinished_line();

@@ -1,4 +1,4 @@
-// chunks.log while several workers write to it: appends that cannot mix, and claims on chunks.
+// chunks.log, to which several workers may write: appends that cannot mix, and claims on chunks.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,6 @@
 #include <optional>
 #include <string>
 #include <utility>
-
-#include "encode/error.h"
 
 #include "base/file.h"
 #include "store/records.h"
@@ -19,6 +17,8 @@ namespace encode {
 // also in one process. Not thread-safe. All functions throw Error kIoError "store.log".
 class SharedLog {
  public:
+  // Opens a log, which must exist.
+  explicit SharedLog(std::string path);
   // Returns nullopt if the log does not exist.
   static std::optional<SharedLog> open(const std::string& path);
 
@@ -29,20 +29,20 @@ class SharedLog {
   // other one may have committed the chunk before, so read_new() must be called after this.
   bool claim(int64_t index);
   // Appends a line and syncs the log. If an earlier writer has left half a line at the end, as on a
-  // full disk, cuts it off first.
+  // full disk, cuts it off first. A failed write may leave half a line, and a failed sync may lose
+  // a line. So after the first failure, all later calls throw; the next ChunkStore::open() repairs
+  // the log.
   void append(const std::string& line);
 
  private:
   SharedLog(UniqueFd fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}
+  void write(const std::string& line);
   void cut_unfinished_line() const;
 
   UniqueFd fd_;
   std::string path_;
   int64_t read_bytes_ = 0;  // the log up to here was returned; a line begins here
+  bool failed_ = false;
 };
-
-// Returns the Error "store.log" for a system call on the log that has just failed (errno). A log
-// that is missing is kIoError, because it was there.
-Error log_error(const char* action, const std::string& path);
 
 }  // namespace encode

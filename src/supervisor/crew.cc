@@ -9,9 +9,9 @@
 
 #include "base/file.h"
 #include "protocol/device_kind.h"
-#include "store/run_files.h"
 #include "run_plan/job_unit.h"
 #include "run_plan/run_devices.h"
+#include "store/run_files.h"
 
 namespace encode {
 
@@ -115,8 +115,7 @@ void Crew::start(Slot& slot) {
           .on_output = [&reporter,
                         number](std::string_view line) { reporter.output(number, line); },
           .on_garbage = [&reporter](std::string_view line,
-                                    const std::string& why) { reporter.garbage(line, why); },
-          .on_tick = {}});
+                                    const std::string& why) { reporter.garbage(line, why); }});
   slot.session->start(job_path, context_.lock.fd());
   slot.state = Slot::State::kAlive;
 }

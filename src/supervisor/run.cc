@@ -18,11 +18,9 @@
 #include "base/file.h"
 #include "base/host.h"
 #include "base/own_cache.h"
+#include "base/stop_signal.h"
 #include "base/stopwatch.h"
 #include "base/units.h"
-#include "store/layout.h"
-#include "store/run_files.h"
-#include "supervisor/crew.h"
 #include "run_plan/cache_files.h"
 #include "run_plan/directory_probe.h"
 #include "run_plan/fit_check.h"
@@ -35,10 +33,12 @@
 #include "run_record/finished_run.h"
 #include "run_record/progress.h"
 #include "run_record/run_log.h"
-#include "supervisor/run_reporter.h"
 #include "run_record/status_file.h"
 #include "run_record/summary.h"
-#include "base/stop_signal.h"
+#include "store/layout.h"
+#include "store/run_files.h"
+#include "supervisor/crew.h"
+#include "supervisor/run_reporter.h"
 #include "supervisor/worker/worker_recovery.h"
 
 namespace encode {
@@ -119,7 +119,7 @@ RunEnd Run::execute() {
                              number, ::strsignal(number)),
                  {{"signal", number}});
     record_end("stopped", nullptr);
-    return {.stopped_by = number, .summary = {}};
+    return {.stopped_by = number};
   } catch (const Error& error) {
     progress_.clear();
     log_.final_error(error.detail());
@@ -348,8 +348,7 @@ RunSummary Run::summarize() const {
                         .max_length = stream.effective.max_length,
                         .position_limit = stream.position_limit},
          .tokens_per_second =
-             rate.seconds > 0 ? static_cast<double>(rate.tokens) / rate.seconds : 0,
-         .combined = false});
+             rate.seconds > 0 ? static_cast<double>(rate.tokens) / rate.seconds : 0});
   }
   for (const CombinePlan& combine : plan_.combine) {
     const std::optional<Manifest> manifest = read_manifest(combine.path);

@@ -28,8 +28,8 @@ struct RunEnvironment {
 };
 
 struct RunEnd {
-  int stopped_by = 0;  // the signal that stopped the run; 0: every final is published
-  RunSummary summary;  // empty if the run was stopped
+  int stopped_by = 0;       // the signal that stopped the run; 0: every final is published
+  RunSummary summary = {};  // empty if the run was stopped
 };
 
 // Encodes the rows that are not committed yet and publishes the finals. After a signal it stops the

@@ -7,9 +7,9 @@
 
 #include "base/host.h"
 #include "base/units.h"
-#include "store/run_files.h"
 #include "run_record/cache_report.h"
 #include "run_record/stage_report.h"
+#include "store/run_files.h"
 
 namespace encode {
 namespace {

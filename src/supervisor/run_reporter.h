@@ -115,7 +115,6 @@ class RunReporter {
   void on(Worker& worker, const UnitStarted& event);
   void on(Worker& worker, const ChunkStarted& event);
   void on(Worker& worker, const ProbeStarted& event);
-  static void on(Worker& /*worker*/, const ProbeDone& /*event*/) {}
   void on(Worker& worker, const BatchDone& event);
   void on(Worker& worker, const ChunkDone& event);
   static void on(Worker& worker, const WindowStarted& event) { worker.stages = event.stages; }
@@ -124,19 +123,11 @@ class RunReporter {
   void on(Worker& worker, const CacheUsed& event);
   void on(Worker& worker, const LogLine& line);
   void on(Worker& worker, const MemoryPressure& event);
-  // The reporter ignores these events. WorkerSession takes ModelLoading as a sign of life and turns
-  // WorkerFailed and WorkerFinished into the WorkerOutcome. `encode bench` reads ProductsTimed.
-  static void on(Worker& /*worker*/, const ModelLoading& /*event*/) {}
-  static void on(Worker& /*worker*/, const ProductsTimed& /*event*/) {}
-  // `encode preflight` reads these.
-  static void on(Worker& /*worker*/, const DeviceChecked& /*event*/) {}
-  static void on(Worker& /*worker*/, const DefenceTried& /*event*/) {}
-  // Recovery logs these.
-  static void on(Worker& /*worker*/, const BatchHalved& /*event*/) {}
-  static void on(Worker& /*worker*/, const RowsSetAside& /*event*/) {}
-  static void on(Worker& /*worker*/, const CacheProblem& /*event*/) {}
-  static void on(Worker& /*worker*/, const WorkerFailed& /*event*/) {}
-  static void on(Worker& /*worker*/, const WorkerFinished& /*event*/) {}
+  // The reporter ignores the other events. WorkerSession takes ModelLoading as a sign of life and
+  // turns WorkerFailed and WorkerFinished into the WorkerOutcome, `encode bench` reads
+  // ProductsTimed, `encode preflight` DeviceChecked and DefenceTried, and recovery logs the rest.
+  template <typename Event>
+  static void on(Worker& /*worker*/, const Event& /*event*/) {}
   void set_pressed(Worker& worker, bool pressed);
   void announce_chunks(Worker& worker);
   void log_chunk(const Worker& worker, const ChunkDone& event);

@@ -18,12 +18,7 @@ class ColumnarFile final : public InputFile {
 
   bool next(Record& record) override {
     if (!reader_->next(value_)) return false;
-    record.line = ++row_;
-    record.offset_bytes = 0;
-    record.text = {};
-    record.tokenized = false;
-    record.input_ids = {};
-    record.problem.code = {};
+    record.begin(++row_, 0);
     switch (value_.kind) {
       case ColumnValue::Kind::kText:
         record.text = value_.text;

@@ -153,8 +153,7 @@ void CsvParser::read_header(const std::string& column) {
 bool CsvParser::next(Record& record) {
   if (peek() < 0) return false;
   begin_record();
-  record.line = line_;
-  record.offset_bytes = record_begin_;
+  record.begin(line_, record_begin_);
   field_.clear();
   size_t fields = 0;
   FieldEnd end = FieldEnd::kDelimiter;
@@ -175,7 +174,6 @@ bool CsvParser::next(Record& record) {
     problem_ = too_long_problem(static_cast<int64_t>(hold_bytes_));
   }
   record.text = field_;
-  record.problem.code = {};
   if (problem_) record.problem = problem_;
   return true;
 }

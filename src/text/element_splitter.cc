@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/units.h"
-#include "text/record.h"
 
 namespace encode {
 namespace {
@@ -55,7 +54,7 @@ class ElementScan {
 ElementSplitter::ElementSplitter(ByteWindow& window, int64_t hold_bytes, std::string path)
     : window_(window), hold_bytes_(static_cast<size_t>(hold_bytes)), path_(std::move(path)) {}
 
-bool ElementSplitter::next(Element& element) {
+bool ElementSplitter::next(RawRecord& element) {
   window_.consume(std::exchange(unread_bytes_, 0));
   if (!begin_element()) return false;
   element = {
@@ -96,7 +95,7 @@ bool ElementSplitter::begin_element() {
 
 // Returns the size of the element at the beginning of the window, up to the comma or the bracket
 // after it. An element that is too long is no longer in the window.
-size_t ElementSplitter::measure(Element& element) {
+size_t ElementSplitter::measure(RawRecord& element) {
   ElementScan scan;
   int64_t skipped = 0;
   for (size_t size = 0;;) {

@@ -8,22 +8,16 @@
 #include "encode/error.h"
 
 #include "text/byte_window.h"
+#include "text/record.h"
 
 namespace encode {
 
-struct Element {
-  // The element without the spaces around it. It is empty if the element is too long. The
-  // ByteWindow::kPaddingBytes bytes after it may be read. It is valid until the next call of the
-  // splitter. It need not be valid JSON.
-  std::string_view bytes;
-  int64_t number = 0;  // from 1
-  int64_t offset_bytes = 0;
-  bool too_long = false;
-};
-
-// Looks only at brackets, strings and commas, and keeps one element in memory. Not thread-safe.
+// Looks only at brackets, strings and commas, and keeps one element in memory. An element need not
+// be valid JSON. Not thread-safe.
 class ElementSplitter {
  public:
+  static constexpr std::string_view kNoun = "element";
+
   // An element of more than `hold_bytes` is skipped and not kept in memory. `path` is for messages.
   // `window` begins at the start of the file and must outlive the splitter.
   ElementSplitter(ByteWindow& window, int64_t hold_bytes, std::string path);
@@ -32,7 +26,7 @@ class ElementSplitter {
   // kData: "json.array" if the file is not an array or its structure is damaged, so that it is
   // unknown where the next element begins; "text.record_limit" for an element over kMaxRecordBytes.
   // Also throws what ByteWindow throws.
-  bool next(Element& element);
+  bool next(RawRecord& element);
   // Goes to the start of element `number` (from 1), which is at `offset_bytes` in the decompressed
   // input.
   void seek(int64_t offset_bytes, int64_t number);
@@ -42,7 +36,7 @@ class ElementSplitter {
   enum class Place { kStart, kFirstElement, kElement, kAfterElement, kEnd };
 
   bool begin_element();
-  size_t measure(Element& element);
+  size_t measure(RawRecord& element);
   bool skip_space();
   char peek() { return window_.view().front(); }
   void finish();

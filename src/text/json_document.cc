@@ -112,13 +112,12 @@ void JsonDocument::read_repaired(std::string_view json, simdjson::error_code fir
     return;
   }
   fitted_numbers_ = repaired_;
-  const bool big = shorten_big_integers(fitted_numbers_);
-  const bool huge = replace_huge_numbers(fitted_numbers_);
+  const bool bad_numbers = fit_numbers(fitted_numbers_);
   repaired_.reserve(repaired_.size() + ByteWindow::kPaddingBytes);
   source_ = repaired_;
   dom::element root;
   auto error = first_error;
-  if (bad_bytes || bad_escapes || big || huge) error = parser_.parse(fitted_numbers_).get(root);
+  if (bad_bytes || bad_escapes || bad_numbers) error = parser_.parse(fitted_numbers_).get(root);
   if (error == simdjson::MEMALLOC) throw std::bad_alloc();
   if (error == simdjson::DEPTH_ERROR) {
     record.problem = {.code = "jsonl.depth",
@@ -130,7 +129,7 @@ void JsonDocument::read_repaired(std::string_view json, simdjson::error_code fir
   if (error != simdjson::SUCCESS) {
     // The repaired document has no number that is out of range, so the fault is the one that
     // counts.
-    record.problem = syntax_problem(big || huge ? fitted_numbers_ : json, error);
+    record.problem = syntax_problem(bad_numbers ? fitted_numbers_ : json, error);
     return;
   }
   find_row(root, record);

@@ -28,6 +28,9 @@ bool is_high_surrogate(int unit) { return unit >= 0xD800 && unit <= 0xDBFF; }
 bool is_low_surrogate(int unit) { return unit >= 0xDC00 && unit <= 0xDFFF; }
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_one_of(std::string_view characters, char c) {
+  return characters.find(c) != std::string_view::npos;
+}
 
 // Returns the offset after the closing quote of the string literal that opens at `at`.
 size_t skip_string(std::string_view json, size_t at) {
@@ -82,36 +85,15 @@ bool replace_lone_surrogate_escapes(std::string& json) {
   return replaced;
 }
 
-bool shorten_big_integers(std::string& json) {
+bool fit_numbers(std::string& json) {
   constexpr size_t kMaxDigits = 18;
-  bool shortened = false;
-  for (size_t at = 0; at < json.size();) {
-    if (json[at] == '"') {
-      at = skip_string(json, at);
-      continue;
-    }
-    // The digits of a fraction or an exponent, and numbers with leading zeros, are not changed.
-    const bool starts_integer =
-        is_digit(json[at]) && json[at] != '0' &&
-        (at == 0 || std::string_view(".eE+").find(json[at - 1]) == std::string_view::npos);
-    const size_t begin = at;
-    do {
-      ++at;
-    } while (at < json.size() && is_digit(json[at]) && is_digit(json[begin]));
-    const bool ends_integer =
-        at == json.size() || std::string_view(".eE").find(json[at]) == std::string_view::npos;
-    if (starts_integer && ends_integer && at - begin > kMaxDigits) {
-      std::fill(json.begin() + static_cast<std::ptrdiff_t>(begin + kMaxDigits),
-                json.begin() + static_cast<std::ptrdiff_t>(at), ' ');
-      shortened = true;
-    }
-  }
-  return shortened;
-}
-
-bool replace_huge_numbers(std::string& json) {
   constexpr std::string_view kHalf = "0.5";  // is shorter than every number that is replaced
-  bool replaced = false;
+  bool changed = false;
+  const auto blank = [&](size_t begin, size_t end) {
+    std::fill(json.begin() + static_cast<std::ptrdiff_t>(begin),
+              json.begin() + static_cast<std::ptrdiff_t>(end), ' ');
+    changed = true;
+  };
   for (size_t at = 0; at < json.size();) {
     if (json[at] == '"') {
       at = skip_string(json, at);
@@ -121,21 +103,25 @@ bool replace_huge_numbers(std::string& json) {
       ++at;
       continue;
     }
-    const size_t end = skip_fractional_number(json, at);
-    double value = 0;
-    const bool huge = end > at + kHalf.size() &&
-                      std::from_chars(json.data() + at, json.data() + end, value).ec != std::errc();
-    if (huge) {
-      std::fill(json.begin() + static_cast<std::ptrdiff_t>(at),
-                json.begin() + static_cast<std::ptrdiff_t>(end), ' ');
-      json.replace(at, kHalf.size(), kHalf);
-      replaced = true;
+    if (const size_t end = skip_fractional_number(json, at); end > at) {
+      double value = 0;
+      if (end > at + kHalf.size() &&
+          std::from_chars(json.data() + at, json.data() + end, value).ec != std::errc()) {
+        blank(at, end);
+        json.replace(at, kHalf.size(), kHalf);
+      }
+      at = end;
+      continue;
     }
-    // Anything else that begins with a digit is skipped as a whole, so that no part of it is taken
-    // for a number.
-    at = end > at ? end : skip_digits(json, at + 1);
+    // The digits of a malformed fraction or exponent, and numbers with leading zeros, are not
+    // changed.
+    const size_t end = skip_digits(json, at);
+    const bool is_integer = json[at] != '0' && (at == 0 || !is_one_of(".eE+", json[at - 1])) &&
+                            (end == json.size() || !is_one_of(".eE", json[end]));
+    if (is_integer && end - at > kMaxDigits) blank(at + kMaxDigits, end);
+    at = end;
   }
-  return replaced;
+  return changed;
 }
 
 }  // namespace encode

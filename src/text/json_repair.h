@@ -9,13 +9,12 @@ namespace encode {
 // lone surrogate has no UTF-8 form. Returns true if it has replaced an escape. Throws no Error.
 bool replace_lone_surrogate_escapes(std::string& json);
 
-// Shortens each integer of more than 18 digits to its first 18 digits, because it may not fit in 64
-// bits. The result is still too large for a token id, so it cannot be taken for one. Returns true
-// if it has shortened an integer. Throws no Error.
-bool shorten_big_integers(std::string& json);
-// Replaces each number with a fraction or an exponent that a double cannot hold (RFC 8259 allows
-// 1e400) by "0.5" and spaces. The result is no integer, so it cannot be taken for a token id.
-// Returns true if it has replaced a number. Throws no Error.
-bool replace_huge_numbers(std::string& json);
+// Replaces the numbers that simdjson cannot hold, outside of strings, by numbers that cannot be
+// taken for a token id. Returns true if it has replaced one. Throws no Error.
+// - Shortens each integer of more than 18 digits to its first 18 digits, because it may not fit in
+//   64 bits.
+// - Replaces each number with a fraction or an exponent that a double cannot hold (RFC 8259 allows
+//   1e400) by "0.5" and spaces.
+bool fit_numbers(std::string& json);
 
 }  // namespace encode

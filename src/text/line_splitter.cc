@@ -5,14 +5,12 @@
 
 #include "encode/error.h"
 
-#include "text/record.h"
-
 namespace encode {
 
 LineSplitter::LineSplitter(ByteWindow& window, int64_t hold_bytes, std::string path)
     : window_(window), hold_bytes_(static_cast<size_t>(hold_bytes)), path_(std::move(path)) {}
 
-bool LineSplitter::next(Line& line) {
+bool LineSplitter::next(RawRecord& line) {
   window_.consume(std::exchange(unread_bytes_, 0));
   line = {.bytes = {}, .number = next_number_, .offset_bytes = window_.offset(), .too_long = false};
   size_t scanned = 0;
@@ -38,7 +36,7 @@ bool LineSplitter::next(Line& line) {
   }
 }
 
-void LineSplitter::finish(Line& line, size_t size, size_t line_end_bytes) {
+void LineSplitter::finish(RawRecord& line, size_t size, size_t line_end_bytes) {
   check_limit(line, static_cast<int64_t>(size));
   unread_bytes_ = size + line_end_bytes;
   ++next_number_;
@@ -48,7 +46,7 @@ void LineSplitter::finish(Line& line, size_t size, size_t line_end_bytes) {
   if (line.too_long) line.bytes = {};
 }
 
-void LineSplitter::skip_to_line_end(Line& line) {
+void LineSplitter::skip_to_line_end(RawRecord& line) {
   line.too_long = true;
   ++next_number_;
   int64_t size = 0;
@@ -63,7 +61,7 @@ void LineSplitter::skip_to_line_end(Line& line) {
   } while (window_.extend());
 }
 
-void LineSplitter::check_limit(const Line& line, int64_t size) const {
+void LineSplitter::check_limit(const RawRecord& line, int64_t size) const {
   if (size <= kMaxRecordBytes) return;
   throw Error({.code = "text.record_limit",
                .what = "a line is longer than a record may be",

@@ -7,29 +7,22 @@
 #include <string_view>
 
 #include "text/byte_window.h"
+#include "text/record.h"
 
 namespace encode {
-
-struct Line {
-  // The line without its line end. It is empty if the line is too long. The
-  // ByteWindow::kPaddingBytes bytes after it may be read. It is valid until the next call of the
-  // splitter.
-  std::string_view bytes;
-  int64_t number = 0;  // from 1
-  int64_t offset_bytes = 0;
-  bool too_long = false;
-};
 
 // Not thread-safe.
 class LineSplitter {
  public:
+  static constexpr std::string_view kNoun = "line";
+
   // A line of more than `hold_bytes` is skipped and not kept in memory. `path` is for messages.
   // `window` must outlive the splitter.
   LineSplitter(ByteWindow& window, int64_t hold_bytes, std::string path);
 
   // Returns false at the end. The bytes of a line are valid until the next call. Throws Error kData
   // "text.record_limit" for a line over kMaxRecordBytes, and what ByteWindow throws.
-  bool next(Line& line);
+  bool next(RawRecord& line);
   // Returns true if only spaces, tabs and line ends follow, at most kMaxBlankTailBytes of them.
   // Makes the bytes of the last line invalid. The bytes that it looks at stay in memory.
   bool only_blank_left();
@@ -39,9 +32,9 @@ class LineSplitter {
   void seek(int64_t offset_bytes, int64_t line_number);
 
  private:
-  void finish(Line& line, size_t size, size_t line_end_bytes);
-  void skip_to_line_end(Line& line);
-  void check_limit(const Line& line, int64_t size) const;
+  void finish(RawRecord& line, size_t size, size_t line_end_bytes);
+  void skip_to_line_end(RawRecord& line);
+  void check_limit(const RawRecord& line, int64_t size) const;
 
   ByteWindow& window_;
   size_t hold_bytes_;

@@ -14,12 +14,10 @@ class LinesParser final : public RecordParser {
         max_row_bytes_(options.max_row_bytes) {}
 
   bool next(Record& record) override {
-    Line line;
+    RawRecord line;
     if (!lines_.next(line)) return false;
-    record.line = line.number;
-    record.offset_bytes = line.offset_bytes;
+    record.begin(line.number, line.offset_bytes);
     record.text = line.bytes;
-    record.problem.code = {};
     if (line.too_long) record.problem = too_long_problem(max_row_bytes_);
     return true;
   }

@@ -45,9 +45,29 @@ struct Record {
   bool replaced = false;               // true if U+FFFD has replaced an invalid part of `text`
   RowProblem problem;
 
+  // Begins a record without a text, ids or a problem.
+  void begin(int64_t first_line, int64_t first_byte) {
+    line = first_line;
+    offset_bytes = first_byte;
+    text = {};
+    tokenized = false;
+    input_ids = {};
+    problem.code = {};
+  }
   int64_t size_bytes() const {
     return static_cast<int64_t>(tokenized ? input_ids.size_bytes() : text.size());
   }
+};
+
+// What a splitter cuts a file into: the lines, or the elements of a JSON array.
+struct RawRecord {
+  // Without the line end, or without the spaces around an element. It is empty if the record is too
+  // long. The ByteWindow::kPaddingBytes bytes after it may be read. It is valid until the next call
+  // of the splitter.
+  std::string_view bytes;
+  int64_t number = 0;  // of the line or the element, from 1
+  int64_t offset_bytes = 0;
+  bool too_long = false;
 };
 
 // Cuts the bytes of one format into records and finds the text of each record. Damage that hides

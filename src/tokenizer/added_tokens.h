@@ -42,15 +42,6 @@ class AddedTokenFinder {
   // Each pair is a string to search for and its token. The strings must be distinct and not empty.
   explicit AddedTokenFinder(std::vector<std::pair<std::string, AddedToken>> tokens);
 
-  // Returns true if `predicate(string)` is true for the string of at least one token.
-  template <typename Predicate>
-  bool any_pattern(Predicate&& predicate) const {
-    for (const auto& token : tokens_) {
-      if (predicate(token.first)) return true;
-    }
-    return false;
-  }
-
   // Returns whether a special token has this id.
   bool has_special(int32_t id) const;
 

@@ -62,21 +62,26 @@ class AlignedText {
   void replace(std::span<const Match> matches, std::string_view content);
   void narrow(size_t begin, size_t end);  // keeps the bytes [begin, end)
 
-  // Removes the code points for which `keeps(code_point)` is false.
-  template <typename Keeps>
-  void filter(Keeps&& keeps) {
-    Rewriting kept;
+  // Replaces each code point by the code points that `map(code_point, add)` passes to `add`, or
+  // removes it if there are none. A map that removes code points must not pass two for any.
+  template <typename Map>
+  void map(Map&& map) {
+    Rewriting mapped;
     size_t removed_first = 0;
     for_each([&](char32_t c) {
-      if (keeps(c)) {
-        kept.add(c, 0);
-      } else if (kept.steps().empty()) {
+      int32_t change = 0;
+      map(c, [&](char32_t to) {
+        mapped.add(to, change);
+        change = 1;
+      });
+      if (change == 1) return;
+      if (mapped.steps().empty()) {
         ++removed_first;
       } else {
-        --kept.steps().back().change;
+        --mapped.steps().back().change;
       }
     });
-    rewrite(kept, removed_first);
+    rewrite(mapped, removed_first);
   }
   // Calls `on(code_point)` for each code point, in order.
   template <typename Function>

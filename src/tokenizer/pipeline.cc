@@ -8,7 +8,6 @@
 
 #include "base/utf8.h"
 #include "tokenizer/aligned_encoder.h"
-#include "tokenizer/prefix_cut.h"
 #include "tokenizer/unicode/unicode.h"
 
 namespace encode {
@@ -16,8 +15,6 @@ namespace {
 
 // The pipeline counts bytes with 32 bits.
 static_assert(RewriteBudget::kMaxTextBytes <= UINT32_MAX);
-// The number of bytes for each token of max_length that encode_beginning() tries first.
-constexpr size_t kLikelyTokenBytes = 6;
 // The memory that each buffer of a scratch keeps after a long row.
 constexpr size_t kKeptBytes = size_t{1} << 20;
 
@@ -62,7 +59,7 @@ bool are_zero(const std::vector<int32_t>& types) {
 
 class Pipeline final : public Tokenizer {
  public:
-  explicit Pipeline(PipelineParts parts) : parts_(std::move(parts)), prefix_cut_(parts_) {}
+  explicit Pipeline(PipelineParts parts) : parts_(std::move(parts)) {}
 
   void encode(std::string_view utf8, const TokenizeOptions& options,
               TokenizedRows& rows) const override {
@@ -70,8 +67,7 @@ class Pipeline final : public Tokenizer {
     utf8 = check_text(utf8, kMaxTextBytes, repaired);
     const auto scratch = borrow();
     scratch->budget.start(utf8.size());
-    if (options.count_lost_tokens || !encode_beginning(utf8, options, *scratch))
-      encode_text(utf8, *scratch);
+    encode_text(utf8, *scratch);
     append_row(scratch->ids.view(), parts_.row_form, options, rows);
     if (utf8.size() > kKeptBytes / sizeof(int32_t)) scratch->shrink();
   }
@@ -130,23 +126,6 @@ class Pipeline final : public Tokenizer {
     return pool_.borrow([this] { return std::make_unique<Scratch>(parts_.model->make_scratch()); });
   }
 
-  // Tokenizes only the beginning of the text. Returns true if the beginning has more ids than
-  // max_length. The rest of the text then has no effect on the row. Returns false if the whole text
-  // must be tokenized.
-  bool encode_beginning(std::string_view utf8, const TokenizeOptions& options,
-                        Scratch& scratch) const {
-    if (options.max_length <= 0 || parts_.row_form.truncation == TruncationSide::kLeft)
-      return false;
-    const auto wanted = static_cast<size_t>(options.max_length);
-    for (size_t bytes = (wanted + 1) * kLikelyTokenBytes; bytes < utf8.size() / 2; bytes *= 4) {
-      const size_t cut = prefix_cut_.find(utf8, bytes);
-      if (cut == 0) return false;
-      encode_text(utf8.substr(0, cut), scratch);
-      if (scratch.ids.view().size() > wanted) return true;
-    }
-    return false;
-  }
-
   void encode_text(std::string_view utf8, Scratch& scratch) const {
     scratch.ids.clear();
     scratch.raw.clear();
@@ -196,7 +175,6 @@ class Pipeline final : public Tokenizer {
   }
 
   PipelineParts parts_;
-  PrefixCut prefix_cut_;
   mutable ScratchPool<Scratch> pool_;
 };
 

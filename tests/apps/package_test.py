@@ -21,7 +21,7 @@ import zipfile
 BUILD = pathlib.Path(sys.argv[1])
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts/package"))
-import sbom  # noqa: E402  (its folder is only now in the path)
+import contents  # noqa: E402  (its folder is only now in the path)
 import wheel  # noqa: E402
 
 SPDX_ID = re.compile(r"^SPDXRef-[A-Za-z0-9.-]+$")
@@ -133,10 +133,10 @@ class Packages(unittest.TestCase):
 
     def test_the_sbom_follows_the_rules(self):
         facts = json.loads(run(self.tree / "bin/encode", "--version", "--json"))
-        document = sbom.Document("encode", facts)
-        for pin in sbom.parts.pins("torch-cpu", "arrow"):
-            document.add(sbom.pin_entry(pin), "DEPENDS_ON")
-        document.add(sbom.debian_entry(sbom.parts.debian_package("g++")), "BUILD_TOOL_OF")
+        document = contents.Document("encode", facts)
+        for pin in contents.pins("torch-cpu", "arrow"):
+            document.add(contents.pin_entry(pin), "DEPENDS_ON")
+        document.add(contents.debian_entry(contents.debian_package("g++")), "BUILD_TOOL_OF")
         written = document.as_json()
         self.assertEqual(spdx_problems(written), [])
         self.assertIn("torch", [package["name"] for package in written["packages"]])

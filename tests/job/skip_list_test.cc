@@ -34,21 +34,5 @@ TEST(SkipList, ErasesTheVectorsAtItsPositions) {
   EXPECT_THAT(left({}), ElementsAre(0, 0.5, 1, 1.5, 2, 2.5, 3, 3.5));
 }
 
-// A row that is set aside takes its tokens with it.
-TEST(SkipList, PositionsAfterErasedTokensMove) {
-  const auto left = [](int64_t begin, int64_t count) {
-    std::vector<int64_t> positions = {1, 4, 5, 9};
-    erase_tokens(positions, begin, count);
-    return positions;
-  };
-  EXPECT_THAT(left(4, 3), ElementsAre(1, 6));
-  EXPECT_THAT(left(2, 2), ElementsAre(1, 2, 3, 7));
-  EXPECT_THAT(left(0, 2), ElementsAre(2, 3, 7));
-  EXPECT_THAT(left(9, 1), ElementsAre(1, 4, 5));
-  EXPECT_THAT(left(0, 10), IsEmpty());
-  EXPECT_THAT(left(10, 5), ElementsAre(1, 4, 5, 9));
-  EXPECT_THAT(left(3, 0), ElementsAre(1, 4, 5, 9));
-}
-
 }  // namespace
 }  // namespace encode::testing

@@ -1,9 +1,9 @@
 // Tests what padding would cost.
-#include "plan/padding.h"
-
 #include <array>
 
 #include <gtest/gtest.h>
+
+#include "plan/text_survey.h"
 
 namespace encode::testing {
 namespace {

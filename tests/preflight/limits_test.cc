@@ -1,8 +1,7 @@
 // Tests the checks of memory and of the settings.
 #include <gtest/gtest.h>
 
-#include "preflight/defence_checks.h"
-#include "preflight/host_checks.h"
+#include "preflight/checks.h"
 
 namespace encode {
 namespace {

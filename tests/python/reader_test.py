@@ -268,7 +268,7 @@ class Reader(unittest.TestCase):
         try:
             import pyarrow  # noqa: F401
         except ImportError as error:
-            self.skipTest(f"pyarrow cannot be imported ({error}); scripts/soak/columnar.sh runs this test with pyarrow")
+            self.skipTest(f"pyarrow cannot be imported ({error}); scripts/soak/columnar.py runs this test with pyarrow")
         for path in self.encode_tables():
             final = open_final(path)
             np.testing.assert_array_equal(final.matrix, self.exact)

@@ -10,10 +10,9 @@ import unittest.mock
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts" / "bench"))
 import numpy as np
 
-import chunk_overhead
 import compare_speed
-import ours
 import peer
+import scaling
 import stages
 
 
@@ -67,28 +66,28 @@ class Ratios(unittest.TestCase):
 
 class Overhead(unittest.TestCase):
     def runs(self, *seconds):
-        return [ours.Run(value, value, 100, 5000, 0, {}, [], b"") for value in seconds]
+        return [scaling.Run(value, value, 100, 5000, 0, {}, [], b"") for value in seconds]
 
     def test_it_is_the_median_of_turns(self):
         runs = {"standard": self.runs(10, 20, 30), "chunks": self.runs(11, 21, 60)}
-        self.assertAlmostEqual(chunk_overhead.over(runs, "chunks", "standard", lambda run: run.seconds), 0.1)
+        self.assertAlmostEqual(scaling.over(runs, "chunks", "standard", lambda run: run.seconds), 0.1)
 
     def test_other_bytes_end_the_measurement(self):
         outputs = iter([b"a", b"b"])
-        real, ours.encode = ours.encode, lambda *_: ours.Run(1, 1, 1, 1, 0, {}, [], next(outputs))
+        real, scaling.encode = scaling.encode, lambda *_: scaling.Run(1, 1, 1, 1, 0, {}, [], next(outputs))
         try:
             with self.assertRaises(SystemExit):
                 args = types.SimpleNamespace(runs=1, encode="", model="", threads=1, dtype="", device="cpu")
-                chunk_overhead.measure(args, pathlib.Path("rows"), {"one": (), "other": ()})
+                scaling.measure(args, pathlib.Path("rows"), {"one": (), "other": ()})
         finally:
-            ours.encode = real
+            scaling.encode = real
 
     # With 5,000 rows there are 5 or 50 chunks. A commit takes 0.1 s.
     def failures(self, standard, of_1000, of_100):
         runs = {"standard": self.runs(standard), "chunks of 1,000": self.runs(of_1000), "chunks of 100": self.runs(of_100)}
-        with unittest.mock.patch.multiple(chunk_overhead, measure=lambda *_: runs, commit_seconds=lambda _: 0.1), \
+        with unittest.mock.patch.multiple(scaling, measure=lambda *_: runs, commit_seconds=lambda _: 0.1), \
                 contextlib.redirect_stdout(io.StringIO()):
-            return chunk_overhead.modes(types.SimpleNamespace(device="cpu"), pathlib.Path("rows"))
+            return scaling.modes(types.SimpleNamespace(device="cpu"), pathlib.Path("rows"))
 
     def test_a_limit_that_is_missed_is_named(self):
         self.assertEqual(self.failures(100, 102, 104), ["rows: chunks of 1,000 cost 2.0 %, and the disk explains 1.8 %"])
@@ -98,7 +97,7 @@ class Overhead(unittest.TestCase):
         self.assertEqual(self.failures(1, 1.7, 9), ["rows: chunks of 100 cost 800.0 %, and the disk explains 751.0 %"])
 
     def test_a_commit_is_measured_on_the_disk(self):
-        self.assertGreater(chunk_overhead.commit_seconds(1000), 0)
+        self.assertGreater(scaling.commit_seconds(1000), 0)
 
 
 class Parts(unittest.TestCase):

@@ -9,9 +9,7 @@ import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts/gpu"))
-import encode_run
-import report
-import steps
+import run
 
 LONG_SECONDS = 600
 
@@ -20,8 +18,8 @@ class Steps(unittest.TestCase):
     def run_steps(self, *functions, seconds):
         """Returns the lines of the report, as its file has them."""
         with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
-            self.report = report.Report(pathlib.Path(folder))
-            steps.run_steps(functions, self.report, seconds)
+            self.report = run.Report(pathlib.Path(folder))
+            run.run_steps(functions, self.report, seconds)
             return self.report.path.read_text().splitlines()
 
     def test_a_step_that_raises_fails_and_the_next_one_runs(self):
@@ -57,8 +55,8 @@ class Steps(unittest.TestCase):
 class Failure(unittest.TestCase):
     def test_it_is_the_exit_code_and_the_code_of_the_error(self):
         events = [{"event": "chunk_done"}, {"event": "error", "code": "vectors.all_bad"}]
-        self.assertEqual(encode_run.failure(events, 65), "exit code 65 vectors.all_bad")
-        self.assertEqual(encode_run.failure([], -9), "exit code -9")
+        self.assertEqual(run.failure(events, 65), "exit code 65 vectors.all_bad")
+        self.assertEqual(run.failure([], -9), "exit code -9")
 
 
 if __name__ == "__main__":

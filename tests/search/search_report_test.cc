@@ -24,13 +24,10 @@ SearchSetting setting() {
 }
 
 SearchResult result_with(const std::string& text) {
-  return {.query = "a",
-          .hits = {{.row = 7,
-                    .input_row = 9,
-                    .score = 0.5F,
-                    .text = text,
-                    .text_bytes = std::ssize(text),
-                    .input_ids = {}}}};
+  return {
+      .query = "a",
+      .hits = {
+          {.row = 7, .score = 0.5F, .text = {.row = 9, .utf8 = text, .bytes = std::ssize(text)}}}};
 }
 
 TEST(SearchReport, SaysWhatIsScoredAndHow) {
@@ -80,7 +77,7 @@ TEST(SearchReport, QueriesAreNamedOnlyIfThereAreSeveral) {
 
 TEST(SearchReport, TokenIdsStandInPlaceOfAText) {
   SearchResult result = result_with("");
-  result.hits[0].input_ids = {101, 7, 102};
+  result.hits[0].text.input_ids = {101, 7, 102};
   EXPECT_THAT(render_result(setting(), result, 80), HasSubstr("token ids 101 7 102"));
   EXPECT_EQ(Json::parse(to_json_line(setting(), result))["hits"][0]["input_ids"],
             Json({101, 7, 102}));

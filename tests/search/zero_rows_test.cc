@@ -1,10 +1,9 @@
-#include "search/zero_rows.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "encode/store.h"
 
+#include "search/nearest_rows.h"
 #include "store/fake_job.h"
 #include "support/temp_dir.h"
 

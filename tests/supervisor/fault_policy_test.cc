@@ -40,8 +40,8 @@ JobUnit prepared(FaultPolicy& policy, size_t worker = 0) {
 
 // Another start of the run would fail as these have, so a scheduler must not start it again.
 TEST(FaultPolicy, LackOfMemoryInEveryStartIsNoReasonForAnotherRun) {
-  for (const ErrorCode code : {ErrorCode("host.oom_kill"), ErrorCode("host.memory"),
-                               ErrorCode("device.cuda")}) {
+  for (const ErrorCode code :
+       {ErrorCode("host.oom_kill"), ErrorCode("host.memory"), ErrorCode("device.cuda")}) {
     FaultMemory memory("");
     FaultPolicy policy(1, 0, memory);
     ErrorDetail error = cause();
@@ -52,7 +52,8 @@ TEST(FaultPolicy, LackOfMemoryInEveryStartIsNoReasonForAnotherRun) {
       policy.restart(error);
       ADD_FAILURE() << code.name();
     } catch (const Error& last) {
-      EXPECT_EQ(last.exit_code(), memory_short ? ExitCode::kOsError : ExitCode::kTempFail) << code.name();
+      EXPECT_EQ(last.exit_code(), memory_short ? ExitCode::kOsError : ExitCode::kTempFail)
+          << code.name();
     }
   }
 }
@@ -96,6 +97,37 @@ TEST(FaultPolicy, TheSecondFailureOfAWindowBeginsASearchThatEndsWithOneRow) {
   EXPECT_EQ(unit.probe, (RowRange{50, 180})) << "the window may have other such rows";
   policy.window_started("s");
   EXPECT_EQ(prepared(policy).probe, RowRange{});
+}
+
+// The part of the probe that a worker encodes when it dies of `row`.
+RowRange failing_part(RowRange probe, int64_t row) {
+  for (int64_t part = 0; part < kProbeParts; ++part) {
+    const int64_t begin = probe.begin + probe.size() * part / kProbeParts;
+    const int64_t end = probe.begin + probe.size() * (part + 1) / kProbeParts;
+    if (row >= begin && row < end) return {.begin = begin, .end = end};
+  }
+  return probe;
+}
+
+// Lets workers die of one row of a window until the policy has found the row. Returns the number of
+// workers. Throws Error if the policy gives up before.
+int64_t search_a_row(int64_t max_restarts) {
+  constexpr int64_t kRow = 777;
+  FaultMemory memory("");
+  FaultPolicy policy(max_restarts, 0, memory);
+  for (int64_t workers = 1;; ++workers) {
+    const RowRange probe = prepared(policy).probe;
+    const FaultPolicy::Decision decision = policy.decide(
+        probe.size() > 0 ? in_probe(failing_part(probe, kRow)) : in_window({0, 1024}));
+    if (decision.culprit && decision.culprit->row == kRow) return workers;
+  }
+}
+
+// `encode preflight` shows these figures.
+TEST(FaultPolicy, ARowThatKillsEveryWorkerIsFoundIfThereAreRestartsEnough) {
+  for (const int64_t restarts : {FaultPolicy::kSearchRestarts, HardwareOptions().max_restarts})
+    EXPECT_EQ(search_a_row(restarts), FaultPolicy::kSearchWorkers) << restarts;
+  EXPECT_EQ(code_of([] { search_a_row(FaultPolicy::kSearchRestarts - 1); }), "device.cuda");
 }
 
 TEST(FaultPolicy, AWindowThatFailsWithoutACulpritEndsTheRun) {

@@ -1,7 +1,7 @@
 // A tool for scripts/check_tokenizers.py and the benchmarks. It reads a JSON string from each line,
 // and writes the ids of each string as a JSON array.
-//   tokenize_lines TOKENIZER|FOLDER [--max-length N] [--no-special-tokens] [--no-lost-count]
-//   [--binary] [--offsets] [--time] [--threads N]
+//   tokenize_lines TOKENIZER|FOLDER [--max-length N] [--no-special-tokens] [--binary]
+//   [--offsets] [--time] [--threads N]
 // With --binary, it writes each row as int32 numbers: the number of ids, the number of lost tokens,
 // the ids, and with --offsets the begin and the end of each id.
 // With --time, it writes only two times: the seconds to load the tokenizer, and the seconds to
@@ -46,8 +46,6 @@ Arguments parse(int argc, char** argv) {
       arguments.threads = static_cast<size_t>(std::max(1, std::atoi(argv[++i])));
     } else if (flag == "--no-special-tokens") {
       arguments.options.add_special_tokens = false;
-    } else if (flag == "--no-lost-count") {
-      arguments.options.count_lost_tokens = false;
     } else if (flag == "--binary") {
       arguments.binary = true;
     } else if (flag == "--offsets") {

@@ -96,51 +96,10 @@ TEST(TokenizerTest, ARowIsNeverLongerThanMaxLength) {
   }
 }
 
-// Returns a text with words, code, other scripts and added tokens. It is long, so that it can be
-// cut at many places.
-std::string long_text() {
-  std::string text;
-  for (int i = 0; i < 40; ++i) {
-    text += fmt::format("the words of row {} aren't x = f(a, b)\n  return [MASK] it ", i);
-    text += "caf\xC3\xA9 \xE4\xBD\xA0\xE5\xA5\xBD  two <s> a   b e\xCC\x81 f </s>. End ";
-  }
-  return text;
-}
-
-TEST(TokenizerTest, WithoutTheLostCountIdsAreTheSame) {
-  const std::string whole = long_text();
-  for (const std::string& family : kFamilies) {
-    const auto tokenizer = load_family(family);
-    for (size_t size = 0; size < whole.size(); size += 97) {
-      const std::string text = whole.substr(size % 50, size);
-      for (const int64_t max_length : {1, 3, 8, 31, 200}) {
-        TokenizedRows rows;
-        tokenizer->encode(text, {.max_length = max_length}, rows);
-        tokenizer->encode(text, {.max_length = max_length, .count_lost_tokens = false}, rows);
-        ASSERT_TRUE(std::ranges::equal(rows.row(0), rows.row(1)))
-            << family << " " << size << " cut to " << max_length;
-        EXPECT_LE(rows.lost_tokens[1], rows.lost_tokens[0]);
-        EXPECT_EQ(rows.lost_tokens[1] > 0, rows.lost_tokens[0] > 0);
-      }
-    }
-  }
-}
-
-TEST(TokenizerTest, WithoutTheLostCountTheEndOfALongTextIsNotTokenized) {
-  std::string text;
-  for (int i = 0; i < 20'000; ++i) text += "some words ";
-  for (const std::string& family : kFamilies) {
-    if (family.starts_with("sentencepiece")) continue;  // the library tokenizes the whole text
-    TokenizedRows rows;
-    load_family(family)->encode(text, {.max_length = 8, .count_lost_tokens = false}, rows);
-    EXPECT_GT(rows.lost_tokens[0], 0) << family;
-    EXPECT_LT(rows.lost_tokens[0], 200) << family;
-  }
-}
-
 TEST(TokenizerTest, CostPerByteDoesNotGrowWithTheLengthOfAWord) {
   for (const std::string& family : kFamilies) {
-    if (family.starts_with("sentencepiece")) continue;  // the library tokenizes, not this code
+    // The library tokenizes for these, not this code.
+    if (family == "mistral" || family.starts_with("sentencepiece")) continue;
     const auto tokenizer = load_family(family);
     const auto seconds = [&](const std::string& text) {
       TokenizedRows rows;

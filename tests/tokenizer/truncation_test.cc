@@ -1,5 +1,5 @@
 // Tests that truncation keeps the side of a text that the files of a tokenizer state.
-// scripts/golden/tokenizer_truncation.py has recorded the ids and offsets of transformers.
+// scripts/golden/tokenizer_cases.py has recorded the ids and offsets of transformers.
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -48,13 +48,11 @@ void expect_recorded_rows(const Tokenizer& tokenizer, const Json& item) {
   for (const Json& expected : item["cases"]) {
     SCOPED_TRACE(expected["text"].dump() + " cut to " + expected["max_length"].dump());
     const auto text = expected["text"].get<std::string>();
-    TokenizeOptions options{.max_length = expected["max_length"].get<int64_t>()};
+    const TokenizeOptions options{.max_length = expected["max_length"].get<int64_t>()};
     TokenizedRows rows;
     std::vector<TokenOffset> offsets;
     tokenizer.encode_with_offsets(text, options, rows, offsets);
     EXPECT_EQ(flat(offsets), expected["offsets"].get<Ids>());
-    tokenizer.encode(text, options, rows);
-    options.count_lost_tokens = false;
     tokenizer.encode(text, options, rows);
     for (int64_t row = 0; row < rows.size(); ++row) {
       const auto ids = rows.row(row);
@@ -82,22 +80,6 @@ TEST(TruncationTest, EverySideGivesTheRowsOfTransformers) {
   }
   EXPECT_GT(refused, 10U);
   EXPECT_GT(left, 10U);
-}
-
-// A row much longer than max_length is tokenized in parts when lost tokens are not counted, which
-// is right only for truncation on the right.
-TEST(TruncationTest, ALongRowKeepsItsEndOnTheLeft) {
-  const testing::TempDir dir;
-  write_tokenizer({{"family", "gpt2"}, {"side", "left"}}, dir);
-  const auto tokenizer = load_tokenizer_from_directory(dir.path());
-  std::string text;
-  for (int i = 0; i < 2000; ++i) text += "word " + std::to_string(i) + " ";
-  TokenizedRows rows;
-  tokenizer->encode(text, {}, rows);
-  tokenizer->encode(text, {.max_length = 8, .count_lost_tokens = false}, rows);
-  ASSERT_EQ(rows.row(1).size(), 8U);
-  EXPECT_TRUE(std::ranges::equal(rows.row(1), rows.row(0).last(8)));
-  EXPECT_EQ(rows.lost_tokens[1], static_cast<int32_t>(rows.row(0).size()) - 8);
 }
 
 ErrorDetail refusal_of(const Json& item) {

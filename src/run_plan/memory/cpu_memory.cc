@@ -1,13 +1,11 @@
 // The memory of a run on a CPU. Each term names the function that allocates it. The constants were
-// measured with scripts/soak/memory_model.sh on LibTorch 2.11; docs/planning.md has the figures.
+// measured with scripts/soak/memory_model.py on LibTorch 2.11; docs/planning.md has the figures.
 #include <algorithm>
 #include <fmt/format.h>
 
 #include "base/units.h"
 #include "kernels/kernel_choice.h"
-#include "run_plan/memory/activations.h"
 #include "run_plan/memory/memory_estimate.h"
-#include "run_plan/memory/memory_part.h"
 
 namespace encode {
 namespace {
@@ -57,9 +55,7 @@ int64_t loading_peak(const MemoryRequest& request, int64_t packed) {
   const int64_t element = element_bytes(request.effective.dtype);
   const int64_t in_file = file_element_bytes(request);
   const int64_t first_table = request.shape.largest_table_elements() * (in_file + element);
-  int64_t largest_product = 0;
-  for (const WeightShape& matrix : request.shape.matrices())
-    largest_product = std::max(largest_product, matrix.out_features * matrix.in_features);
+  const int64_t largest_product = request.shape.largest_matrix_elements();
   const int64_t in_order = request.shape.checkpoint_reordered ? in_file : 0;  // a copy
   const int64_t converted = in_file == element ? 0 : element;
   const int64_t last_product =
@@ -135,19 +131,19 @@ MemoryPart windows_part(const MemoryRequest& request) {
   const int64_t windows = std::min(whole, kWindowsAtOnce);
   const int64_t vectors = request.effective.token_embeddings() ? window.tokens : window.rows;
   const int64_t values = vectors * request.effective.dim * int64_t{sizeof(float)};
-  return part(MemoryKind::kWindows,
-              texts + windows * (window.tokens * kTokenBytes + window.rows * kRowBytes) +
-                  std::min(whole, kVectorWindows) * values,
-              fmt::format("{} of {}, {} of vectors", format_count(windows, "window", "windows"),
-                          format_count(window.rows, "row", "rows"), format_bytes(values)));
+  return {MemoryKind::kWindows,
+          texts + windows * (window.tokens * kTokenBytes + window.rows * kRowBytes) +
+              std::min(whole, kVectorWindows) * values,
+          fmt::format("{} of {}, {} of vectors", format_count(windows, "window", "windows"),
+                      format_count(window.rows, "row", "rows"), format_bytes(values))};
 }
 
 MemoryPart tokenizer_part(const MemoryRequest& request) {
   const bool loaded = request.tokenizer_file_bytes > 0;
-  return part(MemoryKind::kTokenizer,
-              loaded ? scaled(request.tokenizer_file_bytes, kTokenizerFactor) + kWordCacheBytes : 0,
-              loaded ? format_bytes(request.tokenizer_file_bytes) + " of tokenizer file"
-                     : "every row is token ids");
+  return {MemoryKind::kTokenizer,
+          loaded ? scaled(request.tokenizer_file_bytes, kTokenizerFactor) + kWordCacheBytes : 0,
+          loaded ? format_bytes(request.tokenizer_file_bytes) + " of tokenizer file"
+                 : "every row is token ids"};
 }
 
 }  // namespace
@@ -158,28 +154,27 @@ MemoryEstimate estimate_cpu(const MemoryRequest& request) {
   const int64_t threads = busy_threads(request);
   MemoryEstimate estimate;
   estimate.parts = {
-      part(MemoryKind::kProgram, kWorkerBytes + kSupervisorBytes, "encode and encode-worker"),
-      part(MemoryKind::kWeights, packed,
-           fmt::format("{}, packed", numbers_text(request.shape.matrix_elements(), element))),
-      part(MemoryKind::kTables, table_bytes(request),
-           numbers_text(request.shape.table_elements(), element)),
-      part(MemoryKind::kActivations, all_activations(request),
-           fmt::format("{} x {} tokens x {} numbers x {} bytes, and what malloc keeps",
-                       format_count(threads, "thread", "threads"),
-                       format_count(request.token_slots()),
-                       format_count(layer_widths(request.shape).largest()), element)),
-      part(MemoryKind::kAttention, cpu_attention_bytes(request),
-           fmt::format("rows of {} tokens", format_count(request.longest_row_tokens()))),
-      part(MemoryKind::kLibraries, scratch_bytes(request), "working memory of the CPU kernels"),
+      {MemoryKind::kProgram, kWorkerBytes + kSupervisorBytes, "encode and encode-worker"},
+      {MemoryKind::kWeights, packed,
+       fmt::format("{}, packed", numbers_text(request.shape.matrix_elements(), element))},
+      {MemoryKind::kTables, table_bytes(request),
+       numbers_text(request.shape.table_elements(), element)},
+      {MemoryKind::kActivations, all_activations(request),
+       fmt::format("{} x {} tokens x {} numbers x {} bytes, and what malloc keeps",
+                   format_count(threads, "thread", "threads"), format_count(request.token_slots()),
+                   format_count(layer_widths(request.shape).largest()), element)},
+      {MemoryKind::kAttention, cpu_attention_bytes(request),
+       fmt::format("rows of {} tokens", format_count(request.longest_row_tokens()))},
+      {MemoryKind::kLibraries, scratch_bytes(request), "working memory of the CPU kernels"},
       windows_part(request),
       tokenizer_part(request)};
   const int64_t running = estimate.total_bytes();
   const int64_t loading = kSupervisorBytes + loading_peak(request, packed);
   const int64_t checking =
       running - estimate.bytes_of(MemoryKind::kActivations) + reference_model(request);
-  estimate.parts.push_back(
-      part(MemoryKind::kLoading, std::max<int64_t>(0, std::max(loading, checking) - running),
-           "mapped tensors and their copies, beyond what the run needs later"));
+  estimate.parts.push_back({MemoryKind::kLoading,
+                            std::max<int64_t>(0, std::max(loading, checking) - running),
+                            "mapped tensors and their copies, beyond what the run needs later"});
   return estimate;
 }
 
@@ -191,15 +186,16 @@ MemoryEstimate estimate_host_of_cuda(const MemoryRequest& request) {
   const int64_t pinned = 4 * request.token_slots() * int64_t{sizeof(int64_t)} +
                          4 * request.batch_rows() * request.effective.dim * int64_t{sizeof(float)};
   MemoryEstimate estimate;
-  estimate.parts = {part(MemoryKind::kProgram, kWorkerBytes + kSupervisorBytes + kCudaLibraryBytes,
-                         "encode and encode-worker with the CUDA libraries (assumed)"),
-                    part(MemoryKind::kBatchData, pinned, "pinned memory for two batches"),
-                    windows_part(request), tokenizer_part(request)};
+  estimate.parts = {{MemoryKind::kProgram, kWorkerBytes + kSupervisorBytes + kCudaLibraryBytes,
+                     "encode and encode-worker with the CUDA libraries (assumed)"},
+                    {MemoryKind::kBatchData, pinned, "pinned memory for two batches"},
+                    windows_part(request),
+                    tokenizer_part(request)};
   const int64_t in_file = file_element_bytes(request);
-  estimate.parts.push_back(part(
-      MemoryKind::kLoading,
-      request.shape.largest_table_elements() * (in_file + element_bytes(request.effective.dtype)),
-      "the largest tensor, mapped and converted"));
+  estimate.parts.push_back(
+      {MemoryKind::kLoading,
+       request.shape.largest_table_elements() * (in_file + element_bytes(request.effective.dtype)),
+       "the largest tensor, mapped and converted"});
   return estimate;
 }
 

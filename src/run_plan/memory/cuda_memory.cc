@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/units.h"
-#include "run_plan/memory/activations.h"
 #include "run_plan/memory/memory_estimate.h"
-#include "run_plan/memory/memory_part.h"
 
 namespace encode {
 namespace {
@@ -33,10 +31,7 @@ int64_t weight_bytes(const MemoryRequest& request) {
 // Loading concatenates the projections of one product (ModuleLoader::fused() and at::cat() in
 // Linear), so the parts and the whole exist at once. Nothing is computed at that time.
 int64_t largest_product_bytes(const MemoryRequest& request) {
-  int64_t largest = 0;
-  for (const WeightShape& matrix : request.shape.matrices())
-    largest = std::max(largest, matrix.out_features * matrix.in_features);
-  return largest * element_bytes(request.effective.dtype);
+  return request.shape.largest_matrix_elements() * element_bytes(request.effective.dtype);
 }
 
 // Quantized copies of a product's input: empty_fp8_rows() in nn/fp8/fp8_rows.cc, one byte for a
@@ -83,30 +78,30 @@ MemoryEstimate estimate_cuda(const MemoryRequest& request) {
   const int64_t activations = activation_bytes(request) + fp8_rows(request);
   MemoryEstimate estimate;
   estimate.parts = {
-      part(MemoryKind::kContext, kContextBytes, "context and kernels (assumed)"),
-      part(MemoryKind::kWeights, weights,
-           numbers_text(request.shape.matrix_elements(),
-                        request.effective.dtype == ComputeType::kFp8 ? 1 : element)),
-      part(MemoryKind::kTables, table_bytes(request),
-           numbers_text(request.shape.table_elements(), element)),
-      part(MemoryKind::kActivations, activations,
-           fmt::format("{} tokens x {} numbers x {} bytes", format_count(request.token_slots()),
-                       format_count(layer_widths(request.shape).largest()), element)),
-      part(MemoryKind::kAttention, cuda_attention_bytes(request),
-           fmt::format("{} heads, rows of at most {} tokens", request.shape.num_attention_heads,
-                       format_count(request.longest_row_tokens()))),
-      part(MemoryKind::kLibraries, kWorkspaceBytes, "one workspace of cuBLAS and cuBLASLt"),
-      part(MemoryKind::kBatchData, batch_bytes(request),
-           fmt::format("ids and positions, {} rows", format_count(request.batch_rows())))};
+      {MemoryKind::kContext, kContextBytes, "context and kernels (assumed)"},
+      {MemoryKind::kWeights, weights,
+       numbers_text(request.shape.matrix_elements(),
+                    request.effective.dtype == ComputeType::kFp8 ? 1 : element)},
+      {MemoryKind::kTables, table_bytes(request),
+       numbers_text(request.shape.table_elements(), element)},
+      {MemoryKind::kActivations, activations,
+       fmt::format("{} tokens x {} numbers x {} bytes", format_count(request.token_slots()),
+                   format_count(layer_widths(request.shape).largest()), element)},
+      {MemoryKind::kAttention, cuda_attention_bytes(request),
+       fmt::format("{} heads, rows of at most {} tokens", request.shape.num_attention_heads,
+                   format_count(request.longest_row_tokens()))},
+      {MemoryKind::kLibraries, kWorkspaceBytes, "one workspace of cuBLAS and cuBLASLt"},
+      {MemoryKind::kBatchData, batch_bytes(request),
+       fmt::format("ids and positions, {} rows", format_count(request.batch_rows()))}};
   const int64_t beyond = largest_product_bytes(request) - activations;
   if (beyond > 0)
     estimate.parts.push_back(
-        part(MemoryKind::kLoading, beyond, "the parts of a product and the whole, at once"));
+        {MemoryKind::kLoading, beyond, "the parts of a product and the whole, at once"});
   // Each hidden state that is alive ends in a segment of its own, and both pools keep one open.
   constexpr int64_t kLiveBlocks = 8;
-  estimate.parts.push_back(part(MemoryKind::kRounding,
-                                kLiveBlocks * kSegmentBytes + kLargePoolSegment + kSegmentBytes,
-                                "segments of 2 and 20 MiB"));
+  estimate.parts.push_back({MemoryKind::kRounding,
+                            kLiveBlocks * kSegmentBytes + kLargePoolSegment + kSegmentBytes,
+                            "segments of 2 and 20 MiB"});
   return estimate;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "encode/batch_plan.h"
@@ -11,6 +12,8 @@
 #include "run_plan/memory/model_shape.h"
 
 namespace encode {
+
+inline constexpr int64_t kMib = int64_t{1} << 20;
 
 // The parts of the memory of a run. The order is that of the reports.
 enum class MemoryKind {
@@ -77,6 +80,33 @@ struct LargestWindow {
   int64_t tokens = 0;
 };
 LargestWindow largest_window(const MemoryRequest& request);
+
+// The widths of the hidden states, in numbers for each token position, that are alive at the two
+// highest points of a layer. A batch needs the larger of the two at once.
+struct LayerWidths {
+  // SelfAttention::heads_of() in models/layers.cc: the input, its norm, queries with keys and
+  // values, and the heads.
+  int64_t attention = 0;
+  // FeedForward::inner() and add(): the input, the heads, the residual sum, its norm, what is
+  // between the two products, and the result of the second one. apply_gate() holds both halves and
+  // their product at once.
+  int64_t mlp = 0;
+
+  int64_t largest() const { return attention > mlp ? attention : mlp; }
+};
+LayerWidths layer_widths(const ModelShape& shape);
+
+// The hidden states of one batch: MemoryRequest::token_slots() x LayerWidths::largest().
+int64_t activation_bytes(const MemoryRequest& request);
+
+// The weights of matrix products, without tables: MemoryRequest's compute type, unpacked.
+int64_t matrix_bytes(const MemoryRequest& request);
+// Tables, norms and biases, which WeightScope::take() copies in the compute type. The weights of
+// the modules after the transformer (engine/head.cc) are float32.
+int64_t table_bytes(const MemoryRequest& request);
+
+// "85.0M numbers x 4 bytes".
+std::string numbers_text(int64_t elements, int64_t bytes_each);
 
 // Each function returns the largest memory that a run needs at once.
 //

@@ -8,7 +8,6 @@
 
 #include "base/host.h"
 #include "base/units.h"
-#include "run_plan/memory/activations.h"
 
 namespace encode {
 namespace {

@@ -25,6 +25,13 @@ int64_t ModelShape::matrix_elements() const {
   return sum;
 }
 
+int64_t ModelShape::largest_matrix_elements() const {
+  int64_t largest = 0;
+  for (const WeightShape& matrix : matrices())
+    largest = std::max(largest, matrix.out_features * matrix.in_features);
+  return largest;
+}
+
 int64_t ModelShape::table_elements() const {
   return (vocab_size + position_rows() + type_vocab_size) * embedding_size + extra_table_elements;
 }

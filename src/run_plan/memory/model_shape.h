@@ -20,6 +20,7 @@ struct ModelShape : ModelSizes {
 
   std::vector<WeightShape> matrices() const;
   int64_t matrix_elements() const;
+  int64_t largest_matrix_elements() const;
   int64_t table_elements() const;
   int64_t largest_table_elements() const { return vocab_size * embedding_size; }
   int64_t vector_elements() const;  // norms and biases, roughly

@@ -3,11 +3,21 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/names.h"
+
 namespace encode {
 namespace {
 
 // The most tokens in a batch: PackedBatch::cu_seqlens counts them in 32 bits.
 constexpr int64_t kMostTokens = int64_t{1} << 30;
+
+constexpr NameTable<BatchLimit, 6> kBatchLimits = {
+    {{"a larger batch does not fit", BatchLimit::kMemory},
+     {"these texts do not fill a larger batch", BatchLimit::kTexts},
+     {"a batch counts its tokens in 32 bits", BatchLimit::kRange},
+     {"the command line asks for it", BatchLimit::kFixed},
+     {"a larger batch would leave the cache of a core", BatchLimit::kCache},
+     {"not even the smallest batch fits", BatchLimit::kNothingFits}}};
 
 MemoryRequest with_budget(const MemoryRequest& request, int64_t tokens) {
   MemoryRequest changed = request;
@@ -50,23 +60,7 @@ PlannedBatch plan_on_cpu(MemoryRequest request, const MemoryRoom& room) {
 
 }  // namespace
 
-std::string_view to_string(BatchLimit limit) {
-  switch (limit) {
-    case BatchLimit::kMemory:
-      return "a larger batch does not fit";
-    case BatchLimit::kTexts:
-      return "these texts do not fill a larger batch";
-    case BatchLimit::kRange:
-      return "a batch counts its tokens in 32 bits";
-    case BatchLimit::kFixed:
-      return "the command line asks for it";
-    case BatchLimit::kCache:
-      return "a larger batch would leave the cache of a core";
-    case BatchLimit::kNothingFits:
-      break;
-  }
-  return "not even the smallest batch fits";
-}
+std::string_view to_string(BatchLimit limit) { return name_of(kBatchLimits, limit); }
 
 int64_t MemoryRoom::usable_bytes() const {
   return static_cast<int64_t>(static_cast<double>(free_bytes) * safety_margin);

@@ -33,7 +33,7 @@ struct Fingerprint {
   EffectiveResult result;
   // The external library that tokenizes. It is "", because encode itself tokenizes for every model
   // directory. Older programs wrote "sentencepiece 0.1.97" for a directory with a .model file.
-  std::string tokenizer_library;
+  std::string tokenizer_library = {};
 };
 
 // Returns StreamIdentity::fingerprint: JSON with sorted keys and no spaces. It names the effective

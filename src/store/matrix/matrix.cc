@@ -119,9 +119,7 @@ Vectors unpack_table(const std::string& path, const Manifest& manifest) {
        bytes = reader->next_bytes(reader->block_rows()))
     vectors.write(bytes.data(), bytes.size());
   vectors.commit_without_sync();
-  return {.fd = open_for_reading(vectors.path(), "npy.open"),
-          .offset = 0,
-          .bytes = vectors.bytes_written()};
+  return {.fd = open_for_reading(vectors.path(), "npy.open"), .bytes = vectors.bytes_written()};
 }
 
 }  // namespace

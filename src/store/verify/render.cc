@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/aligned.h"
 #include "base/json.h"
 #include "base/units.h"
 #include "base/utf8.h"
@@ -13,26 +14,6 @@
 
 namespace encode {
 namespace {
-
-using Row = std::vector<std::string>;
-
-// Aligns the cells of a table: the first column on the left, and all other columns on the right.
-std::string align(const std::vector<Row>& rows) {
-  std::vector<size_t> widths;
-  for (const Row& row : rows) {
-    widths.resize(std::max(widths.size(), row.size()));
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  }
-  std::string text;
-  for (const Row& row : rows) {
-    for (size_t i = 0; i < row.size(); ++i) {
-      const std::string padding(widths[i] - row[i].size(), ' ');
-      text += i == 0 ? row[i] + padding : fmt::format("  {}{}", padding, row[i]);
-    }
-    text += '\n';
-  }
-  return text;
-}
 
 std::string norm_text(const MatrixSummary& matrix, double NormSummary::*number) {
   return matrix.norms ? fmt::format("{:.4f}", (*matrix.norms).*number) : "-";
@@ -66,7 +47,7 @@ std::string describe(const Finding& finding) {
                      finding.detail);
 }
 
-Row matrix_row(const MatrixSummary& matrix, const VerifyReport& report) {
+TableRow matrix_row(const MatrixSummary& matrix, const VerifyReport& report) {
   size_t checks = 0;
   size_t good = 0;
   for (const Finding& finding : report.findings) {
@@ -118,10 +99,10 @@ std::string rows_phrase(const CompareReport& report) {
 }  // namespace
 
 std::string render_table(const VerifyReport& report) {
-  std::vector<Row> rows = {
+  std::vector<TableRow> rows = {
       {"matrix", "rows", "dim", "dtype", "size", "norm min", "mean", "max", "checks", "result"}};
   for (const MatrixSummary& matrix : report.matrices) rows.push_back(matrix_row(matrix, report));
-  std::string text = align(rows);
+  std::string text = aligned(rows);
   for (const MatrixSummary& matrix : report.matrices) {
     if (!matrix.sha256.empty()) text += fmt::format("sha256  {}  {}\n", matrix.sha256, matrix.path);
   }
@@ -176,23 +157,23 @@ std::string render_json(const VerifyReport& report) {
 }
 
 std::string render_table(const CompareReport& report) {
-  std::string text = align({{"a", report.a_path, std::string(to_string(report.a_type))},
-                            {"b", report.b_path, std::string(to_string(report.b_type))}});
+  std::string text = aligned({{"a", report.a_path, std::string(to_string(report.a_type))},
+                              {"b", report.b_path, std::string(to_string(report.b_type))}});
   text += fmt::format("{}, {}, {}\n\n", format_count(report.rows, "row", "rows"),
                       format_count(report.dim, "column", "columns"), values_phrase(report));
   const Distribution& cosine = report.cosine;
   const Distribution& difference = report.max_difference;
-  std::vector<Row> by_row = {{"by row", "cosine", "max |a - b|"}};
+  std::vector<TableRow> by_row = {{"by row", "cosine", "max |a - b|"}};
   for (const auto& [name, number] : kNumbers)
     by_row.push_back({name, cosine_text(cosine.*number), difference_text(difference.*number)});
-  text += fmt::format("{}\n{}", align(by_row), rows_phrase(report));
+  text += fmt::format("{}\n{}", aligned(by_row), rows_phrase(report));
   if (!report.worst.empty()) {
-    std::vector<Row> rows = {{"worst rows", "cosine", "max |a - b|", "column"}};
+    std::vector<TableRow> rows = {{"worst rows", "cosine", "max |a - b|", "column"}};
     for (const RowDifference& row : report.worst) {
       rows.push_back({fmt::to_string(row.row), cosine_text(row.cosine),
                       difference_text(row.max_difference), fmt::to_string(row.column)});
     }
-    text += align(rows);
+    text += aligned(rows);
   }
   for (const std::string& failure : report.failures) text += fmt::format("FAILED  {}\n", failure);
   return printable(text);

@@ -12,8 +12,8 @@
 #include "base/json.h"
 #include "base/path_kind.h"
 #include "base/units.h"
-#include "store/fingerprint/fingerprint.h"
 #include "store/audit.h"
+#include "store/fingerprint/fingerprint.h"
 #include "store/verify/chunk_check.h"
 #include "store/verify/combined_check.h"
 #include "store/verify/matrix_scan.h"
@@ -215,9 +215,9 @@ void check_expectations(const ExpectedMatrix& matrix, const MatrixSummary& summa
                    {.expected = describe(*matrix.format),
                     .found = fmt::format("{}{}",
                                          describe(FinalFormat{.type = manifest->type,
-                                                   .ranges_file = "",
-                                                   .file = manifest->file,
-                                                   .columns = manifest->table_columns}),
+                                                              .ranges_file = "",
+                                                              .file = manifest->file,
+                                                              .columns = manifest->table_columns}),
                                          same ? "" : ", or other ranges")},
                    "the config asks for another format or other ranges: run encode again");
   }
@@ -238,12 +238,7 @@ bool check_matrix(const ExpectedMatrix& matrix, const Audit& audit, VerifyReport
   const size_t first_finding = report.findings.size();
   const std::optional<MatrixScan> scan = check_file(matrix, audit, findings);
   if (!scan) {
-    report.matrices.push_back({.name = matrix.name,
-                               .path = matrix.path,
-                               .dtype = "",
-                               .norms = {},
-                               .xxh3_128 = "",
-                               .sha256 = ""});
+    report.matrices.push_back({.name = matrix.name, .path = matrix.path});
     return false;
   }
   report.matrices.push_back(scan->summary);
@@ -319,11 +314,7 @@ VerifyReport verify_files(const std::vector<std::string>& paths, const VerifyOpt
   VerifyReport report;
   for (const std::string& path : paths) {
     const ExpectedMatrix matrix = {.name = std::filesystem::path(path).filename().string(),
-                                   .path = path,
-                                   .group = "",
-                                   .rows = {},
-                                   .dim = {},
-                                   .fingerprint = {}};
+                                   .path = path};
     check_matrix(matrix, {.options = options, .cache_dir = ""}, report);
   }
   return report;

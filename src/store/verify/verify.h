@@ -16,10 +16,11 @@ namespace encode {
 struct ExpectedMatrix {
   std::string name;  // the stream, e.g. "train_tc"; its chunks are in <cache>/train_tc_chunks
   std::string path;
-  std::string group;  // the split, or ""; the inputs of a group must have the same number of rows
-  std::optional<int64_t> rows;  // the number of rows of the input
-  std::optional<int64_t> dim;
-  std::optional<std::string> fingerprint;  // canonical JSON, as in StreamIdentity
+  // The split, or "". The inputs of a group must have the same number of rows.
+  std::string group = {};
+  std::optional<int64_t> rows = {};  // the number of rows of the input
+  std::optional<int64_t> dim = {};
+  std::optional<std::string> fingerprint = {};  // canonical JSON, as in StreamIdentity
   std::optional<FinalFormat> format = {};
   std::optional<QuarantinePolicy> quarantine = {};
 };
@@ -57,7 +58,7 @@ struct MatrixSummary {
   int64_t rows = 0;        // the rows of the file; with token embeddings, its vectors
   int64_t input_rows = 0;  // the rows of the input, which differ from `rows` with token embeddings
   int64_t dim = 0;         // the columns of the file; for binary and ubinary, the bytes of a row
-  std::string dtype;       // the element type of the file: "<f4", "<f2", "|i1", "|u1"
+  std::string dtype = {};  // the element type of the file: "<f4", "<f2", "|i1", "|u1"
   MatrixFormat format = MatrixFormat::kNpy;
   std::vector<std::string> columns = {};  // of a table, beside the vectors
   int64_t file_bytes = 0;
@@ -65,9 +66,9 @@ struct MatrixSummary {
   int64_t zero_rows = 0;
   // None without a row that has one, for integers whose ranges cannot be read, and for bits: their
   // rows all have the same norm.
-  std::optional<NormSummary> norms;
-  std::string xxh3_128;
-  std::string sha256;          // "" unless VerifyOptions::sha256 is true
+  std::optional<NormSummary> norms = {};
+  std::string xxh3_128 = {};
+  std::string sha256 = {};     // "" unless VerifyOptions::sha256 is true
   int64_t truncated_rows = 0;  // from the manifest
   int64_t lost_tokens = 0;     // from the manifest
   // The path of the truncation ledger, or "" without a manifest and for a combined matrix.

@@ -1,6 +1,5 @@
 #include "supervisor/worker/child_process.h"
 
-#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -18,18 +17,6 @@
 
 namespace encode {
 namespace {
-
-struct Pipe {
-  UniqueFd read_end;
-  UniqueFd write_end;
-};
-
-Pipe make_pipe() {
-  std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0)
-    throw system_error("os.pipe", "create a pipe", "", errno);
-  return {UniqueFd(ends[0]), UniqueFd(ends[1])};
-}
 
 void set_non_blocking(const UniqueFd& fd) {
   ::fcntl(fd.get(), F_SETFL, ::fcntl(fd.get(), F_GETFL) | O_NONBLOCK);

@@ -45,12 +45,9 @@ RowRange range_of(const JsonFields& fields, const std::string& key) {
 
 StreamFaults faults_of(const Json& json, const std::string& where) {
   const JsonFields fields(json, where, kAttemptsCode);
-  StreamFaults faults = {.suspects = {},
-                         .search = range_of(fields, "search"),
+  StreamFaults faults = {.search = range_of(fields, "search"),
                          .probe = range_of(fields, "probe"),
-                         .alone_failures = fields.integer("alone_failures", 0, kMax),
-                         .set_aside = {},
-                         .budgets = {}};
+                         .alone_failures = fields.integer("alone_failures", 0, kMax)};
   for (const Json& suspect : fields.array("suspects")) {
     const JsonFields suspect_fields(suspect, where, kAttemptsCode);
     faults.suspects.push_back({.rows = range_of(suspect_fields, "rows"),

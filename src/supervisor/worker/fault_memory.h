@@ -19,13 +19,13 @@ struct SuspectWindow {
 };
 
 struct StreamFaults {
-  std::vector<SuspectWindow> suspects;
+  std::vector<SuspectWindow> suspects = {};
   // The rows among which the row is searched that makes workers fail; empty: there is no search.
-  RowRange search;
-  RowRange probe;                          // the part of `search` that is left
-  int64_t alone_failures = 0;              // how often `probe` has failed, if it is one row
-  std::vector<SetAsideRow> set_aside;      // ascending
-  std::map<std::string, int64_t> budgets;  // DeviceFacts::name -> see BatchHalved
+  RowRange search = {};
+  RowRange probe = {};                          // the part of `search` that is left
+  int64_t alone_failures = 0;                   // how often `probe` has failed, if it is one row
+  std::vector<SetAsideRow> set_aside = {};      // ascending
+  std::map<std::string, int64_t> budgets = {};  // DeviceFacts::name -> see BatchHalved
 };
 
 // The results do not depend on the file, except that rows stay set aside. It is therefore written

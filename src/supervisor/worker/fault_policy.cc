@@ -95,11 +95,7 @@ void FaultPolicy::worker_ended(size_t worker) {
 
 void FaultPolicy::finished(const std::string& stream) {
   StreamFaults& faults = memory_.of(stream);
-  faults = {.suspects = {},
-            .search = {},
-            .probe = {},
-            .set_aside = {},
-            .budgets = std::move(faults.budgets)};
+  faults = {.budgets = std::move(faults.budgets)};
   searchers_.erase(stream);
   handed_over_.erase(stream);
   memory_.save();
@@ -174,8 +170,9 @@ std::optional<SetAsideRow> FaultPolicy::blame(StreamFaults& faults, const Failur
         "the device or the model fails, not a row: look at the log and at the device "
         "(nvidia-smi, dmesg); all committed chunks are kept");
   }
-  SetAsideRow culprit = {
-      .row = failure.rows.begin, .code = std::string(failure.cause.code.name()), .message = failure.cause.what};
+  SetAsideRow culprit = {.row = failure.rows.begin,
+                         .code = std::string(failure.cause.code.name()),
+                         .message = failure.cause.what};
   insert(faults.set_aside, culprit);
   faults.probe = faults.search;  // other rows of the window may fail, too
   suspect_in(faults, faults.search).failures = 0;

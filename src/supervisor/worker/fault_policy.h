@@ -39,6 +39,10 @@ class FaultPolicy {
   static constexpr int64_t kMaxAloneFailures = 2;
   // After this number of rows in a row that fail alone, the device is broken and not the rows.
   static constexpr int64_t kMaxCulprits = 3;
+  // What it takes to find a row that kills every worker: the least max_restarts, and the workers if
+  // the row is in a window of 1024 rows.
+  static constexpr int64_t kSearchRestarts = 3;
+  static constexpr int64_t kSearchWorkers = 6;
 
   // `memory` must outlive the policy.
   FaultPolicy(int64_t max_restarts, double first_delay_seconds, FaultMemory& memory)

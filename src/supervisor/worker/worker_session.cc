@@ -4,6 +4,7 @@
 #include <csignal>
 #include <fmt/format.h>
 #include <poll.h>
+#include <utility>
 
 #include "base/process_limits.h"
 #include "base/units.h"
@@ -82,29 +83,23 @@ void WorkerSession::event_line(std::string_view line) {
 
 void WorkerSession::note_sign_of_life(const WorkerEvent& event) {
   const auto alive = [this] { hang_.alive(Clock::now()); };
-  std::visit(
-      Overloaded{[this](const BatchDone&) { hang_.batch(Clock::now()); },
-                 [this](const ModelLoading&) { hang_.loading(Clock::now()); },
-                 [&](const ChunkStarted&) { alive(); }, [&](const WindowStarted&) { alive(); },
-                 [&](const ProbeStarted&) { alive(); }, [&](const ProbeDone&) { alive(); },
-                 [&](const BatchHalved&) { alive(); }, [&](const RowsSetAside&) { alive(); },
-                 [&](const ModelLoaded&) { alive(); }, [&](const UnitStarted&) { alive(); },
-                 [&](const DeviceChecked&) { alive(); }, [&](const DefenceTried&) { alive(); },
-                 [&](const ChunkDone&) { alive(); }, [this](const UnitDone&) { hang_.pause(); },
-                 [this](const ProductsTimed&) { hang_.pause(); },
-                 [this](const WorkerFailed& failed) { reported_ = failed.error; },
-                 [&](const WorkerFinished&) {
-                   finished_ = true;
-                   alive();  // goes on watching, because the worker may hang while it exits
-                 },
-                 [&](const WorkerRetired& retired) {
-                   retired_ = retired.reason;
-                   alive();
-                 },
-                 [&](const CacheUsed&) { alive(); },
-                 // These may come from a timer, so they are no signs of life.
-                 [](const LogLine&) {}, [](const MemoryPressure&) {}, [](const CacheProblem&) {}},
-      event);
+  std::visit(Overloaded{[this](const BatchDone&) { hang_.batch(Clock::now()); },
+                        [this](const ModelLoading&) { hang_.loading(Clock::now()); },
+                        [this](const UnitDone&) { hang_.pause(); },
+                        [this](const ProductsTimed&) { hang_.pause(); },
+                        [this](const WorkerFailed& failed) { reported_ = failed.error; },
+                        [&](const WorkerFinished&) {
+                          finished_ = true;
+                          alive();  // goes on watching, because the worker may hang while it exits
+                        },
+                        [&](const WorkerRetired& retired) {
+                          retired_ = retired.reason;
+                          alive();
+                        },
+                        // These may come from a timer, so they are no signs of life.
+                        [](const LogLine&) {}, [](const MemoryPressure&) {},
+                        [](const CacheProblem&) {}, [&](const auto&) { alive(); }},
+             event);
 }
 
 void WorkerSession::output_line(std::string_view line) {
@@ -223,6 +218,17 @@ ErrorDetail WorkerSession::cause(const ExitStatus& status) const {
     detail.exit_code = static_cast<ExitCode>(status.code);
   }
   return detail;
+}
+
+WorkerOutcome run_alone(WorkerOptions options, const StopSignal& stop, const std::string& job_path,
+                        std::function<void(const WorkerEvent&)> on_event) {
+  WorkerSession session(std::move(options), stop,
+                        {.on_event = std::move(on_event),
+                         .on_output = [](std::string_view) {},
+                         .on_garbage = [](std::string_view, const std::string&) {},
+                         .on_tick = [](Clock::time_point) {}});
+  constexpr int kNoLock = -1;
+  return session.run(job_path, kNoLock);
 }
 
 }  // namespace encode

@@ -56,7 +56,7 @@ class WorkerSession {
     std::function<void(std::string_view)> on_output;
     // Takes a line of the event pipe that is not a valid event, and why it is not.
     std::function<void(std::string_view, const std::string&)> on_garbage;
-    std::function<void(Clock::time_point)> on_tick;  // about ten times a second, or more often
+    std::function<void(Clock::time_point)> on_tick = {};  // about ten times a second, or more often
   };
 
   // `stop` must outlive the session.
@@ -109,5 +109,11 @@ class WorkerSession {
   std::unique_ptr<LineReader> output_;
   Clock::time_point stepped_;
 };
+
+// Runs one worker without a lock on the cache, for a job that writes nothing there. Calls
+// `on_event` for each event, and ignores what else the worker writes. Throws what
+// WorkerSession::run() throws.
+WorkerOutcome run_alone(WorkerOptions options, const StopSignal& stop, const std::string& job_path,
+                        std::function<void(const WorkerEvent&)> on_event);
 
 }  // namespace encode

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "tokenizer/load/load_post_processor.h"
+#include "tokenizer/load/loaders.h"
 #include "tokenizer/tokenizer_refusal.h"
 
 namespace encode {

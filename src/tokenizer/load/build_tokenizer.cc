@@ -7,10 +7,7 @@
 #include "base/json.h"
 #include "base/units.h"
 #include "tokenizer/load/load_added_tokens.h"
-#include "tokenizer/load/load_model.h"
-#include "tokenizer/load/load_normalizer.h"
-#include "tokenizer/load/load_post_processor.h"
-#include "tokenizer/load/load_pre_tokenizer.h"
+#include "tokenizer/load/loaders.h"
 #include "tokenizer/load/tokenizer_document.h"
 #include "tokenizer/tokenizer_refusal.h"
 

@@ -46,12 +46,12 @@ struct PatternText {
 };
 PatternText load_pattern_text(const Component& component);
 
-// Returns the names in a table of loaders ("NFC, NFD"). std::views::keys() would do, but clang 14
-// cannot compile it with the library of GCC 12, and the fuzzers need clang.
-template <typename Loaders>
-std::string joined_names(const Loaders& loaders) {
+// Returns the keys of a map, such as a table of loaders ("NFC, NFD"). std::views::keys() would do,
+// but clang 14 cannot compile it with the library of GCC 12, and the fuzzers need clang.
+template <typename Map>
+std::string joined_names(const Map& map) {
   std::string names;
-  for (const auto& [name, loader] : loaders) {
+  for (const auto& [name, value] : map) {
     if (!names.empty()) names += ", ";
     names += name;
   }

@@ -1,16 +1,11 @@
-#include "tokenizer/load/load_model.h"
-
 #include <array>
 #include <fmt/format.h>
 #include <string>
 
 #include "base/units.h"
-#include "tokenizer/load/component.h"
-#include "tokenizer/load/model_json.h"
+#include "tokenizer/load/loaders.h"
 #include "tokenizer/models/bpe.h"
-#include "tokenizer/models/unigram.h"
-#include "tokenizer/models/word_level.h"
-#include "tokenizer/models/wordpiece.h"
+#include "tokenizer/models/word_models.h"
 #include "tokenizer/tokenizer_refusal.h"
 
 namespace encode {

@@ -1,5 +1,3 @@
-#include "tokenizer/load/load_normalizer.h"
-
 #include <fmt/format.h>
 #include <map>
 #include <optional>
@@ -11,6 +9,7 @@
 #include <openssl/evp.h>
 
 #include "tokenizer/load/component.h"
+#include "tokenizer/load/loaders.h"
 #include "tokenizer/normalize/bert_normalizer.h"
 #include "tokenizer/normalize/precompiled.h"
 #include "tokenizer/normalize/simple_normalizers.h"
@@ -111,7 +110,6 @@ class NamedNormalizer final : public Normalizer {
     normalizer_->normalize(text);
   }
   void normalize_aligned(AlignedText& text) const override { normalizer_->normalize_aligned(text); }
-  bool is_local() const override { return normalizer_->is_local(); }
 
  private:
   std::string place_;

@@ -1,11 +1,10 @@
-#include "tokenizer/load/load_post_processor.h"
-
 #include <algorithm>
 #include <fmt/format.h>
 #include <utility>
 
 #include "base/units.h"
 #include "tokenizer/load/component.h"
+#include "tokenizer/load/loaders.h"
 #include "tokenizer/tokenizer_refusal.h"
 
 namespace encode {
@@ -58,8 +57,7 @@ std::vector<int32_t> load_special_token(const Component& component, const std::s
     refuse_format("the template uses a token that special_tokens does not have", component.where(),
                   fmt::format("{} in special_tokens", quoted_token(name)), "no such key");
   }
-  const JsonFields fields(tokens.at(name), component.where() + ".special_tokens",
-                          kTokenizerFormat);
+  const JsonFields fields(tokens.at(name), component.where() + ".special_tokens", kTokenizerFormat);
   std::vector<int32_t> ids;
   for (const Json& id : fields.array("ids"))
     ids.push_back(load_id(id, component, quoted_token(name)));
@@ -75,8 +73,7 @@ SpecialTokens load_template(const Component& component) {
       component.fields().refuse("single", "Sequence or SpecialToken", preview(piece.dump()));
     }
     const std::string kind = piece.begin().key();
-    const JsonFields fields(piece.begin().value(), component.where() + ".single",
-                            kTokenizerFormat);
+    const JsonFields fields(piece.begin().value(), component.where() + ".single", kTokenizerFormat);
     const std::string id = fields.string("id");
     const auto type = static_cast<int32_t>(fields.integer_or("type_id", 0, 0, kMaxTokens - 1));
     if (kind == "SpecialToken") {

@@ -1,10 +1,9 @@
-#include "tokenizer/load/load_pre_tokenizer.h"
-
 #include <fmt/format.h>
 #include <map>
 #include <utility>
 
 #include "tokenizer/load/component.h"
+#include "tokenizer/load/loaders.h"
 #include "tokenizer/split/metaspace.h"
 #include "tokenizer/tokenizer_refusal.h"
 #include "tokenizer/unicode/unicode.h"
@@ -103,9 +102,6 @@ class NamedPreTokenizer final : public PreTokenizer {
   void pre_tokenize(PreTokenizedText& text) const override {
     text.text.enter(place_);
     pre_tokenizer_->pre_tokenize(text);
-  }
-  WordBorder word_border(char letter, WordBorder border) const override {
-    return pre_tokenizer_->word_border(letter, border);
   }
 
  private:

@@ -5,6 +5,7 @@
 
 #include "base/units.h"
 #include "tokenizer/load/amend_document.h"
+#include "tokenizer/load/component.h"
 #include "tokenizer/tokenizer_refusal.h"
 
 namespace encode {
@@ -13,15 +14,6 @@ namespace {
 constexpr const char* kSaveHint =
     "load the tokenizer with transformers' AutoTokenizer and save it with save_pretrained(), which "
     "writes tokenizer.json";
-
-std::string found_files(const TokenizerSource& source) {
-  std::string names;
-  for (const auto& [name, content] : source.files) {
-    if (!names.empty()) names += ", ";
-    names += name;
-  }
-  return names;
-}
 
 const SlowClassRules& rules_of(const ChosenClass& chosen, const TokenizerSource& source) {
   const SlowClassRules* rules = find_slow_class_rules(chosen.value);
@@ -35,7 +27,7 @@ const SlowClassRules& rules_of(const ChosenClass& chosen, const TokenizerSource&
         {.expected = fmt::format("tokenizer.json, or one of the classes: {}", slow_class_names()),
          .found = fmt::format("{}, with the files: {}",
                               chosen.name.empty() ? "no class" : quoted_token(chosen.name),
-                              found_files(source)),
+                              joined_names(source.files)),
          .hint = kSaveHint});
   }
   if (source.find(std::string(rules->file)) == nullptr) {
@@ -43,7 +35,7 @@ const SlowClassRules& rules_of(const ChosenClass& chosen, const TokenizerSource&
         fmt::format("the file of tokenizer class {} is missing", quoted_token(chosen.name)),
         source.folder,
         {.expected = fmt::format("tokenizer.json or {}", rules->file),
-         .found = found_files(source),
+         .found = joined_names(source.files),
          .hint = "download the whole directory again, or save tokenizer.json with transformers"});
   }
   return *rules;
@@ -177,7 +169,7 @@ TokenizerDocument make_slow_class_document(const TokenizerSource& source) {
     refuse_unsupported("the tokenizer has no tokenizer.json", source.folder,
                        {.expected = "tokenizer.json, because of the key special_tokens or of a "
                                     "recipe for the code of the repository",
-                        .found = found_files(source),
+                        .found = joined_names(source.files),
                         .hint = kSaveHint});
   }
   const Json config = read_tokenizer_config(source);

@@ -76,8 +76,7 @@ class Alphabet {
 class Bpe final : public TokenizerModel {
  public:
   Bpe(const Vocabulary& vocabulary, const std::vector<BpeMerge>& merges, BpeOptions options)
-      : options_(std::move(options)), pairs_(merges, options_.merge_ranks) {
-    options_.merge_ranks = {};
+      : options_(std::move(options)), pairs_(merges) {
     byte_ids_.fill(kNoId);
     if (options_.byte_level) {
       read_byte_level_vocabulary(vocabulary);
@@ -133,10 +132,6 @@ class Bpe final : public TokenizerModel {
     }
     if (options_.byte_level)
       count_bytes(piece, std::span(tokens).subspan(static_cast<size_t>(first)));
-  }
-
-  bool cuts_between(char letter, WordBorder border) const override {
-    return cuts_ && border == WordBorder::kMetaspace && borders_.cuts_before_metaspace(letter);
   }
 
   std::string name() const override { return options_.byte_level ? "ByteLevel BPE" : "BPE"; }

@@ -26,7 +26,6 @@ struct BpeOptions {
   bool byte_fallback = false;
   // A piece that is a token becomes that token, even if the merges give other tokens.
   bool ignore_merges = false;
-  std::vector<uint32_t> merge_ranks;  // the rank of each merge; empty: the order of the merges
   std::string continuing_subword_prefix;
   std::string end_of_word_suffix;
 };
@@ -35,9 +34,9 @@ struct BpeOptions {
 // tab stands for it. A byte without a token gets -1. Returns the number of bytes with a token.
 size_t find_byte_tokens(const Vocabulary& vocabulary, std::array<int32_t, 256>& ids);
 
-// The rank of a merge is its index in `merges` unless options.merge_ranks is set. If a pair occurs
-// twice, the later merge counts, as in Hugging Face `tokenizers`. The ids of `merges` are ids of
-// `vocabulary`. The model keeps no reference to the arguments. Does not throw Error.
+// The rank of a merge is its index in `merges`. If a pair occurs twice, the later merge counts, as
+// in Hugging Face `tokenizers`. The ids of `merges` are ids of `vocabulary`. The model keeps no
+// reference to the arguments. Does not throw Error.
 std::unique_ptr<TokenizerModel> make_bpe(const Vocabulary& vocabulary,
                                          const std::vector<BpeMerge>& merges, BpeOptions options);
 

@@ -18,7 +18,7 @@ constexpr uint32_t kNoNode = UINT32_MAX;
 
 }  // namespace
 
-PairTable::PairTable(const std::vector<BpeMerge>& merges, std::span<const uint32_t> ranks) {
+PairTable::PairTable(const std::vector<BpeMerge>& merges) {
   const size_t slots = std::bit_ceil(std::max<size_t>(merges.size() * 2, 16));
   shift_ = 64 - std::countr_zero(slots);
   slots_.resize(slots);
@@ -28,8 +28,7 @@ PairTable::PairTable(const std::vector<BpeMerge>& merges, std::span<const uint32
     size_t at = hash(key) >> shift_;
     while (at < slots_.size() && slots_[at].key != kFree && slots_[at].key != key) ++at;
     if (at == slots_.size()) slots_.emplace_back();
-    slots_[at] = {key, {ranks.empty() ? rank : ranks[rank], merge.merged}};
-    ++rank;
+    slots_[at] = {key, {rank++, merge.merged}};
   }
   slots_.emplace_back();  // the last slot is free, so every probe ends
 }

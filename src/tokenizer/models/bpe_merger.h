@@ -22,9 +22,8 @@ class PairTable {
   };
   static constexpr uint32_t kNone = UINT32_MAX;  // the rank of a pair without a merge
 
-  // `ranks` has one rank for each merge, and merges may have equal ranks. If it is empty, the rank
-  // of a merge is its index.
-  explicit PairTable(const std::vector<BpeMerge>& merges, std::span<const uint32_t> ranks = {});
+  // The rank of a merge is its index.
+  explicit PairTable(const std::vector<BpeMerge>& merges);
 
   Merge find(int32_t left, int32_t right) const {
     const uint64_t key = make_key(left, right);
@@ -33,7 +32,6 @@ class PairTable {
       if (slot->key == kFree) return {};
     }
   }
-  size_t size_bytes() const { return slots_.size() * sizeof(Slot); }
 
  private:
   struct Slot {

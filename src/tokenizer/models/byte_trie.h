@@ -35,7 +35,6 @@ class ByteTrie {
   int32_t id(uint32_t node) const { return nodes_[node].id; }  // -1: no string ends here
   // Follows `bytes` from `node`. Returns the last node, or kNoNode if a child is missing.
   uint32_t walk(uint32_t node, std::string_view bytes) const;
-  size_t size_bytes() const { return nodes_.size() * sizeof(Node); }
 
   struct Found {
     int32_t id = -1;

@@ -28,12 +28,6 @@ class MergeBorders {
   // Returns the size in bytes of the part of `text` before its first cut. `text` must not be empty.
   size_t first_part(std::string_view text) const;
 
-  // Returns true if there is always a cut between this ASCII character and a U+2581 after it.
-  bool cuts_before_metaspace(char character) const {
-    const uint8_t last = ascii_[static_cast<unsigned char>(character) & 0x7FU];
-    return cuts_ && last != kOtherClass && !joined_[last][metaspace_];
-  }
-
  private:
   // The classes of characters. Each ASCII character that is a token has a class of its own, and so
   // has U+2581, which begins most words. All other characters share the class kOtherClass, to keep

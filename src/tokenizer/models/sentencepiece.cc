@@ -13,7 +13,6 @@
 
 #include "base/units.h"
 #include "tokenizer/aligned_encoder.h"
-#include "tokenizer/models/sentencepiece_bpe.h"
 #include "tokenizer/models/sentencepiece_model.h"
 #include "tokenizer/pipeline.h"
 #include "tokenizer/rewrite_budget.h"
@@ -28,16 +27,12 @@ constexpr size_t kGrowthFactor = 64;
 class SentencePiece final : public Tokenizer {
  public:
   // `longest_replacement` is the result of longest_replacement() for the model.
-  SentencePiece(std::unique_ptr<sentencepiece::SentencePieceProcessor> processor, RowForm form,
-                size_t longest_replacement, std::unique_ptr<Tokenizer> own)
-      : processor_(std::move(processor)),
-        form_(std::move(form)),
-        longest_replacement_(longest_replacement),
-        own_(std::move(own)) {}
+  SentencePiece(std::unique_ptr<sentencepiece::SentencePieceProcessor> processor,
+                size_t longest_replacement)
+      : processor_(std::move(processor)), longest_replacement_(longest_replacement) {}
 
   void encode(std::string_view utf8, const TokenizeOptions& options,
               TokenizedRows& rows) const override {
-    if (own_ != nullptr) return own_->encode(utf8, options, rows);
     std::string repaired;
     utf8 = check_text(utf8, kMaxTextBytes, repaired);
     std::vector<int> ids;
@@ -79,7 +74,6 @@ class SentencePiece final : public Tokenizer {
            (exists && (processor_->IsControl(id) || processor_->IsUnknown(id)));
   }
   std::string description() const override {
-    if (own_ != nullptr) return own_->description();
     return fmt::format("sentencepiece {}, {} tokens", sentencepiece_version(),
                        processor_->GetPieceSize());
   }
@@ -111,11 +105,8 @@ class SentencePiece final : public Tokenizer {
   }
 
   std::unique_ptr<sentencepiece::SentencePieceProcessor> processor_;
-  RowForm form_;
+  RowForm form_;                // without special tokens
   size_t longest_replacement_;  // in bytes, of the charsmap
-  // encode's own tokenizer, which gives the same ids as the library and is faster. It is null if
-  // this module does not support the model.
-  std::unique_ptr<Tokenizer> own_;
 };
 
 // Refuses a model with a piece that is too long. The sentencepiece library has no limit.
@@ -143,12 +134,7 @@ std::unique_ptr<Tokenizer> load_sentencepiece(const std::string& model, const st
   const auto status = processor->LoadFromSerializedProto({model.data(), model.size()});
   if (!status.ok())
     refuse_format("not a sentencepiece model", where, "a .model file", status.ToString());
-  RowForm form;
-  const auto parsed = parse_sentencepiece_model(model);
-  std::unique_ptr<Tokenizer> own;
-  if (parsed.has_value()) own = make_sentencepiece_bpe(*parsed, form);
-  return std::make_unique<SentencePiece>(std::move(processor), std::move(form),
-                                         longest_replacement(model), std::move(own));
+  return std::make_unique<SentencePiece>(std::move(processor), longest_replacement(model));
 }
 
 }  // namespace encode

@@ -1,5 +1,4 @@
-// Loads sentencepiece .model files. The sentencepiece library tokenizes with them, except for the
-// models that sentencepiece_bpe.h supports.
+// Loads sentencepiece .model files. The sentencepiece library tokenizes with them.
 #pragma once
 
 #include <memory>

@@ -34,10 +34,6 @@ class Fields {
     bytes = bytes_;
     return wire_ == kBytes;
   }
-  bool read(bool& value) const {
-    value = varint_ != 0;
-    return wire_ == kVarint;
-  }
   bool read(float& value) const {
     if (wire_ != kFixed32) return false;
     uint32_t bits = 0;
@@ -115,8 +111,6 @@ bool parse_trainer(std::string_view message, SentencePieceModel& model) {
   bool known = true;
   while (known && fields.next()) {
     if (fields.number() == 3) known = fields.read_enum(model.kind, 4);
-    if (fields.number() == 24) known = fields.read(model.whitespace_as_suffix);
-    if (fields.number() == 35) known = fields.read(model.byte_fallback);
     if (fields.number() == 40) known = fields.read(model.unk_id);
     if (fields.number() == 45) known = fields.read(model.unk_piece);
   }
@@ -128,9 +122,6 @@ bool parse_normalizer(std::string_view message, SentencePieceModel& model) {
   bool known = true;
   while (known && fields.next()) {
     if (fields.number() == 2) known = fields.read(model.charsmap);
-    if (fields.number() == 3) known = fields.read(model.add_dummy_prefix);
-    if (fields.number() == 4) known = fields.read(model.remove_extra_whitespaces);
-    if (fields.number() == 5) known = fields.read(model.escape_whitespaces);
   }
   return known && fields.ok();
 }

@@ -1,5 +1,5 @@
-// The parts of a sentencepiece .model file that are needed to tokenize without the sentencepiece
-// library.
+// The parts of a sentencepiece .model file that the tokenizer of a model directory is made from,
+// and the sizes that are checked before the sentencepiece library loads the file.
 #pragma once
 
 #include <cstdint>
@@ -27,14 +27,9 @@ struct SentencePieceModel {
 
   std::vector<Entry> entries;
   Kind kind = Kind::kUnigram;
-  bool byte_fallback = false;
-  bool whitespace_as_suffix = false;
   std::string_view charsmap;  // "precompiled_charsmap"; empty: none
   int32_t unk_id = 0;
   std::string_view unk_piece = "<unk>";
-  bool add_dummy_prefix = true;
-  bool remove_extra_whitespaces = true;
-  bool escape_whitespaces = true;
 };
 
 // Reads the message ModelProto of sentencepiece_model.proto. The result has views of `file`.

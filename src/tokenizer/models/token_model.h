@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "tokenizer/split/text_pattern.h"
-#include "tokenizer/word_border.h"
 
 namespace encode {
 
@@ -50,14 +49,6 @@ class TokenizerModel {
   // these characters are wrong by their size, as in that library.
   virtual void tokenize_ranged(std::string_view piece, Scratch& scratch,
                                std::vector<RangedToken>& tokens) const = 0;
-
-  // The border is between the ASCII letter `letter` and the space or U+2581 after it. Returns true
-  // if no token contains both, and the tokens before the border do not depend on the text after it.
-  virtual bool cuts_between(char letter, WordBorder border) const {
-    static_cast<void>(letter);
-    static_cast<void>(border);
-    return false;
-  }
 
   virtual std::string name() const = 0;  // "WordPiece", ...
 };

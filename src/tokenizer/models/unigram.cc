@@ -1,5 +1,3 @@
-#include "tokenizer/models/unigram.h"
-
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -7,6 +5,7 @@
 #include "tokenizer/models/bpe.h"
 #include "tokenizer/models/byte_trie.h"
 #include "tokenizer/models/word_cache.h"
+#include "tokenizer/models/word_models.h"
 #include "tokenizer/unicode/unicode.h"
 
 namespace encode {

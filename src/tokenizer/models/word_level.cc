@@ -1,6 +1,6 @@
-#include "tokenizer/models/word_level.h"
-
 #include <utility>
+
+#include "tokenizer/models/word_models.h"
 
 namespace encode {
 namespace {

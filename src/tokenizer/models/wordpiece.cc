@@ -1,10 +1,9 @@
-#include "tokenizer/models/wordpiece.h"
-
 #include <algorithm>
 #include <vector>
 
 #include "tokenizer/models/byte_trie.h"
 #include "tokenizer/models/word_cache.h"
+#include "tokenizer/models/word_models.h"
 #include "tokenizer/unicode/unicode.h"
 
 namespace encode {

@@ -32,7 +32,6 @@ class BertNormalizer final : public Normalizer {
     }
   }
 
-  bool is_local() const override { return true; }
   void normalize(TextBuffer& text) const override {
     const std::string_view in = text.view();
     std::string& out = text.spare();
@@ -64,8 +63,9 @@ class BertNormalizer final : public Normalizer {
     if (options_.handle_chinese_chars) space_chinese_aligned(text);
     if (options_.strip_accents) {
       decompose_aligned(text, false);
-      text.filter(
-          [](char32_t c) { return (unicode::properties()[c] & unicode::kNonspacingMark) == 0; });
+      text.map([](char32_t c, auto&& add) {
+        if ((unicode::properties()[c] & unicode::kNonspacingMark) == 0) add(c);
+      });
     }
     if (options_.lowercase) lowercase_aligned(text);
   }
@@ -73,22 +73,19 @@ class BertNormalizer final : public Normalizer {
  private:
   static void clean_aligned(AlignedText& text) {
     const unicode::PropertyTable& table = unicode::properties();
-    text.filter([&](char32_t c) { return (table[c] & unicode::kControl) == 0; });
-    Rewriting spaces;
-    text.for_each(
-        [&](char32_t c) { spaces.add((table[c] & unicode::kWhitespace) != 0 ? U' ' : c, 0); });
-    text.rewrite(spaces);
+    text.map([&table](char32_t c, auto&& add) {
+      if ((table[c] & unicode::kControl) != 0) return;
+      add((table[c] & unicode::kWhitespace) != 0 ? U' ' : c);
+    });
   }
 
   static void space_chinese_aligned(AlignedText& text) {
-    Rewriting spaced;
-    text.for_each([&](char32_t c) {
+    text.map([](char32_t c, auto&& add) {
       const bool is_chinese = (unicode::properties()[c] & unicode::kChinese) != 0;
-      if (is_chinese) spaced.add(U' ', 0);
-      spaced.add(c, is_chinese ? 1 : 0);
-      if (is_chinese) spaced.add(U' ', 1);
+      if (is_chinese) add(U' ');
+      add(c);
+      if (is_chinese) add(U' ');
     });
-    text.rewrite(spaced);
   }
 
   size_t map_ascii(std::string_view in, char* out) const {

@@ -19,11 +19,6 @@ class Normalizer {
   // Does the same without a budget, so it may be called only for a text that normalize() accepts.
   // Throws "tokenizer.regex" in the same case. Keeps track of where each byte comes from.
   virtual void normalize_aligned(AlignedText& text) const = 0;
-
-  // A border lies between an ASCII letter and the space after it, or the U+2581 that has replaced
-  // this space. Returns true if the text before a border and the text after it have no effect on
-  // each other. A local normalizer may still remove white space at the ends of the whole text.
-  virtual bool is_local() const { return false; }
 };
 
 }  // namespace encode

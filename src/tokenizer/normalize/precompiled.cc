@@ -68,60 +68,57 @@ class Precompiled final : public Normalizer {
     refuse_prepended(where);
   }
 
-  bool is_local() const override { return true; }
   void normalize(TextBuffer& text) const override {
     const std::string_view in = text.view();
     std::string& out = text.spare();
     out.reserve(in.size() + in.size() / 2);
     bool changed = false;
-    for (size_t i = 0; i < in.size();) {
-      const size_t plain = unchanged_ascii(in, i);
-      if (plain > 0) {
-        out.append(in, i, plain);
-        i += plain;
-        continue;
-      }
-      const std::string_view cluster = cluster_at(in, i);
-      i += cluster.size();
-      if (cluster.size() <= kMaxClusterBytes) {
-        if (const auto replacement = find(cluster); replacement.has_value()) {
-          out += *replacement;
-          text.check_growth();
-          changed = true;
-          continue;
-        }
-      }
-      changed = replace_characters(cluster, text, out) || changed;
-    }
+    visit(in, [&](std::string_view part, std::optional<std::string_view> replacement) {
+      out += replacement.value_or(part);
+      text.check_growth();
+      changed = changed || replacement.has_value();
+    });
     if (changed) text.commit();
   }
 
   void normalize_aligned(AlignedText& text) const override {
-    const std::string_view in = text.view();
     Rewriting rewriting;
     bool changed = false;
-    for (size_t i = 0; i < in.size();) {
-      const std::string_view cluster = cluster_at(in, i);
-      i += cluster.size();
-      const auto whole = cluster.size() <= kMaxClusterBytes ? find(cluster) : std::nullopt;
-      if (whole.has_value()) {
-        rewriting.replace(cluster, *whole);
-        changed = true;
-        continue;
-      }
-      const char* end = cluster.data() + cluster.size();
-      for (const char* p = cluster.data(); p < end;) {
-        const std::string_view character(p, unicode::decode(p, end).size);
-        const auto replacement = find(character);
-        rewriting.replace(character, replacement.value_or(character));
-        changed = changed || replacement.has_value();
-        p += character.size();
-      }
-    }
+    visit(text.view(), [&](std::string_view part, std::optional<std::string_view> replacement) {
+      rewriting.replace(part, replacement.value_or(part));
+      changed = changed || replacement.has_value();
+    });
     if (changed) text.rewrite(rewriting);
   }
 
  private:
+  // Calls `on(part, replacement)` for each part of `in`, in order. A part that no rule changes has
+  // no replacement.
+  template <typename On>
+  void visit(std::string_view in, On&& on) const {
+    for (size_t i = 0; i < in.size();) {
+      if (const size_t plain = unchanged_ascii(in, i); plain > 0) {
+        on(in.substr(i, plain), std::nullopt);
+        i += plain;
+        continue;
+      }
+      std::string_view cluster = cluster_at(in, i);
+      i += cluster.size();
+      const auto whole = cluster.size() <= kMaxClusterBytes ? find(cluster) : std::nullopt;
+      if (whole.has_value()) {
+        on(cluster, whole);
+        continue;
+      }
+      while (!cluster.empty()) {
+        const char* begin = cluster.data();
+        const auto character =
+            cluster.substr(0, unicode::decode(begin, begin + cluster.size()).size);
+        on(character, find(character));
+        cluster.remove_prefix(character.size());
+      }
+    }
+  }
+
   // Returns the replacement of the shortest rule that `text` begins with. The caller replaces the
   // whole `text` by this replacement, as Hugging Face `tokenizers` does.
   std::optional<std::string_view> find(std::string_view text) const {
@@ -148,22 +145,6 @@ class Precompiled final : public Normalizer {
     if (at > replacements_.size()) return std::nullopt;
     const std::string_view rest = std::string_view(replacements_).substr(at);
     return rest.substr(0, rest.find('\0'));
-  }
-
-  // Appends the replacements to `out`, which is text.spare().
-  bool replace_characters(std::string_view cluster, const TextBuffer& text,
-                          std::string& out) const {
-    bool changed = false;
-    const char* end = cluster.data() + cluster.size();
-    for (const char* p = cluster.data(); p < end;) {
-      const std::string_view character(p, unicode::decode(p, end).size);
-      const auto replacement = find(character);
-      out += replacement.value_or(character);
-      text.check_growth();
-      changed = changed || replacement.has_value();
-      p += character.size();
-    }
-    return changed;
   }
 
   // Returns the size of the ASCII text from `i` on that no rule changes. If a non-ASCII character

@@ -1,6 +1,5 @@
 #include "tokenizer/normalize/simple_normalizers.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "tokenizer/normalize/normalizer.h"
@@ -13,68 +12,66 @@ namespace {
 
 using unicode::Decoded;
 
-// Calls `on(code_point, properties, bytes)` for each code point of `in`.
-template <typename Function>
-void for_each_code_point(std::string_view in, Function&& on) {
-  const unicode::PropertyTable& table = unicode::properties();
-  const char* end = in.data() + in.size();
-  for (const char* p = in.data(); p < end;) {
-    const Decoded d = unicode::decode(p, end);
-    on(d.code_point, table[d.code_point], std::string_view(p, d.size));
-    p += d.size;
-  }
-}
-
-class Lowercase final : public Normalizer {
+// Maps each code point by itself. A `Rule` states:
+// - kKeepsAscii: whether it keeps all ASCII characters;
+// - keeps(code_point, properties): whether it keeps this code point;
+// - replace(code_point, add): passes the new code points of any other code point to `add`.
+template <typename Rule>
+class CodePointNormalizer final : public Normalizer {
  public:
-  bool is_local() const override { return true; }
-  void normalize(TextBuffer& text) const override {
-    std::string& out = text.spare();
-    out.reserve(text.view().size());
-    for_each_code_point(text.view(),
-                        [&out](char32_t c, uint32_t properties, std::string_view bytes) {
-                          if ((properties & unicode::kHasLower) == 0) {
-                            out += bytes;
-                          } else if (c < 0x80) {
-                            out.push_back(static_cast<char>(c + ('a' - 'A')));
-                          } else {
-                            for (const uint32_t lower : unicode::lowercase(c))
-                              unicode::append_utf8(out, lower);
-                          }
-                        });
-    text.commit();
-  }
-  void normalize_aligned(AlignedText& text) const override { lowercase_aligned(text); }
-};
-
-class StripAccents final : public Normalizer {
- public:
-  bool is_local() const override { return true; }
   void normalize(TextBuffer& text) const override {
     const std::string_view in = text.view();
-    if (unicode::ascii_prefix(in) == in.size()) return;
+    if (Rule::kKeepsAscii && unicode::ascii_prefix(in) == in.size()) return;
+    const unicode::PropertyTable& table = unicode::properties();
     std::string& out = text.spare();
     out.reserve(in.size());
-    bool first_kept = false;
-    for_each_code_point(in, [&](char32_t /*c*/, uint32_t properties, std::string_view bytes) {
-      const bool mark = (properties & unicode::kCombiningMark) != 0;
-      if (bytes.data() == in.data()) first_kept = !mark;
-      if (!mark) out += bytes;
-    });
-    if (!first_kept) text.leave_origin();
+    const char* end = in.data() + in.size();
+    for (const char* p = in.data(); p < end;) {
+      const Decoded d = unicode::decode(p, end);
+      if (Rule::keeps(d.code_point, table[d.code_point])) {
+        out.append(p, d.size);
+      } else {
+        Rule::replace(d.code_point, [&out](char32_t c) { unicode::append_utf8(out, c); });
+      }
+      if (p == in.data() && out.empty()) text.leave_origin();
+      p += d.size;
+    }
     text.commit();
   }
   void normalize_aligned(AlignedText& text) const override {
-    text.filter(
-        [](char32_t c) { return (unicode::properties()[c] & unicode::kCombiningMark) == 0; });
+    const unicode::PropertyTable& table = unicode::properties();
+    text.map([&table](char32_t c, auto&& add) {
+      if (Rule::keeps(c, table[c])) return add(c);
+      Rule::replace(c, add);
+    });
   }
+};
+
+struct LowercaseRule {
+  static constexpr bool kKeepsAscii = false;
+  static bool keeps(char32_t /*c*/, uint32_t properties) {
+    return (properties & unicode::kHasLower) == 0;
+  }
+  template <typename Add>
+  static void replace(char32_t c, Add&& add) {
+    if (c < 0x80) return add(c + ('a' - 'A'));
+    for (const uint32_t lower : unicode::lowercase(c)) add(lower);
+  }
+};
+
+struct StripAccentsRule {
+  static constexpr bool kKeepsAscii = true;
+  static bool keeps(char32_t /*c*/, uint32_t properties) {
+    return (properties & unicode::kCombiningMark) == 0;
+  }
+  template <typename Add>
+  static void replace(char32_t /*c*/, Add&& /*add*/) {}
 };
 
 class Strip final : public Normalizer {
  public:
   Strip(bool left, bool right) : left_(left), right_(right) {}
 
-  bool is_local() const override { return true; }
   void normalize(TextBuffer& text) const override {
     const std::string_view in = text.view();
     const unicode::PropertyTable& table = unicode::properties();
@@ -114,7 +111,6 @@ class Prepend final : public Normalizer {
  public:
   explicit Prepend(std::string prefix) : prefix_(std::move(prefix)) {}
 
-  bool is_local() const override { return true; }
   void normalize(TextBuffer& text) const override {
     if (text.view().empty()) return;
     std::string& out = text.spare();
@@ -134,8 +130,6 @@ class Replace final : public Normalizer {
  public:
   Replace(std::unique_ptr<TextPattern> pattern, std::string content)
       : pattern_(std::move(pattern)), content_(std::move(content)) {}
-
-  bool is_local() const override { return pattern_->is_local(); }
 
   void normalize(TextBuffer& text) const override {
     const std::string_view in = text.view();
@@ -178,7 +172,6 @@ class ReplaceByte final : public Normalizer {
  public:
   ReplaceByte(char from, std::string content) : from_(from), content_(std::move(content)) {}
 
-  bool is_local() const override { return true; }
   void normalize(TextBuffer& text) const override {
     const std::string_view in = text.view();
     size_t at = in.find(from_);
@@ -208,35 +201,13 @@ class ReplaceByte final : public Normalizer {
   std::string content_;
 };
 
-class Nmt final : public Normalizer {
- public:
-  bool is_local() const override { return true; }
-  void normalize(TextBuffer& text) const override {
-    const std::string_view in = text.view();
-    std::string& out = text.spare();
-    out.reserve(in.size());
-    bool first_kept = true;
-    for_each_code_point(in, [&](char32_t c, uint32_t /*properties*/, std::string_view bytes) {
-      if (is_dropped(c)) {
-        if (bytes.data() == in.data()) first_kept = false;
-      } else if (is_space(c)) {
-        out.push_back(' ');
-      } else {
-        out += bytes;
-      }
-    });
-    if (!first_kept) text.leave_origin();
-    text.commit();
+struct NmtRule {
+  static constexpr bool kKeepsAscii = false;
+  static bool keeps(char32_t c, uint32_t /*properties*/) { return !is_dropped(c) && !is_space(c); }
+  template <typename Add>
+  static void replace(char32_t c, Add&& add) {
+    if (is_space(c)) add(U' ');
   }
-
-  void normalize_aligned(AlignedText& text) const override {
-    text.filter([](char32_t c) { return !is_dropped(c); });
-    Rewriting spaces;
-    text.for_each([&](char32_t c) { spaces.add(is_space(c) ? U' ' : c, 0); });
-    text.rewrite(spaces);
-  }
-
- private:
   static bool is_dropped(char32_t c) {
     return (c >= 0x01 && c <= 0x08) || c == 0x0B || (c >= 0x0E && c <= 0x1F) || c == 0x7F ||
            c == 0x8F || c == 0x9F;
@@ -250,7 +221,6 @@ class Nmt final : public Normalizer {
 
 class ByteLevelNormalizer final : public Normalizer {
  public:
-  bool is_local() const override { return true; }
   void normalize(TextBuffer& text) const override {
     std::string& out = text.spare();
     append_byte_level(text.view(), out);
@@ -277,10 +247,6 @@ class NormalizerSequence final : public Normalizer {
   void normalize(TextBuffer& text) const override {
     for (const auto& step : steps_) step->normalize(text);
   }
-  bool is_local() const override {
-    return std::all_of(steps_.begin(), steps_.end(),
-                       [](const auto& step) { return step->is_local(); });
-  }
 
   void normalize_aligned(AlignedText& text) const override {
     for (const auto& step : steps_) step->normalize_aligned(text);
@@ -293,21 +259,14 @@ class NormalizerSequence final : public Normalizer {
 }  // namespace
 
 void lowercase_aligned(AlignedText& text) {
-  Rewriting lowered;
-  text.for_each([&](char32_t c) {
-    const auto lower = unicode::lowercase(c);
-    if (c < 0x80 || lower.empty()) {
-      lowered.add(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c, 0);
-      return;
-    }
-    for (size_t i = 0; i < lower.size(); ++i) lowered.add(lower[i], i == 0 ? 0 : 1);
-  });
-  text.rewrite(lowered);
+  CodePointNormalizer<LowercaseRule>().normalize_aligned(text);
 }
 
-std::unique_ptr<Normalizer> make_lowercase_normalizer() { return std::make_unique<Lowercase>(); }
+std::unique_ptr<Normalizer> make_lowercase_normalizer() {
+  return std::make_unique<CodePointNormalizer<LowercaseRule>>();
+}
 std::unique_ptr<Normalizer> make_strip_accents_normalizer() {
-  return std::make_unique<StripAccents>();
+  return std::make_unique<CodePointNormalizer<StripAccentsRule>>();
 }
 std::unique_ptr<Normalizer> make_strip_normalizer(bool left, bool right) {
   return std::make_unique<Strip>(left, right);
@@ -315,7 +274,9 @@ std::unique_ptr<Normalizer> make_strip_normalizer(bool left, bool right) {
 std::unique_ptr<Normalizer> make_prepend_normalizer(std::string prefix) {
   return std::make_unique<Prepend>(std::move(prefix));
 }
-std::unique_ptr<Normalizer> make_nmt_normalizer() { return std::make_unique<Nmt>(); }
+std::unique_ptr<Normalizer> make_nmt_normalizer() {
+  return std::make_unique<CodePointNormalizer<NmtRule>>();
+}
 std::unique_ptr<Normalizer> make_byte_level_normalizer() {
   return std::make_unique<ByteLevelNormalizer>();
 }

@@ -23,29 +23,29 @@ void CanonicalDecomposer::sort_pending() {
   pending_ = code_points_.size();
 }
 
-void CanonicalDecomposer::push(char32_t c, int combining_class) {
-  if (combining_class == 0) {
-    sort_pending();
-    code_points_.push_back({c, 0});
-    pending_ = code_points_.size();
-  } else {
-    code_points_.push_back({c, combining_class});
-  }
+void CanonicalDecomposer::push(char32_t c, int combining_class, int32_t change) {
+  if (combining_class == 0) sort_pending();
+  code_points_.push_back({c, combining_class, change});
+  if (combining_class == 0) pending_ = code_points_.size();
 }
 
 void CanonicalDecomposer::add(char32_t c) {
-  if (c < 0x80) return push(c, 0);
+  if (c < 0x80) return push(c, 0, 0);
   if (unicode::is_hangul_syllable(c)) {
     const char32_t i = c - unicode::kHangulBase;
-    push(0x1100 + i / 588, 0);
-    push(0x1161 + i % 588 / 28, 0);
-    if (i % 28 != 0) push(0x11A7 + i % 28, 0);
+    push(0x1100 + i / 588, 0, 0);
+    push(0x1161 + i % 588 / 28, 0, 1);
+    if (i % 28 != 0) push(0x11A7 + i % 28, 0, 1);
     return;
   }
   const auto parts = unicode::decomposition(c, compatibility_);
   const unicode::PropertyTable& table = unicode::properties();
-  if (parts.empty()) return push(c, unicode::combining_class(table[c]));
-  for (const uint32_t part : parts) push(part, unicode::combining_class(table[part]));
+  if (parts.empty()) return push(c, unicode::combining_class(table[c]), 0);
+  int32_t change = 0;
+  for (const uint32_t part : parts) {
+    push(part, unicode::combining_class(table[part]), change);
+    change = 1;
+  }
 }
 
 void CanonicalDecomposer::add(std::string_view utf8) {
@@ -62,6 +62,13 @@ const std::vector<Mark>& CanonicalDecomposer::code_points() {
   return code_points_;
 }
 
+namespace {
+
+constexpr char32_t kComposedAway = 0xFFFFFFFF;
+
+// Composes the result of a CanonicalDecomposer in place. If two code points are composed, the
+// composite replaces the first of them and the old code points of both, and kComposedAway replaces
+// the second.
 void compose_canonically(std::vector<Mark>& marks) {
   Mark* starter = nullptr;
   // The combining class of the last code point after the starter that was not composed, or -1 if
@@ -72,6 +79,7 @@ void compose_canonically(std::vector<Mark>& marks) {
       if (const char32_t composite = unicode::compose(starter->code_point, mark.code_point);
           composite != 0) {
         starter->code_point = composite;
+        starter->change += mark.change - 1;
         mark.code_point = kComposedAway;
         continue;
       }
@@ -85,65 +93,9 @@ void compose_canonically(std::vector<Mark>& marks) {
   }
 }
 
-namespace {
-
-// A code point of a decomposition. `change` is Rewriting::Step::change.
-struct AlignedMark {
-  char32_t code_point;
-  int combining_class;
-  int32_t change;
-};
-
-std::vector<AlignedMark> decompose_with_changes(const AlignedText& text, bool compatibility) {
-  std::vector<AlignedMark> marks;
-  size_t pending = 0;  // the marks from this index on are not starters and are not sorted yet
-  const auto sort_pending = [&] {
-    const auto begin = marks.begin() + static_cast<ptrdiff_t>(pending);
-    if (marks.end() - begin > 1) {
-      std::stable_sort(begin, marks.end(), [](const AlignedMark& a, const AlignedMark& b) {
-        return a.combining_class < b.combining_class;
-      });
-    }
-    pending = marks.size();
-  };
-  CanonicalDecomposer decomposer(compatibility);
-  text.for_each([&](char32_t c) {
-    decomposer.clear();
-    decomposer.add(c);
-    int32_t change = 0;
-    for (const Mark& mark : decomposer.code_points()) {
-      if (mark.combining_class == 0) sort_pending();
-      marks.push_back({mark.code_point, mark.combining_class, change});
-      if (mark.combining_class == 0) pending = marks.size();
-      change = 1;
-    }
-  });
-  sort_pending();
-  return marks;
-}
-
-// Does the same as compose_canonically(). A composite replaces the old code points of both parts.
-void compose_with_changes(std::vector<AlignedMark>& marks) {
-  AlignedMark* starter = nullptr;
-  int last_class = -1;
-  for (AlignedMark& mark : marks) {
-    if (starter != nullptr && last_class < mark.combining_class) {
-      if (const char32_t composite = unicode::compose(starter->code_point, mark.code_point);
-          composite != 0) {
-        starter->code_point = composite;
-        starter->change += mark.change - 1;
-        mark.code_point = kComposedAway;
-        continue;
-      }
-    }
-    if (mark.combining_class == 0) starter = &mark;
-    last_class = mark.combining_class == 0 ? -1 : mark.combining_class;
-  }
-}
-
-void rewrite_as(const std::vector<AlignedMark>& marks, AlignedText& text) {
+void rewrite_as(const std::vector<Mark>& marks, AlignedText& text) {
   Rewriting rewriting;
-  for (const AlignedMark& mark : marks) {
+  for (const Mark& mark : marks) {
     if (mark.code_point != kComposedAway) rewriting.add(mark.code_point, mark.change);
   }
   text.rewrite(rewriting);
@@ -172,7 +124,6 @@ class UnicodeNormalizer final : public Normalizer {
     }
   }
 
-  bool is_local() const override { return true; }
   void normalize(TextBuffer& text) const override {
     const std::string_view in = text.view();
     Stretch stretch = next_stretch(in, 0);
@@ -199,8 +150,10 @@ class UnicodeNormalizer final : public Normalizer {
   }
 
   void normalize_aligned(AlignedText& text) const override {
-    std::vector<AlignedMark> marks = decompose_with_changes(text, compatibility_);
-    if (composes_) compose_with_changes(marks);
+    CanonicalDecomposer decomposer(compatibility_);
+    decomposer.add(text.view());
+    std::vector<Mark> marks = decomposer.code_points();
+    if (composes_) compose_canonically(marks);
     rewrite_as(marks, text);
   }
 
@@ -246,7 +199,9 @@ class UnicodeNormalizer final : public Normalizer {
 }  // namespace
 
 void decompose_aligned(AlignedText& text, bool compatibility) {
-  rewrite_as(decompose_with_changes(text, compatibility), text);
+  CanonicalDecomposer decomposer(compatibility);
+  decomposer.add(text.view());
+  rewrite_as(decomposer.code_points(), text);
 }
 
 std::unique_ptr<Normalizer> make_unicode_normalizer(NormalizationForm form) {

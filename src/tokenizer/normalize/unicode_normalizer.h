@@ -1,6 +1,7 @@
 // The normalizers NFC, NFD, NFKC and NFKD. Other normalizers also use their decomposition.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,8 @@ class CanonicalDecomposer {
   struct Mark {
     char32_t code_point;
     int combining_class;
+    // Rewriting::Step::change. The text before the decomposition is the old text.
+    int32_t change;
   };
 
   explicit CanonicalDecomposer(bool compatibility) : compatibility_(compatibility) {}
@@ -23,14 +26,14 @@ class CanonicalDecomposer {
   // `c` is at most U+10FFFF, and `utf8` is valid UTF-8.
   void add(char32_t c);
   void add(std::string_view utf8);
-  void push_as_is(char32_t c) { push(c, 0); }  // adds `c` without decomposing or moving it
+  void push_as_is(char32_t c) { push(c, 0, 0); }  // adds `c` without decomposing or moving it
   // Returns the result for all code points that were added since clear(). The reference is valid
   // until the next call of a function that is not const.
   const std::vector<Mark>& code_points();
   void clear();
 
  private:
-  void push(char32_t c, int combining_class);
+  void push(char32_t c, int combining_class, int32_t change);
   void sort_pending();
 
   bool compatibility_;
@@ -43,10 +46,5 @@ void decompose_aligned(AlignedText& text, bool compatibility);
 
 enum class NormalizationForm { kNfc, kNfd, kNfkc, kNfkd };
 std::unique_ptr<Normalizer> make_unicode_normalizer(NormalizationForm form);
-
-// Composes the result of a CanonicalDecomposer in place. If two code points are composed, the
-// composite replaces the first of them, and kComposedAway replaces the second.
-inline constexpr char32_t kComposedAway = 0xFFFFFFFF;
-void compose_canonically(std::vector<CanonicalDecomposer::Mark>& code_points);
 
 }  // namespace encode

@@ -15,12 +15,6 @@ class Metaspace final : public PreTokenizer {
     unicode::append_utf8(replacement_, replacement);
   }
 
-  // Returns kUnknown for a replacement other than U+2581, because it has not been examined.
-  WordBorder word_border(char /*letter*/, WordBorder /*border*/) const override {
-    if (replacement_ != "\xE2\x96\x81") return WordBorder::kUnknown;
-    return split_ ? WordBorder::kCut : WordBorder::kMetaspace;
-  }
-
   void pre_tokenize(PreTokenizedText& text) const override {
     text.rewrite_each([this](std::string_view piece, bool at_origin, auto& out) {
       const bool starts_with_it = piece.front() == ' ' || piece.starts_with(replacement_);

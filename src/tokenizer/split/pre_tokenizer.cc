@@ -66,23 +66,10 @@ void append_split(std::vector<Match>& matches, SplitBehavior behavior, bool inve
   }
 }
 
-// Returns the border after a scanner. It cuts at a space, but does not treat U+2581 as a space.
-WordBorder cut_at_space(WordBorder border) {
-  return border == WordBorder::kSpace ? WordBorder::kCut : WordBorder::kUnknown;
-}
-
 class Split final : public PreTokenizer {
  public:
   Split(std::unique_ptr<TextPattern> pattern, SplitBehavior behavior, bool invert)
       : pattern_(std::move(pattern)), behavior_(behavior), invert_(invert) {}
-
-  WordBorder word_border(char /*letter*/, WordBorder border) const override {
-    const bool keeps_matches_apart =
-        behavior_ == SplitBehavior::kIsolated || (behavior_ == SplitBehavior::kRemoved && invert_);
-    if (pattern_->ends_at_space() && keeps_matches_apart) return cut_at_space(border);
-    const bool is_elsewhere = pattern_->is_space() && border == WordBorder::kMetaspace;
-    return is_elsewhere && !invert_ ? border : WordBorder::kUnknown;
-  }
 
   void pre_tokenize(PreTokenizedText& text) const override {
     text.split_each([&](std::string_view piece, uint32_t base, std::vector<Piece>& out) {
@@ -106,14 +93,6 @@ class CodePointSplit final : public PreTokenizer {
  public:
   CodePointSplit(Predicate predicate, SplitBehavior behavior)
       : predicate_(predicate), behavior_(behavior) {}
-
-  WordBorder word_border(char letter, WordBorder border) const override {
-    const auto holds = [this](char32_t c) { return predicate_(c, unicode::properties()[c]); };
-    if (holds(static_cast<unsigned char>(letter))) return WordBorder::kUnknown;
-    if (!holds(border == WordBorder::kSpace ? U' ' : unicode::kMetaspace)) return border;
-    const bool with_letter = behavior_ == SplitBehavior::kMergedWithPrevious;
-    return with_letter ? WordBorder::kUnknown : WordBorder::kCut;
-  }
 
   void pre_tokenize(PreTokenizedText& text) const override {
     const unicode::PropertyTable& table = unicode::properties();
@@ -155,9 +134,6 @@ class ScannerSplit final : public PreTokenizer {
   using Scanner = void (*)(std::string_view, uint32_t, std::vector<Piece>&);
   explicit ScannerSplit(Scanner scanner) : scanner_(scanner) {}
   void pre_tokenize(PreTokenizedText& text) const override { text.split_each(scanner_); }
-  WordBorder word_border(char /*letter*/, WordBorder border) const override {
-    return cut_at_space(border);
-  }
 
  private:
   Scanner scanner_;
@@ -167,10 +143,6 @@ class ByteLevelSplit final : public PreTokenizer {
  public:
   ByteLevelSplit(bool add_prefix_space, bool use_regex)
       : add_prefix_space_(add_prefix_space), use_regex_(use_regex) {}
-
-  WordBorder word_border(char /*letter*/, WordBorder border) const override {
-    return use_regex_ ? cut_at_space(border) : border;
-  }
 
   void pre_tokenize(PreTokenizedText& text) const override {
     const std::string_view view = text.text.view();
@@ -249,14 +221,6 @@ class PreTokenizerSequence final : public PreTokenizer {
       : steps_(std::move(steps)) {}
   void pre_tokenize(PreTokenizedText& text) const override {
     for (const auto& step : steps_) step->pre_tokenize(text);
-  }
-  // Stops at a cut, because the remaining steps see the text on its two sides as separate pieces.
-  WordBorder word_border(char letter, WordBorder border) const override {
-    for (const auto& step : steps_) {
-      if (border == WordBorder::kCut || border == WordBorder::kUnknown) break;
-      border = step->word_border(letter, border);
-    }
-    return border;
   }
 
  private:

@@ -12,7 +12,6 @@
 #include "tokenizer/alignment.h"
 #include "tokenizer/split/text_pattern.h"
 #include "tokenizer/text_buffer.h"
-#include "tokenizer/word_border.h"
 
 namespace encode {
 
@@ -137,15 +136,6 @@ class PreTokenizer {
   // then undefined: "tokenizer.regex" if the pattern of a Split needs too many steps,
   // "tokenizer.growth" if the text exceeds its RewriteBudget.
   virtual void pre_tokenize(PreTokenizedText& text) const = 0;
-
-  // Returns what this step makes of the border between `letter` (an ASCII letter) and a space
-  // (`border` is kSpace) or U+2581 (kMetaspace) after it. Returns kCut if a piece always ends after
-  // the letter. Returns kUnknown if the text after the letter may change the pieces before it.
-  virtual WordBorder word_border(char letter, WordBorder border) const {
-    static_cast<void>(letter);
-    static_cast<void>(border);
-    return WordBorder::kUnknown;
-  }
 };
 
 // Says what a split does with its matches. The names are the names in tokenizer.json.

@@ -60,10 +60,6 @@ std::string with_older_categories(std::string_view text) {
 
 class Pcre2Pattern final : public TextPattern {
  public:
-  // Returns true only for the pattern of normalizers that were converted from sentencepiece. Other
-  // patterns have not been examined.
-  bool is_local() const override { return regex_ == " {2,}"; }
-
   Pcre2Pattern(const std::string& regex, const std::string& where) : regex_(regex) {
     const TranslatedRegex translated = translate_regex(regex, where);
     int error = 0;

@@ -19,11 +19,6 @@ class LiteralPattern final : public TextPattern {
  public:
   explicit LiteralPattern(std::string literal) : literal_(std::move(literal)) {}
 
-  // A match of one byte cannot contain a letter and the space after it. For a longer literal the
-  // answer is false, without a closer look.
-  bool is_local() const override { return literal_.size() == 1; }
-  bool is_space() const override { return literal_ == " "; }
-
   void find_all(std::string_view text, uint32_t base, std::vector<Match>& matches) const override {
     size_t done = 0;
     const auto push = [&](size_t begin, size_t end, bool is_match) {
@@ -48,11 +43,6 @@ class LiteralPattern final : public TextPattern {
 class ScannerPattern final : public TextPattern {
  public:
   explicit ScannerPattern(SplitScanner scanner) : scanner_(scanner) {}
-
-  // In each pattern with a scanner, a word is a run of letters, and a space after it begins the
-  // next match. Only a match of white space depends on the text after it.
-  bool is_local() const override { return true; }
-  bool ends_at_space() const override { return true; }
 
   void find_all(std::string_view text, uint32_t base, std::vector<Match>& matches) const override {
     std::vector<Piece> pieces;

@@ -32,15 +32,6 @@ class TextPattern {
                         std::vector<Match>& matches) const = 0;
   // Appends the same parts as pieces, without the distinction between matches and other text.
   virtual void isolate(std::string_view text, uint32_t base, std::vector<Piece>& pieces) const;
-
-  // A border lies between an ASCII letter and the space or U+2581 after it. Returns true if no
-  // match contains a border, and the matches on one side do not depend on the text on the other
-  // side.
-  virtual bool is_local() const { return false; }
-  // Returns true if is_local() is true, and a match or a part between matches always ends after a
-  // letter that a space follows.
-  virtual bool ends_at_space() const { return false; }
-  virtual bool is_space() const { return false; }  // the pattern matches nothing but single spaces
 };
 
 // `literal` must not be empty.

@@ -1,7 +1,7 @@
 // UTF-8 and the properties and mappings of code points, exactly as in Hugging Face `tokenizers`.
 //
 // The parts of that library have tables of different Unicode versions. So the tables here are made
-// from its behaviour (scripts/generate/unicode_tables.py) and not from a Unicode library. Any
+// from its behaviour (scripts/generate/unicode.py) and not from a Unicode library. Any
 // number of threads may call these functions. They throw no Error.
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace encode::unicode {
 
-// The order of the flags must be the order in scripts/generate/unicode_tables.py.
+// The order of the flags must be the order in scripts/generate/unicode.py.
 enum Property : uint32_t {
   kWhitespace = 1U << 0,      // White_Space
   kControl = 1U << 1,         // BertNormalizer's clean_text removes it

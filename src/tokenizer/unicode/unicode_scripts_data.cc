@@ -1,4 +1,4 @@
-// Made by scripts/generate/unicode_scripts.py from Hugging Face `tokenizers` 0.23.3; do not edit.
+// Made by scripts/generate/unicode.py from Hugging Face `tokenizers` 0.23.3; do not edit.
 // clang-format off
 #include "tokenizer/unicode/unicode_scripts_data.h"
 

@@ -1,0 +1,160 @@
+#!/usr/bin/env bash
+# Runs encode on LibTorch's real CUDA library without a GPU: NVIDIA's libraries below it are the stand-in of
+# tests/cuda/runtime_stand_in, in which kernels do nothing.
+#
+# usage: scripts/soak/cuda.sh                     both
+#        scripts/soak/cuda.sh runtime [--write]   about ten minutes
+#        scripts/soak/cuda.sh gpu_check           about ten to fifteen minutes on two cores
+#   --write   writes docs/cuda-kernels.md anew, after a change that has a reason
+#
+# `runtime` runs all reference models. Each model runs as float32, bfloat16, float16 and fp8 on devices of six compute
+# capabilities. The kernels, the waits and the requests for memory of a batch must be those of docs/cuda-kernels.md. It needs the
+# wheel of LibTorch with CUDA (530 MB), which setup.sh has in its cache, and nvcc.
+#
+# `gpu_check` runs scripts/gpu_check.sh from its first line to its last, also on the stand-in for the driver's NVML (tests/nvml). The
+# checks of numbers and of their speed fail; all other checks must pass: models are made, saved, loaded and encoded, chunks are
+# resumed, memory is given back, and the peer runs. The peer, sentence-transformers, runs in the environment that parity.sh makes,
+# or in ENCODE_REFERENCE_PYTHON. It takes 3 GB of memory and 10 GB in TMPDIR.
+set -euo pipefail
+# shellcheck source-path=SCRIPTDIR source=../lib.sh
+. "$(dirname "$0")/../lib.sh"
+# shellcheck source-path=SCRIPTDIR source=../bench/common.sh
+. "$ROOT/scripts/bench/common.sh"
+
+CAPABILITIES=(75 80 89 90 100 120)
+TYPES=float32,bfloat16,float16,fp8
+# The checks of numbers. Each must end with figures and fail: all vectors of encode are equal on the stand-in, and the peer's
+# vectors are zero.
+CHECKS_OF_NUMBERS=(gpu_kernels_test cuda_test {bert-tiny,qwen2-tiny,minilm,bert-base}' float32'
+  {bert-tiny,qwen2-tiny,minilm,bert-base,qwen2-1.5b}' bfloat16' {minilm,bert-base,qwen2-1.5b}' fp8')
+# The check that compares times with the time of kernels. It may fail, but only because of a percentage.
+CHECK_OF_TIMES='chunks and batch_tokens'
+TOO_SLOW='^FAIL: .* %$'
+# What the report says in place of figures if a check could not run to its end.
+NO_FIGURES='exit code|no result'
+
+# Prints a folder with the lib/ of LibTorch's wheel with CUDA. It keeps the folder in the cache.
+cuda_torch() {
+  local wheels wheel folder
+  wheels=$(fetch_wheels "$ROOT/scripts/deps/torch-cpu.txt")
+  wheel=$(head -1 <<<"$wheels") # the first pin is torch; its wheel has the CUDA libraries too
+  folder=$CACHE/torch-cuda/$(basename "$(dirname "$wheel")")
+  if [[ ! -d $folder ]]; then
+    rm -rf "$folder.partial"
+    mkdir -p "$folder.partial"
+    unzip -q -o "$wheel" 'torch/lib/*.so*' -x '*libtorch_python*' -d "$folder.partial"
+    mv "$folder.partial" "$folder"
+  fi
+  printf '%s\n' "$folder/torch"
+}
+
+build_programs() {
+  cd "$ROOT"
+  cmake --preset release --log-level=WARNING -DTORCH_ROOT="$(torch_root)"
+  grep -q '^encode_launches: phony' <(ninja -C build -t targets all) || die "this build has no nvcc: run scripts/setup.sh"
+  ninja -C build -j "$(job_count)" encode_cuda encode_launches runtime_stand_in_{cuda,cudart,cublas,cublasLt}
+}
+
+# link_stand_in TORCH: puts the stand-in and this LibTorch into $WORK/cuda.
+link_stand_in() {
+  "$PYTHON" "$ROOT/scripts/gpu/runtime_stand_in.py" --archives "$ROOT/build/runtime_stand_in" --torch "$1" \
+    --user "$ROOT/build/lib/libencode_cuda.so" --output "$WORK/cuda"
+}
+
+run_models() {
+  local action=--check torch capability
+  case ${1:-} in
+    --write) action=--write ;;
+    '') ;;
+    *) die "unknown option '$1'; see --help" ;;
+  esac
+  torch=$(cuda_torch)
+  phase "building the stand-in" build_programs
+  WORK=$(mktemp -d)
+  trap 'rm -rf "$WORK"' EXIT
+  link_stand_in "$torch"
+  # The program finds its kernels in the folder lib/ beside its own folder.
+  mkdir "$WORK/bin" "$WORK/lib"
+  cp "$ROOT/build/runtime_stand_in/bin/encode_launches" "$WORK/bin/"
+  ln -s "$ROOT/build/lib/libencode_cuda.so" "$WORK/lib/"
+  for capability in "${CAPABILITIES[@]}"; do
+    phase "compute capability ${capability:0:-1}.${capability: -1}" env LD_LIBRARY_PATH="$WORK/cuda/torch/lib" \
+      RUNTIME_STAND_IN_CAPABILITY="$capability" RUNTIME_STAND_IN_LOG="$WORK/record.$capability" \
+      "$WORK/bin/encode_launches" "$TYPES" "$ROOT"/tests/data/models/*
+  done
+  "$PYTHON" "$ROOT/scripts/gpu/kernel_table.py" "$action" "$ROOT/docs/cuda-kernels.md" "$WORK"/record.*
+  print_phases
+}
+
+# Makes a copy of the package torch in $WORK/cuda. It consists of links, and the stand-in lies beside it.
+make_torch() {
+  local python=$1 torch entry
+  torch=$("$python" -c 'import importlib.util as u; print(u.find_spec("torch").submodule_search_locations[0])')
+  link_stand_in "$torch"
+  for entry in "$torch"/*; do
+    [[ $(basename "$entry") == lib ]] || ln -s "$entry" "$WORK/cuda/torch/"
+  done
+}
+
+# Puts a python3 that finds this torch, and an nvidia-smi, into $WORK/bin.
+make_commands() {
+  mkdir "$WORK/bin"
+  printf '#!/bin/sh\nexport PYTHONPATH="%s"\nexec "%s" "$@"\n' "$WORK/cuda" "$1" >"$WORK/bin/python3"
+  printf '#!/bin/sh\necho "the stand-in for the CUDA runtime"\n' >"$WORK/bin/nvidia-smi"
+  chmod +x "$WORK"/bin/*
+}
+
+# Succeeds if all checks of numbers failed and no other check did, except that of times. The report has the failed checks in the
+# rows with "| FAIL |".
+only_kernels_failed() {
+  local failed expected name figures bad=0
+  for name in "${CHECKS_OF_NUMBERS[@]}"; do
+    if ! grep -qF "| $name | FAIL |" "$1"; then warn "did not run, or passed without a kernel: $name" && bad=1; fi
+  done
+  while IFS='|' read -r name figures; do
+    expected=0
+    for failed in "${CHECKS_OF_NUMBERS[@]}"; do
+      if [[ $name == "$failed" && ! $figures =~ $NO_FIGURES ]]; then expected=1; fi
+    done
+    if [[ $name == "$CHECK_OF_TIMES" && $figures =~ $TOO_SLOW ]]; then expected=1; fi
+    if ((!expected)); then warn "failed: $name: $figures" && bad=1; fi
+  done < <(sed -n 's/^| \(.*\) | FAIL | \(.*\) |$/\1|\2/p' "$1")
+  return "$bad"
+}
+
+run_gpu_check() {
+  local python
+  python=$(reference_python)
+  cd "$ROOT"
+  ninja -C build -j "$(job_count)" encode encode-worker encode_cuda gpu_kernels_test gpu_attention_test cuda_test \
+    nvml_stand_in runtime_stand_in_{cuda,cudart,cublas,cublasLt}
+  scripts/package.sh --gpu-tests
+  WORK=$(mktemp -d)
+  trap 'rm -rf "$WORK"' EXIT
+  make_torch "$python"
+  make_commands "$python"
+  PATH=$WORK/bin:$PATH LD_LIBRARY_PATH=$ROOT/build/nvml_stand_in \
+    scripts/gpu_check.sh --rows 600 --seconds 7200 --output "$WORK/report" ||
+    say "checks of numbers failed, as they must here"
+  cat "$WORK/report/gpu_check.md"
+  tail -1 "$WORK/report/gpu_check.md" | grep -q ' s in all$' || die "gpu_check.sh did not reach its end"
+  only_kernels_failed "$WORK/report/gpu_check.md" || die "checks failed that need no kernel"
+  say "all checks passed that need no kernel"
+}
+
+main() {
+  local failed=0
+  case ${1:-} in
+    -h | --help) show_help ;;
+    runtime) run_models "${@:2}" ;;
+    gpu_check) run_gpu_check ;;
+    '')
+      "$0" runtime || failed=1
+      "$0" gpu_check || failed=1
+      return "$failed"
+      ;;
+    *) die "unknown check '$1'; see --help" ;;
+  esac
+}
+
+main "$@"

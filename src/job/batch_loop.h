@@ -1,0 +1,62 @@
+// Encodes batches, and survives what one row or one batch does to the device.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "encode/batch_plan.h"
+#include "encode/encoder.h"
+
+#include "job/failure.h"
+#include "job/packed_rows.h"
+#include "job/worker_context.h"
+
+namespace encode {
+
+// - If the device has too little memory for a batch, it halves the budget of all later batches and
+//   goes on. The budget never grows again, and it never changes a vector.
+// - If the budget cannot be halved, the batch is tried once more, because the memory may have been
+//   needed only for a moment, by another program or by blocks that are released now. If it fails
+//   again, each row gets a batch of its own, and a row that does not fit then is refused.
+// - If the encoder refuses a row, each row gets a batch of its own too.
+// Not thread-safe.
+class BatchLoop {
+ public:
+  // Both references must outlive the BatchLoop. `unit` is an index into JobSpec::units.
+  BatchLoop(const WorkerContext& context, int64_t unit, Encoder& encoder);
+
+  // Encodes the batches of one window into `values`, see Encoder::encode(), and returns the rows
+  // that are refused; their vectors stay as they are. Calls `done` after each batch, and returns
+  // nullopt if it asked to stop. Sends BatchHalved. Throws:
+  // - Error kUnavailable "device.memory" if no row fits on the device,
+  // - Error kTempFail for an NVML failure that comes again,
+  // - what Encoder::encode() throws if the device is lost.
+  std::optional<std::vector<FailedRow>> run(std::span<const PackedBatch> batches,
+                                            std::span<float> values, const Encoder::OnBatch& done);
+
+  // With the budget that the device has memory for.
+  const BatchPlan& plan() const { return plan_; }
+
+ private:
+  // What follows a failure.
+  enum class Next {
+    kPackAgain,  // the rows that are left are packed again, within the budget
+    kAlone,      // each row that is left gets a batch of its own
+    kRefuse,     // the row that failed alone is refused
+  };
+  Next next_after(const Failure& failure, bool alone);
+  Next after_lack_of_memory();
+
+  const WorkerContext& context_;
+  const int64_t number_;
+  Encoder& encoder_;
+  BatchPlan plan_;
+  const int64_t first_budget_;
+  bool nvml_failed_ = false;
+  bool tried_again_ = false;    // a batch that did not fit, since the last batch that was encoded
+  int64_t rows_too_large_ = 0;  // refused for lack of memory since a row was encoded
+};
+
+}  // namespace encode

@@ -1,0 +1,45 @@
+#include "job/packed_rows.h"
+
+#include <cstddef>
+#include <utility>
+
+namespace encode {
+
+std::vector<PackedRow> rows_of(std::span<const PackedBatch> batches) {
+  std::vector<PackedRow> rows;
+  for (const PackedBatch& batch : batches) {
+    for (size_t b = 0; b < batch.rows.size(); ++b) {
+      rows.push_back({.row = batch.rows[b],
+                      .token_offset = batch.token_offsets[b],
+                      .tokens = batch.cu_seqlens[b + 1] - batch.cu_seqlens[b]});
+    }
+  }
+  return rows;
+}
+
+std::vector<PackedRow> without(std::vector<PackedRow> rows, std::span<const FailedRow> failed) {
+  if (failed.empty()) return rows;
+  const std::set<int64_t> numbers = numbers_of(failed);
+  std::erase_if(rows, [&numbers](const PackedRow& row) { return numbers.contains(row.row); });
+  return rows;
+}
+
+std::set<int64_t> numbers_of(std::span<const FailedRow> failed) {
+  std::set<int64_t> numbers;
+  for (const FailedRow& row : failed) numbers.insert(row.place.row);
+  return numbers;
+}
+
+std::span<const float> WindowValues::of(const PackedRow& row) const {
+  const int64_t first = per_token ? row.token_offset : row.row;
+  const int64_t vectors = per_token ? row.tokens : 1;
+  return std::span(floats).subspan(static_cast<size_t>(first * dim),
+                                   static_cast<size_t>(vectors * dim));
+}
+
+std::span<float> WindowValues::of(const PackedRow& row) {
+  const std::span<const float> part = std::as_const(*this).of(row);
+  return std::span(floats).subspan(static_cast<size_t>(part.data() - floats.data()), part.size());
+}
+
+}  // namespace encode

@@ -1,0 +1,52 @@
+// The rows in the batches of a window, and their vectors: what the stages of WindowEncoder hand on.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "encode/batch.h"
+#include "encode/error_code.h"
+
+namespace encode {
+
+// A row as a PackedBatch has it. Rows and tokens are counted from the start of the window.
+struct PackedRow {
+  int64_t row = 0;
+  int64_t token_offset = 0;  // the number of tokens that the window has before this row
+  int64_t tokens = 0;
+
+  bool operator==(const PackedRow&) const = default;
+};
+
+// A row that the device cannot encode, or whose vector is wrong.
+struct FailedRow {
+  PackedRow place;
+  ErrorCode code;
+  std::string message;  // one phrase
+
+  bool operator==(const FailedRow&) const = default;
+};
+
+// Returns the rows in the order of the batches.
+std::vector<PackedRow> rows_of(std::span<const PackedBatch> batches);
+// Returns the rows that are not in `failed`, in the same order.
+std::vector<PackedRow> without(std::vector<PackedRow> rows, std::span<const FailedRow> failed);
+// Returns the PackedRow::row of each failed row.
+std::set<int64_t> numbers_of(std::span<const FailedRow> failed);
+
+// The vectors of a window, in the shape that Encoder::encode() gives them.
+struct WindowValues {
+  int64_t dim = 0;
+  bool per_token = false;  // Encoder::token_embeddings()
+  // [rows of the window, dim], or [tokens of the window, dim] if `per_token`.
+  std::vector<float> floats;
+
+  // Returns the vector of a row, or the vectors of its tokens.
+  std::span<float> of(const PackedRow& row);
+  std::span<const float> of(const PackedRow& row) const;
+};
+
+}  // namespace encode

@@ -1,0 +1,122 @@
+#include "job/window_result.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "job/skip_list.h"
+
+namespace encode {
+namespace {
+
+// Returns the part that a row belongs to. `row` counts from the start of the window.
+WindowPart& part_of(std::vector<WindowPart>& parts, int64_t row) {
+  auto part = parts.begin();
+  for (; row >= part->rows.size(); ++part) row -= part->rows.size();
+  return *part;
+}
+
+void count_redone(Window& window, const std::set<int64_t>& redone) {
+  for (const int64_t row : redone) ++part_of(window.parts, row).stats.redone_rows;
+  for (const DuplicateRow& duplicate : window.duplicates) {
+    if (redone.contains(duplicate.first)) ++part_of(window.parts, duplicate.row).stats.redone_rows;
+  }
+}
+
+// Returns the rows and their duplicates in ascending order.
+std::vector<FailedRow> with_duplicates(std::vector<FailedRow> failed,
+                                       std::span<const DuplicateRow> duplicates) {
+  std::map<int64_t, size_t> places;  // a row -> where it is in `failed`
+  for (size_t i = 0; i < failed.size(); ++i) places[failed[i].place.row] = i;
+  for (const DuplicateRow& duplicate : duplicates) {
+    const auto first = places.find(duplicate.first);
+    if (first == places.end()) continue;
+    FailedRow row = failed[first->second];
+    row.place = {
+        .row = duplicate.row, .token_offset = duplicate.token_offset, .tokens = duplicate.tokens};
+    failed.push_back(std::move(row));
+  }
+  std::sort(failed.begin(), failed.end(),
+            [](const FailedRow& a, const FailedRow& b) { return a.place.row < b.place.row; });
+  return failed;
+}
+
+// Lists a row in its part, and takes its truncation out of the counts.
+void list_row(const SetAsideRow& row, WindowPart& part) {
+  part.set_aside.push_back(row);
+  ++part.stats.set_aside_rows;
+  const auto cut = std::find_if(part.truncated.begin(), part.truncated.end(),
+                                [&row](const TruncatedRow& other) { return other.row == row.row; });
+  if (cut == part.truncated.end()) return;
+  --part.stats.truncated_rows;
+  part.stats.lost_tokens -= cut->lost_tokens;
+  part.truncated.erase(cut);
+}
+
+// Takes tokens out of the counts of their rows and parts. `positions` ascend and count from the
+// start of the window.
+void uncount_tokens(std::span<const int64_t> positions, std::vector<WindowPart>& parts) {
+  auto next = positions.begin();
+  int64_t row_end = 0;  // in tokens of the window
+  for (WindowPart& part : parts) {
+    for (int32_t& tokens : part.row_tokens) {
+      row_end += tokens;
+      const auto first = next;
+      next = std::lower_bound(first, positions.end(), row_end);
+      tokens -= static_cast<int32_t>(next - first);
+      part.stats.tokens -= next - first;
+    }
+  }
+}
+
+// Returns the positions of the skipped tokens and of all tokens of the failed rows, each once and
+// in ascending order.
+std::vector<int64_t> positions_without_vector(std::vector<int64_t> skipped,
+                                              std::span<const FailedRow> failed) {
+  for (const FailedRow& row : failed) {
+    for (int64_t token = 0; token < row.place.tokens; ++token)
+      skipped.push_back(row.place.token_offset + token);
+  }
+  std::sort(skipped.begin(), skipped.end());
+  skipped.erase(std::unique(skipped.begin(), skipped.end()), skipped.end());
+  return skipped;
+}
+
+}  // namespace
+
+WindowVectors finish(Window window, WindowValues values, std::vector<FailedRow> failed,
+                     const std::set<int64_t>& redone) {
+  count_redone(window, redone);
+  failed = with_duplicates(std::move(failed), window.duplicates);
+  const int64_t first_row = window.rows().begin;
+  WindowVectors result;
+  for (const FailedRow& row : failed) {
+    WindowPart& part = part_of(window.parts, row.place.row);
+    result.set_aside.push_back({.row = first_row + row.place.row,
+                                .code = std::string(row.code.name()),
+                                .message = row.message});
+    list_row(result.set_aside.back(), part);
+    if (values.per_token) continue;
+    part.stats.tokens -= row.place.tokens;
+    const std::span<float> vector = values.of(row.place);
+    std::fill(vector.begin(), vector.end(), 0.0F);
+  }
+  for (WindowPart& part : window.parts) {
+    std::sort(part.set_aside.begin(), part.set_aside.end(),
+              [](const SetAsideRow& a, const SetAsideRow& b) { return a.row < b.row; });
+  }
+  if (values.per_token) {
+    const std::vector<int64_t> positions =
+        positions_without_vector(std::move(window.skipped), failed);
+    uncount_tokens(positions, window.parts);
+    erase_vectors(positions, values.dim, values.floats);
+  }
+  result.parts = std::move(window.parts);
+  result.values = std::move(values.floats);
+  return result;
+}
+
+}  // namespace encode

@@ -1,0 +1,34 @@
+// The result of a window that is encoded: what the commit thread gets.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <vector>
+
+#include "encode/store.h"
+
+#include "job/packed_rows.h"
+#include "job/row_reuse.h"
+#include "job/window_producer.h"
+
+namespace encode {
+
+struct WindowVectors {
+  std::vector<WindowPart> parts;  // their counts and lists are final
+  // [vectors of all parts, dim]. With pooling, a row that was set aside has zeros.
+  std::vector<float> values;
+  std::vector<SetAsideRow> set_aside;  // the failed rows and their duplicates, in ascending order
+  ReusedRows reused;
+};
+
+// Makes the result of a window, with `reused` empty.
+// - Equal rows fail alike: the failed rows and their duplicates are set aside. They are listed in
+//   their parts and count in RowStats::set_aside_rows and redone_rows alone.
+// - With token embeddings, the vectors of their tokens and of the tokens in Window::skipped are
+//   left out of the values and of the counts.
+// - The rows of `redone` and their duplicates count in RowStats::redone_rows.
+// `values` has the vectors of the whole window. Does not throw Error.
+WindowVectors finish(Window window, WindowValues values, std::vector<FailedRow> failed,
+                     const std::set<int64_t>& redone);
+
+}  // namespace encode

@@ -1,0 +1,142 @@
+// Tests how rows that failed, and tokens without a vector, leave the result of a window.
+#include "job/window_result.h"
+
+#include <utility>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "encoder_stand_in.h"
+
+namespace encode::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+SetAsideRow refused(int64_t row) { return {.row = row, .code = "batch.length", .message = "m"}; }
+
+FailedRow failed_row(const PackedRow& place) {
+  return {.place = place, .code = "batch.length", .message = "m"};
+}
+
+// Five rows in parts of two: rows 0 and 3 are equal. Their tokens are 0, 1 | 2 to 4 | 5 | 6, 7 | 8.
+TokenizedRows five_rows() {
+  TokenizedRows rows = rows_with({2, 3, 1, 2, 1});
+  rows.ids[6] = rows.ids[7] = rows.ids[0];
+  return rows;
+}
+Window five_row_window(bool per_token) { return window_with(five_rows(), 2, per_token); }
+
+// Vector v is (v, v).
+WindowValues numbered_vectors(int count, bool per_token) {
+  WindowValues values = {.dim = 2, .per_token = per_token, .floats = {}};
+  for (int v = 0; v < count; ++v)
+    values.floats.insert(values.floats.end(), 2, static_cast<float>(v));
+  return values;
+}
+
+constexpr PackedRow kRow0 = {.row = 0, .token_offset = 0, .tokens = 2};
+constexpr PackedRow kRow1 = {.row = 1, .token_offset = 2, .tokens = 3};
+constexpr PackedRow kRow4 = {.row = 4, .token_offset = 8, .tokens = 1};
+
+TEST(WindowResult, OfGoodRowsIsWhatWasEncoded) {
+  const WindowVectors result = finish(five_row_window(false), numbered_vectors(5, false), {}, {});
+  EXPECT_EQ(result.values, numbered_vectors(5, false).floats);
+  EXPECT_THAT(result.set_aside, IsEmpty());
+  EXPECT_EQ(result.reused, ReusedRows());
+  ASSERT_EQ(result.parts.size(), 3U);
+  EXPECT_EQ(result.parts[0].stats.tokens, 5);
+  EXPECT_EQ(result.parts[1].stats.tokens, 3);
+  EXPECT_EQ(result.parts[2].stats.tokens, 1);
+}
+
+TEST(WindowResult, HasZerosForAFailedRowAndItsDuplicates) {
+  const WindowVectors result = finish(five_row_window(false), numbered_vectors(5, false),
+                                      {failed_row(kRow4), failed_row(kRow0)}, {});
+  EXPECT_THAT(result.values, ElementsAre(0, 0, 1, 1, 2, 2, 0, 0, 0, 0));
+  EXPECT_THAT(result.set_aside, ElementsAre(refused(100), refused(103), refused(104)));
+  EXPECT_THAT(result.parts[0].set_aside, ElementsAre(refused(100)));
+  EXPECT_THAT(result.parts[1].set_aside, ElementsAre(refused(103)));
+  EXPECT_THAT(result.parts[2].set_aside, ElementsAre(refused(104)));
+  for (const WindowPart& part : result.parts) EXPECT_EQ(part.stats.set_aside_rows, 1);
+  EXPECT_EQ(result.parts[0].stats.tokens, 3);
+  EXPECT_EQ(result.parts[1].stats.tokens, 1);
+  EXPECT_EQ(result.parts[2].stats.tokens, 0);
+  EXPECT_EQ(result.parts[2].vectors(), 1);
+}
+
+TEST(WindowResult, ListsAFailedRowAmongThoseThatWereSetAsideBefore) {
+  Window window = five_row_window(false);
+  window.parts[0].set_aside = {refused(101)};
+  window.parts[0].stats.set_aside_rows = 1;
+  const WindowVectors result =
+      finish(std::move(window), numbered_vectors(5, false), {failed_row(kRow0)}, {});
+  EXPECT_THAT(result.parts[0].set_aside, ElementsAre(refused(100), refused(101)));
+  EXPECT_EQ(result.parts[0].stats.set_aside_rows, 2);
+  EXPECT_THAT(result.set_aside, ElementsAre(refused(100), refused(103)));
+}
+
+TEST(WindowResult, AFailedRowDoesNotCountAsTruncated) {
+  Window window = five_row_window(false);
+  window.parts[0].truncated = {{.row = 100, .tokens = 2, .lost_tokens = 7},
+                               {.row = 101, .tokens = 3, .lost_tokens = 4}};
+  window.parts[0].stats.truncated_rows = 2;
+  window.parts[0].stats.lost_tokens = 11;
+  const WindowVectors result =
+      finish(std::move(window), numbered_vectors(5, false), {failed_row(kRow1)}, {});
+  const WindowPart& part = result.parts[0];
+  EXPECT_EQ(part.stats.truncated_rows, 1);
+  EXPECT_EQ(part.stats.lost_tokens, 7);
+  ASSERT_EQ(part.truncated.size(), 1U);
+  EXPECT_EQ(part.truncated[0].row, 100);
+}
+
+TEST(WindowResult, CountsRedoneRowsWithTheirDuplicates) {
+  const WindowVectors result =
+      finish(five_row_window(false), numbered_vectors(5, false), {}, {0, 1});
+  EXPECT_EQ(result.parts[0].stats.redone_rows, 2);
+  EXPECT_EQ(result.parts[1].stats.redone_rows, 1);
+  EXPECT_EQ(result.parts[2].stats.redone_rows, 0);
+}
+
+TEST(WindowResult, LeavesOutTheVectorsOfSkippedTokens) {
+  Window window = five_row_window(true);
+  window.skipped = {1, 4, 5, 7};
+  const WindowVectors result = finish(std::move(window), numbered_vectors(9, true), {}, {});
+  EXPECT_THAT(result.values, ElementsAre(0, 0, 2, 2, 3, 3, 6, 6, 8, 8));
+  EXPECT_THAT(result.parts[0].row_tokens, ElementsAre(1, 2));
+  EXPECT_THAT(result.parts[1].row_tokens, ElementsAre(0, 1));
+  EXPECT_THAT(result.parts[2].row_tokens, ElementsAre(1));
+  EXPECT_EQ(result.parts[0].vectors(), 3);
+  EXPECT_EQ(result.parts[1].vectors(), 1);
+  EXPECT_EQ(result.parts[2].vectors(), 1);
+}
+
+// A failed row takes its tokens with it, whether they are skipped or not.
+TEST(WindowResult, LeavesOutTheVectorsOfFailedRowsAndOfSkippedTokens) {
+  Window window = five_row_window(true);
+  window.skipped = {1, 4, 7};
+  const WindowVectors result =
+      finish(std::move(window), numbered_vectors(9, true), {failed_row(kRow0)}, {});
+  EXPECT_THAT(result.values, ElementsAre(2, 2, 3, 3, 5, 5, 8, 8));
+  EXPECT_THAT(result.parts[0].row_tokens, ElementsAre(0, 2));
+  EXPECT_THAT(result.parts[1].row_tokens, ElementsAre(1, 0));
+  EXPECT_THAT(result.parts[2].row_tokens, ElementsAre(1));
+  EXPECT_EQ(result.parts[0].stats.tokens, 2);
+  EXPECT_EQ(result.parts[1].stats.tokens, 1);
+  EXPECT_EQ(result.parts[2].stats.tokens, 1);
+  EXPECT_THAT(result.set_aside, ElementsAre(refused(100), refused(103)));
+}
+
+TEST(WindowResult, MayHaveNoVectorAtAll) {
+  Window window = window_with(rows_with({2, 3}), 2, true);
+  const WindowVectors result = finish(std::move(window), numbered_vectors(5, true),
+                                      {failed_row(kRow1), failed_row(kRow0)}, {});
+  EXPECT_THAT(result.values, IsEmpty());
+  EXPECT_EQ(result.parts[0].vectors(), 0);
+  EXPECT_THAT(result.set_aside, ElementsAre(refused(100), refused(101)));
+}
+
+}  // namespace
+}  // namespace encode::testing
