@@ -32,8 +32,7 @@ std::string fault_of(const std::string& path) {
   return "";
 }
 
-Error data_error(ErrorCode code, const std::string& url, std::string expected,
-                 std::string found) {
+Error data_error(ErrorCode code, const std::string& url, std::string expected, std::string found) {
   return Error({.code = code,
                 .exit_code = ExitCode::kData,
                 .what = "the server's list of files is not safe to use",

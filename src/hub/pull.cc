@@ -12,9 +12,9 @@
 #include "hub/cache_repository.h"
 #include "hub/download.h"
 #include "hub/hub_client.h"
-#include "run_plan/memory/disk_space.h"
 #include "model_dir/hub_cache.h"
 #include "model_dir/needed_files.h"
+#include "run_plan/memory/disk_space.h"
 
 namespace encode::hub {
 namespace {

@@ -16,8 +16,8 @@
 #include "base/units.h"
 #include "base/utf8.h"
 #include "model_dir/hash_cache.h"
-#include "store/run_files.h"
 #include "run_plan/run_devices.h"
+#include "store/run_files.h"
 
 namespace encode {
 namespace {

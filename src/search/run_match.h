@@ -9,8 +9,8 @@
 #include "encode/error.h"
 #include "encode/text.h"
 
-#include "store/matrix/matrix.h"
 #include "run_plan/plan_steps.h"
+#include "store/matrix/matrix.h"
 
 namespace encode {
 
