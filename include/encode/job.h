@@ -51,9 +51,13 @@ struct JobUnit {
 // The number of parts of JobUnit::probe. With 16 parts, three workers find one row among 4,096.
 inline constexpr int64_t kProbeParts = 16;
 
-// The number of chunks after which a worker on a GPU is replaced if HardwareOptions::worker_chunks
-// gives no number.
-inline constexpr int64_t kGpuWorkerChunks = 50;
+// When a worker on a GPU is replaced if HardwareOptions::worker_chunks gives no number: after
+// kLeastGpuChunks chunks, and not before it has encoded for kStartsPerRetirement times the time
+// that it took to start, so that the starts cost at most 1 % of the time; but always after
+// kMostGpuChunks chunks.
+inline constexpr int64_t kLeastGpuChunks = 50;
+inline constexpr int64_t kStartsPerRetirement = 100;
+inline constexpr int64_t kMostGpuChunks = 100'000;
 
 // The supervisor writes the JobSpec to a file as JSON and gives the worker the path of that file.
 struct JobSpec {

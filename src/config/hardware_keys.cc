@@ -132,7 +132,8 @@ std::vector<KeySpec> hardware_keys() {
        .no_flag = "the program chooses it well",
        .help =
            "A new worker replaces the worker after this number of chunks, so that nothing piles "
-           "up in it; 0: never; null: 50 on a GPU, never on a CPU.",
+           "up in it; 0: never; null: never on a CPU; on a GPU after at least 50 chunks and 100 "
+           "times the time of its start, at most 100,000 chunks.",
        .set_run = [](RunConfig& r,
                      const Value& v) { r.hardware.worker_chunks = optional<int64_t>(v); }},
       {.sections = {"hardware.allocator"},

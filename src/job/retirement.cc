@@ -15,19 +15,23 @@ constexpr int64_t kFirstWindows = 8;
 // Windows differ in size, so memory that grows by less is no creep.
 constexpr int64_t kLeastGrowthBytes = int64_t{1} << 30;
 
-int64_t most_chunks(const HardwareOptions& hardware, DeviceKind device) {
-  return hardware.worker_chunks.value_or(device == DeviceKind::kCuda ? kGpuWorkerChunks : 0);
+int64_t least_chunks(const HardwareOptions& hardware, DeviceKind device) {
+  return hardware.worker_chunks.value_or(device == DeviceKind::kCuda ? kLeastGpuChunks : 0);
 }
 
 }  // namespace
 
-Retirement::Retirement(const HardwareOptions& hardware, DeviceKind device)
-    : most_chunks_(most_chunks(hardware, device)) {}
+Retirement::Retirement(const HardwareOptions& hardware, DeviceKind device, double start_seconds)
+    : least_chunks_(least_chunks(hardware, device)),
+      most_chunks_(hardware.worker_chunks ? least_chunks_ : kMostGpuChunks),
+      least_seconds_(start_seconds * (1 + kStartsPerRetirement)) {}
 
-void Retirement::count(int64_t chunks, int64_t resident_bytes) {
-  chunks_ += chunks;
-  if (most_chunks_ > 0 && chunks_ >= most_chunks_)
+void Retirement::count(const Progress& window) {
+  chunks_ += window.chunks;
+  const bool pays = window.seconds >= least_seconds_ || chunks_ >= most_chunks_;
+  if (least_chunks_ > 0 && chunks_ >= least_chunks_ && pays)
     reason_ = "it has encoded " + format_count(chunks_, "chunk", "chunks");
+  const int64_t resident_bytes = window.resident_bytes;
   if (++windows_ <= kFirstWindows) {
     first_bytes_ = std::max(first_bytes_, resident_bytes);
     return;

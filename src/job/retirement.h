@@ -13,16 +13,24 @@ namespace encode {
 // pile up in it: fragments of memory, leaks of a driver. Not thread-safe.
 class Retirement {
  public:
-  Retirement(const HardwareOptions& hardware, DeviceKind device);
+  // `start_seconds` is the time that the worker took until it could encode.
+  Retirement(const HardwareOptions& hardware, DeviceKind device, double start_seconds);
 
-  // Must be called after each window, with the number of chunks that it closed and the resident
-  // memory of the worker.
-  void count(int64_t chunks, int64_t resident_bytes);
+  // What a window has changed.
+  struct Progress {
+    int64_t chunks = 0;          // that the window closed
+    int64_t resident_bytes = 0;  // of the worker
+    double seconds = 0;          // since the worker began
+  };
+  // Must be called after each window.
+  void count(const Progress& window);
   bool due() const { return !reason_.empty(); }
   const std::string& reason() const { return reason_; }  // one sentence; "" unless due()
 
  private:
-  const int64_t most_chunks_;  // 0: no limit
+  const int64_t least_chunks_;  // 0: no limit
+  const int64_t most_chunks_;
+  const double least_seconds_;  // since the worker began; ignored after most_chunks_
   int64_t chunks_ = 0;
   int64_t windows_ = 0;
   int64_t first_bytes_ = 0;  // the resident memory when the buffers had their usual size

@@ -224,7 +224,9 @@ UnitRun::End UnitRun::encode_all(WindowProducer& producer, CommitThread& committ
     if (pressed()) trim_heap();
     seconds_.commit_awaited += watch.lap();
     if (closed > 0) tell_reuse();
-    retirement.count(closed, private_resident_bytes());
+    retirement.count({.chunks = closed,
+                      .resident_bytes = private_resident_bytes(),
+                      .seconds = context_.started.seconds()});
     if (closes_chunk && !last && retirement.due()) return End::kRetired;
   }
   return End::kDone;

@@ -60,7 +60,10 @@ bool run_units(const WorkerContext& context, ModelKeeper& models) {
     if (context.stopped()) return false;
     LoadedModel& model = models.model_of(unit);
     require_kind(context.job, model.encoder->device());
-    if (!retirement) retirement.emplace(context.job.hardware, model.encoder->device().kind);
+    if (!retirement) {
+      retirement.emplace(context.job.hardware, model.encoder->device().kind,
+                         context.started.seconds());
+    }
     UnitRun unit_run(context, unit, model, cache);
     const UnitRun::End end = unit_run.run(*retirement);
     if (end == UnitRun::End::kStopped) return false;

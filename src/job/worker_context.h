@@ -8,6 +8,7 @@
 
 #include "encode/job.h"
 
+#include "base/stopwatch.h"
 #include "job/event_pipe.h"
 #include "job/pressure_guard.h"
 #include "job/worker.h"
@@ -21,6 +22,7 @@ struct WorkerContext {
   const std::atomic<bool>& stop;   // a signal handler sets it; the worker reads it after each batch
   WrapEncoder wrap_encoder = {};   // may be empty
   PressureGuard* guard = nullptr;  // null until the job is read, and in tests
+  Stopwatch started = {};          // runs since the worker began
 
   bool stopped() const { return stop.load(std::memory_order_relaxed); }
   const JobUnit& unit(int64_t number) const { return job.units[static_cast<size_t>(number)]; }

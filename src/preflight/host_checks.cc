@@ -41,15 +41,21 @@ void check_quarantine_policy(const RunConfig& config, PreflightFindings& finding
 void check_replacement(const RunConfig& config, PreflightFindings& findings) {
   const HardwareOptions& hardware = config.hardware;
   if (devices_of(hardware).front().kind == DeviceChoice::Kind::kCpu) return;
-  const int64_t chunks = hardware.worker_chunks.value_or(kGpuWorkerChunks);
-  if (chunks == 0) {
+  if (!hardware.worker_chunks) {
+    findings.green("worker",
+                   fmt::format("on a GPU a new process replaces it after at least {} chunks, so "
+                               "that its start costs at most {} % of the time",
+                               kLeastGpuChunks, 100 / kStartsPerRetirement));
+    return;
+  }
+  if (*hardware.worker_chunks == 0) {
     findings.yellow("worker",
                     "worker_chunks: 0, so a worker on a GPU is replaced only after a fault",
                     "leave hardware.worker_chunks out");
     return;
   }
   findings.green("worker", fmt::format("on a GPU a new process replaces it after {}",
-                                       format_count(chunks, "chunk", "chunks")));
+                                       format_count(*hardware.worker_chunks, "chunk", "chunks")));
 }
 
 void check_allocator(const RunConfig& config, PreflightFindings& findings) {
