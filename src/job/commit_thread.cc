@@ -1,6 +1,5 @@
 #include "job/commit_thread.h"
 
-#include <chrono>
 #include <fmt/format.h>
 #include <utility>
 
@@ -103,11 +102,6 @@ CommitThread::~CommitThread() {
 
 void CommitThread::push(EncodedWindow window) {
   if (!queue_.push(std::move(window))) rethrow_failure();
-}
-
-void CommitThread::drain() {
-  while (!queue_.await_empty(std::chrono::hours(1))) {
-  }
 }
 
 void CommitThread::finish() {

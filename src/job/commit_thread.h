@@ -47,7 +47,7 @@ class RowSink {
 std::unique_ptr<RowSink> chunk_sink(ChunkStore& store);
 std::unique_ptr<RowSink> final_sink(const JobUnit& unit);
 
-// Sends ChunkDone for every chunk that it commits. push(), drain() and finish() must be called on
+// Sends ChunkDone for every chunk that it commits. push() and finish() must be called on
 // one thread. Holds one window, which is being written, so a kill costs at most this window and the
 // one that is being encoded.
 class CommitThread {
@@ -61,9 +61,6 @@ class CommitThread {
 
   // Waits until the previous window is durable. Throws what writing an earlier window threw.
   void push(EncodedWindow window);
-  // Waits until all windows that were pushed are written, or until writing has failed. Their memory
-  // is free then.
-  void drain();
   // Returns when all windows are durable. Throws what writing a window threw.
   void finish();
   // Returns the seconds that the thread has spent so far on the windows that it has written.

@@ -219,7 +219,6 @@ UnitRun::End UnitRun::encode_all(WindowProducer& producer, CommitThread& committ
     }
     encoded.seconds = watch.lap();
     seconds_.encode += encoded.seconds;
-    if (pressed()) committer.drain();
     committer.push(std::move(encoded));
     if (pressed()) trim_heap();
     seconds_.commit_awaited += watch.lap();
@@ -255,8 +254,8 @@ bool UnitRun::batch_done(const PackedBatch& batch) {
   return go_on();
 }
 
-// Looks at the host's memory. While it is short, the committer holds one window at most, and freed
-// memory goes back to the kernel.
+// Looks at the host's memory. While it is short, windows are smaller, and freed memory goes back to
+// the kernel.
 bool UnitRun::pressed() const { return context_.guard != nullptr && context_.guard->pressed(); }
 
 // Must be called after each batch. Returns false if the worker was asked to stop.
