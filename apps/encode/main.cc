@@ -1,5 +1,5 @@
 // encode: turns text files into embedding matrices. Runs a command and prints its error.
-// "Read it" in README.md shows the way from here to the code that runs the model.
+// "Read on" in README.md shows the way from here to the code that runs the model.
 #include <csignal>
 #include <cstdio>
 #include <exception>

@@ -1,5 +1,5 @@
 // encode-worker: loads the model and encodes the chunks. `encode` starts it as a child process;
-// users do not start it. "Read it" in README.md shows the way from here to the code that runs the
+// users do not start it. "Read on" in README.md shows the way from here to the code that runs the
 // model.
 #include <charconv>
 #include <cstdio>

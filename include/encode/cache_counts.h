@@ -5,8 +5,8 @@
 
 namespace encode {
 
-// The counts of rows add up over the windows and the workers of a stream; the sizes are the last
-// ones.
+// The row counts are summed over the windows and workers of a stream; the sizes are the latest
+// values.
 struct CacheCounts {
   int64_t deduplicated_rows = 0;  // got the vector of an equal row of their window; also with the
                                   // cache off, and never a request

@@ -166,7 +166,7 @@ struct HardwareOptions {
   bool synchronous_launches = false;
   int64_t max_restarts = 5;  // the most restarts of the worker without progress between them
   // The worker is replaced by a new one after this number of chunks, so that nothing can pile up in
-  // it; 0: never. nullopt: 50 on a GPU, and never on a CPU.
+  // it; 0: never. nullopt: on a GPU as kLeastGpuChunks says (encode/job.h), and never on a CPU.
   std::optional<int64_t> worker_chunks = {};
   int64_t memory_limit_bytes = 0;  // host memory of the run; 0: what the container or machine has
   // The part of the host memory below which the run tries to stay; see PressureGuard. 0: no guard.

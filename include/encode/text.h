@@ -133,11 +133,9 @@ class ScannedTexts : public TextReader {
 
 // Returns the paths of the files of an input, in the order in which they are read:
 // - a file: itself;
-// - a folder that `datasets.save_to_disk` wrote: the files that its state.json lists, in that
-// order;
+// - a folder that `datasets.save_to_disk` wrote: the files of its state.json, in that order;
 // - a pattern with *, ? or [ (glob(7)), if no file has this name: the files that match, sorted by
-// the
-//   bytes of their paths.
+//   the bytes of their paths.
 // The options may give several of these, and the files of one follow the files of another. "-" is
 // returned as it is. Throws Error "text.files": kNoInput if a pattern has no match or a folder no
 // state.json, kConfig for too many files and for a state.json that has no list of files.

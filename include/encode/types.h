@@ -20,7 +20,7 @@ struct RowRange {
 // The type that the model computes in. Norms, softmax, pooling and normalization are always
 // float32.
 // - kInt8 is float32, but the operands of the layers' matrix products are quantized to 8-bit
-//   integers, row by row. It needs a processor with AMX or AVX512_VNNI.
+//   integers, row by row. It needs an x86-64 processor with AVX2.
 // - kFp8 is bfloat16, but the operands of the layers' matrix products are quantized to 8-bit
 //   floats. It needs a GPU that computes with 8-bit floats.
 enum class ComputeType { kFloat32, kBFloat16, kFloat16, kInt8, kFp8 };

@@ -8,8 +8,8 @@ namespace encode {
 
 using TableRow = std::vector<std::string>;
 
-// Returns one line for each row: the first column stands on the left, and the others on the right.
-// A row may have fewer cells than others. No line ends in a blank.
+// Formats a table with one line for each row: the first column is left-aligned, and the others are
+// right-aligned. A row may have fewer cells than others. Lines have no trailing spaces.
 std::string aligned(const std::vector<TableRow>& rows);
 
 }  // namespace encode

@@ -22,9 +22,8 @@ std::vector<std::vector<int64_t>> best_fit(std::span<const int64_t> lengths,
                                            int64_t capacity_tokens);
 
 // Packs the rows of a window into batches. Rows without tokens and the rows of `left_out` are in no
-// batch. `prompt_tokens`
-// becomes PackedBatch::prompt_tokens. A batch must have fewer than 2^31 tokens. Does not throw
-// Error.
+// batch. `prompt_tokens` becomes PackedBatch::prompt_tokens. A batch must have fewer than 2^31
+// tokens. Does not throw Error.
 std::vector<PackedBatch> pack(const TokenizedRows& rows, int64_t capacity_tokens,
                               int32_t prompt_tokens, std::span<const DuplicateRow> left_out = {});
 

@@ -7,8 +7,8 @@ namespace encode {
 namespace {
 
 constexpr int64_t kMostChunks = 64;
-// A worker reads ahead, so it has claimed this number of windows: one is encoded, three wait, and
-// one is read.
+// The windows that a worker has claimed at a time: one is read, two are queued, one is encoded, and
+// one is committed.
 constexpr int64_t kWindows = 5;
 
 }  // namespace

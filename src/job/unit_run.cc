@@ -162,8 +162,8 @@ bool UnitRun::probe() {
   return true;
 }
 
-// Warns of chunks from another kind of device or with other algorithms of the matrix products, or
-// refuses them with strict_numerics, because the last bits of their vectors may differ.
+// The last bits of vectors may differ if committed chunks come from another kind of device or from
+// other algorithms of the matrix products. Throws with strict_numerics, and warns without it.
 void UnitRun::check_origin(const ChunkStore& store) const {
   for (const ChunkRecord& record : store.committed()) {
     if (record.origin.same_bits(origin_)) continue;

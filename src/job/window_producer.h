@@ -1,5 +1,5 @@
 // Reads, tokenizes and packs rows on its own threads, in bounded memory, while the device encodes
-// earlier rows. Two windows may wait for the device, and none while TokenizePlan::guard is pressed.
+// earlier rows. Two windows may wait for the device, and one while TokenizePlan::guard is pressed.
 #pragma once
 
 #include <cstdint>

@@ -56,8 +56,8 @@ void list_row(const SetAsideRow& row, WindowPart& part) {
   part.truncated.erase(cut);
 }
 
-// Takes tokens out of the counts of their rows and parts. `positions` ascend and count from the
-// start of the window.
+// Subtracts the tokens at `positions` from `row_tokens` and `stats.tokens`. The positions ascend
+// and count from the start of the window.
 void uncount_tokens(std::span<const int64_t> positions, std::vector<WindowPart>& parts) {
   auto next = positions.begin();
   int64_t row_end = 0;  // in tokens of the window

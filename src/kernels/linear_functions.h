@@ -1,4 +1,4 @@
-// The functions that linear.h calls for each kernel. linear.h states their contracts.
+// The functions that packed_product.h calls for each kernel; it states their contracts.
 #pragma once
 
 #include "kernels/packed_product.h"

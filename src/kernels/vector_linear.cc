@@ -1,5 +1,5 @@
-// The kernels of linear.h on vector registers for the instruction set ENCODE_ISA. products.h
-// describes the blocking in registers and the order of sums.
+// The kernels of packed_product.h on vector registers for the instruction set ENCODE_ISA.
+// word_products.h describes the blocking in registers and the order of sums.
 //
 // W is packed in the order [column block][stripe][word][columns of a stripe]. The registers of a
 // stripe that are multiplied with one word of x are therefore adjacent, and a block of results

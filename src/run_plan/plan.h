@@ -52,9 +52,9 @@ enum class PlanPurpose {
 };
 
 // Opens the models, checks the outputs of a run, and reads every input once, several inputs at a
-// time. Throws the errors of
-// resolve_model(), open_model_directory(), effective_result(), OutputGuard, require_tables(),
-// spool_standard_input(), scan_inputs() and require_columns(). Also throws Error:
+// time. Throws the errors of resolve_model(), open_model_directory(), effective_result(),
+// OutputGuard, require_tables(), spool_standard_input(), scan_inputs() and require_columns(). Also
+// throws Error:
 //   kConfig  a stream of a combined matrix has token embeddings, or rows of token ids have a prompt
 //   kData    the streams of a combined matrix have different numbers of rows
 RunPlan make_plan(const RunConfig& config, PlanPurpose purpose, RunLog& log);

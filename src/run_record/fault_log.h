@@ -36,7 +36,7 @@ enum class FaultAction {
   kRestarted,
   kRestartedWithoutExpandableSegments,
   kWindowHalved,
-  kBisecting,     // the chunk is encoded in halves, to find the row that causes the fault
+  kBisecting,     // parts of the window are encoded, to find the row that causes the fault
   kRowSetAside,   // the row has no vector for now; everything else is encoded
   kRowEncoded,    // a row that was set aside has its vector now
   kGaveUp,        // the run ended with this fault

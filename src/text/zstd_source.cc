@@ -18,9 +18,9 @@ struct FreeContext {
   void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
 };
 
-// The library holds one window of the decompressed bytes. Every host takes the 128 MiB that the
-// zstd tool takes without an option. A larger window (zstd --long=28 to 31) may take a quarter of
-// the host's memory, because other files and the model need room too.
+// The library holds one window of the decompressed bytes. A window of up to 128 MiB, which the zstd
+// tool accepts without an option, is always accepted; a larger one (zstd --long=28 to 31) only if
+// it fits in a quarter of the host's memory, because other files and the model need room too.
 constexpr int kLeastWindowLog = 27;
 constexpr int kMostWindowLog = 31;
 constexpr int64_t kWindowShares = 4;

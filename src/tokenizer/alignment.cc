@@ -24,9 +24,9 @@ void Rewriting::replace(std::string_view old, std::string_view fresh) {
   const auto count = static_cast<int32_t>(code_points.size());
   for (int32_t i = 0; i < count; ++i)
     add(code_points[static_cast<size_t>(i)], i < old_count ? 0 : 1);
-  // Counts the removed old code points at the new code point before them. At the beginning of a
-  // text there is no such code point, so they are not counted, and all later offsets are wrong by
-  // their number. Hugging Face `tokenizers` has the same error.
+  // Removed code points belong to the new code point before them. At the beginning of a text there
+  // is none: they are lost, and all later offsets are wrong by their number. This is deliberate,
+  // because Hugging Face `tokenizers` has the same error.
   if (count < old_count && !steps_.empty()) steps_.back().change += count - old_count;
 }
 

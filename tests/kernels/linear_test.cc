@@ -1,5 +1,5 @@
-// Compares the results of the float32 kernels of linear.h with products that are computed in
-// float64. Some sizes are whole multiples of the kernels' blocks, and others are not.
+// Compares the results of the float32 kernels of packed_product.h with products that are computed
+// in float64. Some sizes are whole multiples of the kernels' blocks, and others are not.
 #include "linear_problem.h"
 
 namespace encode::kernels {

@@ -154,7 +154,7 @@ const CudaKernels& cuda_kernels();
 // What open_cuda_kernels() found for one type.
 struct CudaKernelReport {
   std::vector<KernelFinding> findings;  // empty if the kernels are switched off
-  std::string summary() const;          // "12 of 12 kernels", "kernels off"
+  std::string summary() const;          // "13 of 13 kernels", "kernels off"
 };
 
 // Checks the plugin's kernels for a type and trusts the kernels that pass. Each type is checked

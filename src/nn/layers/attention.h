@@ -62,8 +62,9 @@ struct AttentionOptions {
 //
 // On CUDA the kernel is FlashAttention-2 for bfloat16 and float16, if the compute capability is at
 // least 8.0, head_dim is at most 256 and no score depends on relative positions. Otherwise it is
-// LibTorch's memory-efficient kernel. Softcap, of_query and of_key use plain products, sequence by
-// sequence. Any number of threads may call it. Throws c10::Error if the device fails.
+// LibTorch's memory-efficient kernel. Scores with a softcap, of_query or of_key are computed by the
+// plugin's kernel, or, if it has none for them, by plain products, sequence by sequence. Any number
+// of threads may call it. Throws c10::Error if the device fails.
 at::Tensor varlen_attention(const AttentionInput& input, const PackedInput& batch,
                             const AttentionOptions& options);
 

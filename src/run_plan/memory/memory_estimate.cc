@@ -90,8 +90,8 @@ LargestWindow largest_window(const MemoryRequest& request) {
                             : static_cast<double>(request.longest_row_tokens());
   const double row_bytes =
       known ? static_cast<double>(texts.text_bytes) / static_cast<double>(texts.rows) : mean;
-  // PartSource::read_texts() ends a part at the chunk, at window_rows(), or at its
-  // share of prefetch_bytes.
+  // PartSource::read_texts() ends a part after the last row of the chunk, after window_rows() rows,
+  // or after `text_bytes`, whichever comes first.
   const int64_t text_bytes = request.prefetch_bytes / kWindowTextShares;
   const int64_t most_rows = window_rows(text_bytes);
   const auto by_bytes =

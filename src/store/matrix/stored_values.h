@@ -18,11 +18,11 @@ namespace encode {
 // Immutable, so any thread may use it.
 class StoredValues {
  public:
-  // Of a final. Throws what Ranges::of_final() throws.
+  // For a final matrix. Throws what Ranges::of_final() throws.
   StoredValues(const std::string& path, const Manifest& manifest);
-  // Of the file of a reader. A matrix of floats needs no manifest. Throws Error kData "npy.matrix"
-  // for integers whose manifest is missing or describes other columns, because only the manifest
-  // says what they stand for; and what read_manifest() and Ranges::of_final() throw.
+  // Decodes the values of `matrix`. Floats need no manifest. Integers do, because only the manifest
+  // says what they stand for. Throws Error kData "npy.matrix" if it is missing or describes other
+  // columns, and what read_manifest() and Ranges::of_final() throw.
   static StoredValues of_file(const MatrixReader& matrix);
 
   OutputType type() const { return type_; }

@@ -112,8 +112,8 @@ class NamedPreTokenizer final : public PreTokenizer {
 using Steps = std::vector<std::unique_ptr<PreTokenizer>>;
 
 // Appends the pre-tokenizers of `component` to `steps`. A "Sequence" adds the steps of its
-// components. A "ByteLevel" becomes two steps: the split, and the spelling in GPT-2's alphabet. If
-// it is the last component, the second step is left out, and `ends_with_alphabet` becomes true.
+// components. A "ByteLevel" becomes two steps: the split, and the spelling in GPT-2's alphabet. A
+// ByteLevel that is the last component adds only the split, and sets `ends_with_alphabet`.
 void load_steps(const Component& component, Steps& steps, bool& ends_with_alphabet) {
   using Loader = std::unique_ptr<PreTokenizer> (*)(const Component&);
   static const std::map<std::string, Loader, std::less<>> kLoaders = {
