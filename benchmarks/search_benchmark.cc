@@ -17,8 +17,8 @@
 
 #include "base/host.h"
 #include "base/thread_pool.h"
-#include "store/matrix/matrix.h"
 #include "search/nearest_rows.h"
+#include "store/matrix/matrix.h"
 #include "support/temp_dir.h"
 
 namespace encode::testing {

@@ -24,7 +24,7 @@ constexpr std::string_view take_code(std::string_view& codes) {
 //   if (error.code == "device.memory") ...
 class ErrorCode {
  public:
-  constexpr ErrorCode() = default;  // no code; its name is ""
+  constexpr ErrorCode() = default;       // no code; its name is ""
   consteval ErrorCode(const char* name)  // NOLINT(google-explicit-constructor): see above
       : index_(index_of(name)) {}
 

@@ -1,6 +1,6 @@
-// What a tokenizer is made from: the names and contents of its files, and the version of the library
-// that reads a sentencepiece model. The CMake target `encode_tokenizer_file` has these functions
-// without the tokenizer itself, so that `encode` can check a directory.
+// What a tokenizer is made from: the names and contents of its files, and the version of the
+// library that reads a sentencepiece model. The CMake target `encode_tokenizer_file` has these
+// functions without the tokenizer itself, so that `encode` can check a directory.
 #pragma once
 
 #include <array>

@@ -28,7 +28,8 @@ namespace {
 
 Json to_json(const ErrorDetail& error) {
   const auto& [code, exit_code, what, where, expected, found, hint] = error;
-  return Json::array({static_cast<int>(exit_code), code.name(), what, where, expected, found, hint});
+  return Json::array(
+      {static_cast<int>(exit_code), code.name(), what, where, expected, found, hint});
 }
 
 ErrorDetail error_from(const Json& json) {

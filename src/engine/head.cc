@@ -3,10 +3,10 @@
 #include <optional>
 
 #include "engine/dense_activation.h"
+#include "models/weights.h"
 #include "nn/layers/linear.h"
 #include "nn/layers/norm.h"
 #include "nn/layers/pooling.h"
-#include "models/weights.h"
 
 namespace encode {
 namespace {

@@ -11,9 +11,9 @@
 
 #include "base/json.h"
 #include "model_dir/model_sizes.h"
+#include "models/weights.h"
 #include "nn/layers/packed_input.h"
 #include "nn/layers/product_format.h"
-#include "models/weights.h"
 
 namespace encode {
 

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "models/model.h"
+#include "models/weights.h"
 #include "nn/layers/linear.h"
 #include "nn/layers/norm.h"
-#include "models/weights.h"
 
 namespace encode {
 

@@ -7,8 +7,8 @@
 
 #include "base/names.h"
 #include "base/units.h"
-#include "store/fingerprint/recorded_options.h"
 #include "report/report.h"
+#include "store/fingerprint/recorded_options.h"
 
 namespace encode {
 namespace {

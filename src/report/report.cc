@@ -11,7 +11,6 @@
 
 #include "base/file.h"
 #include "base/units.h"
-#include "store/fingerprint/recorded_options.h"
 #include "model_dir/truncation.h"
 #include "report/page.h"
 #include "report/run_record.h"
@@ -19,6 +18,7 @@
 #include "report/statistics.h"
 #include "run_plan/plan.h"
 #include "run_record/run_status.h"
+#include "store/fingerprint/recorded_options.h"
 
 namespace encode {
 namespace {

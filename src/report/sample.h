@@ -9,8 +9,8 @@
 #include "encode/config.h"
 #include "encode/store.h"
 
-#include "store/matrix/matrix.h"
 #include "report/statistics.h"
+#include "store/matrix/matrix.h"
 
 namespace encode {
 

@@ -8,10 +8,10 @@
 #include "base/host.h"
 #include "base/stopwatch.h"
 #include "base/units.h"
+#include "run_plan/fit_check.h"
 #include "run_plan/memory/chunk_rows.h"
 #include "run_plan/memory/compute_rate.h"
 #include "store/run_files.h"
-#include "run_plan/fit_check.h"
 
 namespace encode {
 namespace {

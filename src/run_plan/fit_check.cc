@@ -15,8 +15,8 @@
 #include "base/file.h"
 #include "base/host.h"
 #include "base/units.h"
-#include "run_record/nvml.h"
 #include "run_plan/auto_settings.h"
+#include "run_record/nvml.h"
 
 namespace encode {
 namespace {

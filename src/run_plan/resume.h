@@ -10,10 +10,10 @@
 #include "encode/error.h"
 #include "encode/store.h"
 
+#include "base/stop_signal.h"
 #include "run_plan/final_outlook.h"
 #include "run_plan/plan.h"
 #include "run_record/run_log.h"
-#include "base/stop_signal.h"
 
 namespace encode {
 

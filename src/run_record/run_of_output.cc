@@ -8,9 +8,9 @@
 
 #include "base/file.h"
 #include "base/path_kind.h"
+#include "run_record/finished_run.h"
 #include "store/audit.h"
 #include "store/run_files.h"
-#include "run_record/finished_run.h"
 
 namespace encode {
 namespace {

@@ -11,10 +11,10 @@
 #include "encode/stage_seconds.h"
 
 #include "base/json.h"
-#include "store/audit.h"
 #include "run_record/fault_log.h"
 #include "run_record/memory_log.h"
 #include "run_record/run_of_output.h"
+#include "store/audit.h"
 
 namespace encode {
 

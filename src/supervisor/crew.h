@@ -12,12 +12,12 @@
 #include "encode/job.h"
 #include "encode/store.h"
 
+#include "base/stop_signal.h"
 #include "run_plan/plan.h"
 #include "run_plan/resume.h"
 #include "run_record/run_log.h"
-#include "supervisor/run_reporter.h"
 #include "supervisor/run.h"
-#include "base/stop_signal.h"
+#include "supervisor/run_reporter.h"
 #include "supervisor/worker/worker_recovery.h"
 #include "supervisor/worker/worker_session.h"
 

@@ -1,6 +1,4 @@
 // Tests ErrorCode, and compares the table of error codes with the sources and the tests.
-#include "encode/error_code.h"
-
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -10,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "encode/error.h"
+#include "encode/error_code.h"
 
 #include "support/temp_dir.h"
 
@@ -61,12 +60,8 @@ TEST(ErrorCodes, KnowTheirExitCodeAndTheirGroup) {
   EXPECT_EQ(ErrorCode("records.open").exit_code(), ExitCode::kInternal) << "it ends no command";
   ErrorDetail detail;
   EXPECT_EQ(detail.exit_code, ExitCode::kInternal);
-  detail = {.code = "cache.in_use",
-            .what = "",
-            .where = "",
-            .expected = "",
-            .found = "",
-            .hint = ""};
+  detail = {
+      .code = "cache.in_use", .what = "", .where = "", .expected = "", .found = "", .hint = ""};
   EXPECT_EQ(detail.exit_code, ExitCode::kTempFail);
   EXPECT_TRUE(ErrorCode("cache.in_use").in_group("cache"));
   EXPECT_FALSE(ErrorCode("cache.in_use").in_group("cach"));

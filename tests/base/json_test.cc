@@ -185,7 +185,8 @@ TEST_F(Fields, RefuseWrongTypesOfOptionalValuesToo) {
 
 TEST(JsonFields, NeedAnObject) {
   const Json list = Json::array();
-  EXPECT_THAT(refused([&] { JsonFields(list, "doc.json", "model.config"); }).found, HasSubstr("array"));
+  EXPECT_THAT(refused([&] { JsonFields(list, "doc.json", "model.config"); }).found,
+              HasSubstr("array"));
 }
 
 }  // namespace

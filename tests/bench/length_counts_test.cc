@@ -8,8 +8,8 @@
 
 #include <gtest/gtest.h>
 
-#include "run_plan/resume.h"
 #include "base/stop_signal.h"
+#include "run_plan/resume.h"
 #include "support/temp_dir.h"
 
 namespace encode {

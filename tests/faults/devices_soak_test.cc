@@ -75,8 +75,8 @@ TEST(DevicesSoak, RandomFaultsGiveNoWrongVector) {
     SCOPED_TRACE(faults);
     TwoWorkers run;
     FaultRunEnd end = run.run(faults);
-    std::cout << faults << ": exit " << static_cast<int>(end.exit_code) << " " << end.error.code.name()
-              << std::endl;
+    std::cout << faults << ": exit " << static_cast<int>(end.exit_code) << " "
+              << end.error.code.name() << std::endl;
     finished += end.exit_code == ExitCode::kOk ? 1 : 0;
     EXPECT_THAT(end.exit_code,
                 ::testing::AnyOf(ExitCode::kOk, ExitCode::kData, ExitCode::kUnavailable,

@@ -14,8 +14,8 @@
 #include "encode/job.h"
 #include "encode/worker_event.h"
 
-#include "sealed.h"
 #include "run_record/run_status.h"
+#include "sealed.h"
 #include "supervisor/worker/fault_memory.h"
 
 namespace {

@@ -140,7 +140,8 @@ TEST(LinkedFiles, AFolderThatChangesMeanwhileNeverLeadsOut) {
   int refusals = 0;
   for (int i = 0; i < 200'000 && (read < 200 || refusals < 200); ++i) {
     try {
-      EXPECT_EQ(folder.subfolder("a").subfolder("folder").read_text("file", 100, "model.config"), "inside");
+      EXPECT_EQ(folder.subfolder("a").subfolder("folder").read_text("file", 100, "model.config"),
+                "inside");
       ++read;
     } catch (const Error&) {
       ++refusals;

@@ -9,8 +9,8 @@
 #include <gtest/gtest.h>
 
 #include "loaded_model.h"
-#include "run_plan/memory/model_shape.h"
 #include "model_dir/architecture_table.h"
+#include "run_plan/memory/model_shape.h"
 #include "support/temp_dir.h"
 
 namespace encode::testing {

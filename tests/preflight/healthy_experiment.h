@@ -30,8 +30,8 @@ class HealthyExperiment {
   // Writes a config of one stream on the CPU. `hardware` and `semantic` are further lines of YAML,
   // and `input` replaces the input file.
   void write_config(const std::string& semantic, const std::string& hardware) const;
-  // Makes the programs see an NVIDIA driver with these answers (tests/run_record/nvml/stand_in.cc), and a
-  // plugin for CUDA 13. The config then has no `device`, which means auto.
+  // Makes the programs see an NVIDIA driver with these answers (tests/run_record/nvml/stand_in.cc),
+  // and a plugin for CUDA 13. The config then has no `device`, which means auto.
   void add_gpu(const Program::Environment& answers);
   // Makes system calls on files in the folder fail (tests/store/fault.h).
   void add_fault(const Program::Environment& fault);

@@ -11,8 +11,8 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/npy.h"
-#include "store/fingerprint/fingerprint.h"
 #include "report/page.h"
+#include "store/fingerprint/fingerprint.h"
 #include "support/temp_dir.h"
 
 namespace encode {

@@ -73,13 +73,7 @@ ErrorDetail acquire_error(const std::string& cache) {
   } catch (const Error& error) {
     return error.detail();
   }
-  return {.code = {},
-          .exit_code = ExitCode::kOk,
-          .what = "",
-          .where = "",
-          .expected = "",
-          .found = "",
-          .hint = ""};
+  return {.code = {}, .exit_code = ExitCode::kOk, .what = ""};
 }
 
 // Tries to take the lock for up to two seconds. The kernel frees the lock of the killed grandchild

@@ -11,8 +11,8 @@
 #include "encode/error.h"
 
 #include "base/json.h"
-#include "store/fingerprint/fingerprint.h"
 #include "store/fake_job.h"
+#include "store/fingerprint/fingerprint.h"
 #include "store/sealed_json.h"
 #include "support/temp_dir.h"
 

@@ -24,13 +24,7 @@ ErrorDetail error_of(const std::function<void()>& action) {
   } catch (const Error& error) {
     return error.detail();
   }
-  return {.code = {},
-          .exit_code = ExitCode::kOk,
-          .what = "",
-          .where = "",
-          .expected = "",
-          .found = "",
-          .hint = ""};
+  return {.code = {}, .exit_code = ExitCode::kOk, .what = ""};
 }
 
 std::unique_ptr<ChunkStore> open_store(const std::string& cache_dir, const FakeJob& job) {
@@ -284,7 +278,9 @@ TEST(Store, MisuseIsAnErrorAndNoCorruption) {
   const TempDir dir;
   const FakeJob job;
   const auto store = open_store(dir.path(), job);
-  const auto code = [](const std::function<void()>& action) { return std::string(error_of(action).code.name()); };
+  const auto code = [](const std::function<void()>& action) {
+    return std::string(error_of(action).code.name());
+  };
   EXPECT_EQ(code([&] { store->begin(8); }), "store.misuse") << "no such chunk";
   EXPECT_EQ(code([&] { store->begin(0)->append(std::vector<float>(3)); }), "store.misuse")
       << "part of a row";
@@ -300,7 +296,8 @@ TEST(Store, MisuseIsAnErrorAndNoCorruption) {
 
 TEST(Store, StreamNamesCannotLeaveTheCache) {
   for (const std::string name : {"", "../x", "a/b", ".hidden", "a b", "-x"}) {
-    EXPECT_EQ(error_of([&] { chunks_dir("cache", name); }).code.name(), "store.stream_name") << name;
+    EXPECT_EQ(error_of([&] { chunks_dir("cache", name); }).code.name(), "store.stream_name")
+        << name;
   }
   EXPECT_EQ(chunks_dir("cache", "train_tc"), "cache/train_tc_chunks");
 }
@@ -391,7 +388,10 @@ TEST(Combine, RefusesDamagedAndUnequalParts) {
   std::string bytes = read_bytes(left);
   bytes[200] = static_cast<char>(bytes[200] ^ 4);
   write_bytes(left, bytes);
-  EXPECT_EQ(error_of([&] { combine_finals({left, left}, combined, "c"); }).code.name(), "store.damaged");
+  EXPECT_EQ(error_of([&] {
+              combine_finals({left, left}, combined, "c");
+            }).code.name(),
+            "store.damaged");
   EXPECT_FALSE(std::filesystem::exists(combined));
 }
 

@@ -128,7 +128,8 @@ TEST_P(Codes, AreThoseOfTheTable) {
   EXPECT_NE(end.err.find("error[" + std::string(p.code) + "]"), std::string::npos) << end.err;
   const auto& table = error_table::kRows;
   const auto row = std::find_if(table.begin(), table.end(), [&](const ErrorFacts& facts) {
-    return (" " + std::string(facts.codes) + " ").find(" " + std::string(p.code) + " ") != std::string::npos;
+    return (" " + std::string(facts.codes) + " ").find(" " + std::string(p.code) + " ") !=
+           std::string::npos;
   });
   ASSERT_NE(row, table.end());
   EXPECT_THAT(row->exits, ::testing::Contains(static_cast<ExitCode>(p.exit_code)));

@@ -8,10 +8,10 @@
 #include <gtest/gtest.h>
 
 #include "base/json.h"
-#include "supervisor/experiment.h"
 #include "run_plan/run_devices.h"
 #include "run_record/fault_log.h"
 #include "run_record/run_status.h"
+#include "supervisor/experiment.h"
 
 namespace encode::testing {
 namespace {

@@ -11,8 +11,8 @@
 #include "encode/store.h"
 
 #include "base/json.h"
-#include "supervisor/experiment.h"
 #include "run_plan/cache_files.h"
+#include "supervisor/experiment.h"
 #include "supervisor/program.h"
 
 namespace encode::testing {

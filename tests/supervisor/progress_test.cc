@@ -13,8 +13,8 @@
 #include <gtest/gtest.h>
 
 #include "base/file.h"
-#include "supervisor/run_reporter.h"
 #include "run_record/terminal.h"
+#include "supervisor/run_reporter.h"
 #include "support/temp_dir.h"
 
 namespace encode {

@@ -106,8 +106,8 @@ TEST(RunStatus, OfAFinishedRunStaysDoneWhenALaterRunIsRefused) {
   ASSERT_TRUE(after.refused);
   EXPECT_EQ(after.refused->code, refused.error.code.name());
   EXPECT_EQ(after.refused->exit_code, static_cast<int64_t>(refused.exit_code));
-  EXPECT_THAT(rendered(after),
-              HasSubstr("a later run, which changed nothing: [" + std::string(refused.error.code.name())));
+  EXPECT_THAT(rendered(after), HasSubstr("a later run, which changed nothing: [" +
+                                         std::string(refused.error.code.name())));
   experiment.config = as_it_was;
   ASSERT_EQ(experiment.run().exit_code, ExitCode::kOk);
   EXPECT_FALSE(status_of(experiment).refused) << "the next run has a record of its own";

@@ -10,9 +10,9 @@
 
 #include "base/json.h"
 #include "base/npy.h"
-#include "supervisor/experiment.h"
 #include "run_record/memory_log.h"
 #include "run_record/summary.h"
+#include "supervisor/experiment.h"
 
 namespace encode::testing {
 namespace {

@@ -11,8 +11,8 @@
 
 #include "encode/store.h"
 
-#include "supervisor/experiment.h"
 #include "run_record/run_log.h"
+#include "supervisor/experiment.h"
 
 namespace encode::testing {
 namespace {

@@ -65,7 +65,8 @@ TEST(LowerCase, ASentencepieceModelIsRefused) {
   source.folder = "MODEL";
   source.rules.lower_case_first = true;
   source.files["spiece.model"] = "";
-  EXPECT_EQ(refused([&] { load_tokenizer_from(std::move(source)); }).code.name(), "tokenizer.unsupported");
+  EXPECT_EQ(refused([&] { load_tokenizer_from(std::move(source)); }).code.name(),
+            "tokenizer.unsupported");
 }
 
 }  // namespace

@@ -39,9 +39,9 @@ class Matrix {
   // `rows` must lie in [0, rows()). Throws Error kIoError if reading fails.
   virtual std::span<const std::byte> stored(RowRange rows, MatrixBuffer& buffer) const = 0;
 
-  // Returns rows as float32 numbers, as as_floats() of store/matrix/elements.h does; StoredValues has the
-  // numbers that quantized rows stand for.
-  // The view is valid until `buffer` or the matrix changes. Throws what stored() throws.
+  // Returns rows as float32 numbers, as as_floats() of store/matrix/elements.h does; StoredValues
+  // has the numbers that quantized rows stand for. The view is valid until `buffer` or the matrix
+  // changes. Throws what stored() throws.
   std::span<const float> floats(RowRange rows, MatrixBuffer& buffer) const;
 
  protected:

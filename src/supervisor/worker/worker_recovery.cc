@@ -6,8 +6,8 @@
 #include "base/allocator_conf.h"
 #include "base/names.h"
 #include "base/units.h"
-#include "store/run_files.h"
 #include "run_plan/run_devices.h"
+#include "store/run_files.h"
 
 namespace encode {
 namespace {

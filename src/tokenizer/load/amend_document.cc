@@ -294,8 +294,7 @@ BuildOptions amend_document(const TokenizerSource& source, TokenizerDocument& do
 
 BuildOptions stated_build_options(const TokenizerSource& source) {
   const Json config = read_tokenizer_config(source);
-  const JsonFields fields(config, source.path_of(kTokenizerConfigFile),
-                          kTokenizerFormat);
+  const JsonFields fields(config, source.path_of(kTokenizerConfigFile), kTokenizerFormat);
   const ChosenClass chosen =
       choose_tokenizer_class(source, fields.string_or("tokenizer_class", ""));
   return build_options(fields, config, class_rules(chosen.value));

@@ -138,7 +138,7 @@ Vocabulary read_ids(const std::string& text, const std::string& where) {
   const Json json =
       parse_json(text, {.max_bytes = 16 << 20, .max_depth = 2}, where, kTokenizerFormat);
   static_cast<void>(JsonFields(json, where, kTokenizerFormat));  // refuses other types
-  std::vector<std::pair<int32_t, std::string_view>> tokens;  // in the order of the ids
+  std::vector<std::pair<int32_t, std::string_view>> tokens;      // in the order of the ids
   for (const auto& [token, id] : json.items()) {
     if (!id.is_number_integer() || id < 0 || id >= kMaxTokens)
       refuse_format("bad entry of the vocabulary", where,

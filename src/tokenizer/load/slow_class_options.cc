@@ -9,9 +9,7 @@
 namespace encode {
 
 SlowClassOptions::SlowClassOptions(const Json& config, std::string where)
-    : config_(config),
-      where_(std::move(where)),
-      fields_(config, where_, kTokenizerFormat) {}
+    : config_(config), where_(std::move(where)), fields_(config, where_, kTokenizerFormat) {}
 
 bool SlowClassOptions::flag(const std::string& key, bool fallback) const {
   if (const auto found = config_.find(key); found != config_.end() && found->is_null())

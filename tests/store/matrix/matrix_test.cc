@@ -10,8 +10,8 @@
 #include <gtest/gtest.h>
 
 #include "base/half.h"
-#include "store/matrix/elements.h"
 #include "store/fake_job.h"
+#include "store/matrix/elements.h"
 #include "support/code_of.h"
 #include "support/temp_dir.h"
 

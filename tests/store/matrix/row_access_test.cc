@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "base/host.h"
-#include "store/matrix/matrix.h"
 #include "store/fake_job.h"
+#include "store/matrix/matrix.h"
 #include "support/code_of.h"
 #include "support/temp_dir.h"
 

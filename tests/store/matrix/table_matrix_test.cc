@@ -6,8 +6,8 @@
 
 #include "encode/error.h"
 
-#include "store/matrix/matrix.h"
 #include "store/fake_job.h"
+#include "store/matrix/matrix.h"
 #include "support/temp_dir.h"
 
 namespace encode::testing {

@@ -17,8 +17,8 @@
 #include "base/own_cache.h"
 #include "base/refused.h"
 #include "store/fake_job.h"
-#include "support/temp_dir.h"
 #include "store/verify/compare.h"
+#include "support/temp_dir.h"
 
 namespace encode::testing {
 namespace {
