@@ -84,7 +84,6 @@ constexpr const char* kIgnored = "ends no command: tests check what is shown or 
 // The codes that no test names, and why.
 std::map<std::string, std::string> not_named() {
   return {
-      {"batch.length", "rows are cut to the limit before; CpuEncoder checks again"},
       {"cache.network", "needs a network file system"},
       {"device.query", kDevice},
       {"fp8.parity", kDevice},
@@ -94,7 +93,6 @@ std::map<std::string, std::string> not_named() {
       {"io.commit", kCall},
       {"io.list", kCall},
       {"io.remove", kCall},
-      {"io.stat", kCall},
       {"io.statvfs", kCall},
       {"job.read", kDefect},
       {"model.hash_cache", kIgnored},

@@ -278,7 +278,7 @@ class FakeWorker {
 int main(int argc, char** argv) {
   if (argc != 5) return 64;
   std::signal(SIGTERM, [](int) { encode::stop_requested = 1; });
-  const std::string job = encode::read_file(argv[2], 1 << 26, "job.read");
+  const std::string job = encode::read_file(argv[2], 1 << 26, "io.read");
   encode::FakeWorker worker(encode::job_spec_from_json(job), argv[2], std::stoi(argv[4]));
   try {
     return worker.run();
