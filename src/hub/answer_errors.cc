@@ -21,7 +21,6 @@ std::string answer(const HttpResponse& response) {
 }
 
 struct Meaning {
-  ExitCode exit_code = ExitCode::kNoInput;
   ErrorCode code;
   std::string what;
   std::string expected;
@@ -30,7 +29,6 @@ struct Meaning {
 
 Error error_of(Meaning meaning, const HttpResponse& response) {
   return Error({.code = meaning.code,
-                .exit_code = meaning.exit_code,
                 .what = std::move(meaning.what),
                 .where = preview(response.url, kShownBytes),
                 .expected = std::move(meaning.expected),
