@@ -6,6 +6,7 @@ export DEPS="$ROOT/.deps"
 export CACHE="${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/encode"
 # Names the interpreter of the distribution, because it has the Python packages of packages.txt.
 export PYTHON=/usr/bin/python3
+export PIP_DISABLE_PIP_VERSION_CHECK=1
 
 say() { printf '== %s\n' "$*"; }
 warn() { printf 'warning: %s\n' "$*" >&2; }

@@ -35,7 +35,7 @@ make_sample() {
 }
 
 main() {
-  local rows=1000
+  local rows=1000 fresh=()
   case ${1:-} in
     -h | --help) show_help && return ;;
     --rows) rows=${2:-} ;;
@@ -47,12 +47,15 @@ main() {
   phase set-up scripts/setup.sh --here
   phase build scripts/build.sh --here
   phase "demo model" scripts/models.sh
+  if [[ -f $SAMPLE/rows && $(cat "$SAMPLE/rows") != "$rows" ]]; then fresh=(--fresh); fi
   phase sample make_sample "$rows"
-  phase encode build/bin/encode --config "$CONFIG"
+  # Other texts than those of the run before: its matrices are made again.
+  phase encode build/bin/encode --config "$CONFIG" "${fresh[@]}"
   phase verify build/bin/encode verify --config "$CONFIG"
   say "times"
   print_phases
-  say "done: the config is $CONFIG, the texts are in .deps/quickstart, and README.md says what to read next"
+  say "done: the config is $CONFIG, and the texts are in .deps/quickstart; now try this:"
+  printf '   build/bin/encode search --config %s --stream demo_tc "parse a date"\n' "$CONFIG"
 }
 
 main "$@"

@@ -83,7 +83,7 @@ install_packages() {
     say "packages: all are installed"
     return
   fi
-  say "packages: installing ${#missing[@]} and what they need"
+  say "packages: installing ${#missing[@]} and what they need; this takes a minute or two"
   quiet as_root apt-get update -q -o DPkg::Lock::Timeout=300
   for entry in "${missing[@]}"; do names+=("$(first_available "$entry")"); done
   quiet as_root env DEBIAN_FRONTEND=noninteractive apt-get install -qq --yes --no-install-recommends \
