@@ -22,7 +22,7 @@ constexpr int64_t kMaxHeaderBytes = 10000;
                .where = path,
                .expected = std::move(expected),
                .found = std::move(found),
-               .hint = "give a .npy matrix; if encode wrote this file, delete it and run again"});
+               .hint = "give a .npy matrix, as encode and numpy write it"});
 }
 
 // Parses the dictionary of a header, which NumPy writes as a Python literal:

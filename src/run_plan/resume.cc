@@ -9,10 +9,13 @@
 #include "encode/error.h"
 
 #include "base/file.h"
+#include "base/path_kind.h"
 #include "base/units.h"
 #include "run_plan/final_outlook.h"
 #include "run_plan/final_table.h"
 #include "run_plan/quarantine.h"
+#include "store/audit.h"
+#include "store/layout.h"
 
 namespace encode {
 namespace {
@@ -42,6 +45,28 @@ bool StreamFinisher::has_final(const StreamPlan& stream) const {
     return false;
   const std::optional<Manifest> manifest = read_manifest(stream.final_path);
   return manifest->fits(options_.quarantine) && has_format(*manifest, options_.final_format);
+}
+
+std::string StreamFinisher::what_is_kept(const std::vector<StreamPlan>& streams) const {
+  if (!chunk_files()) return "the same command starts again, because the run has no chunks";
+  int64_t rows = 0;
+  int64_t kept = 0;
+  try {
+    for (const StreamPlan& stream : streams) {
+      const std::string folder = chunks_dir(options_.cache_dir, stream.config.name());
+      rows += stream.identity.rows;
+      if (has_final(stream)) {
+        kept += stream.identity.rows;
+      } else if (path_exists(join_path(folder, kStreamFile), "store.stream")) {
+        kept += read_chunk_progress(folder).rows;
+      }
+    }
+  } catch (const Error&) {
+    return "every committed chunk is kept, and the same command continues from there";
+  }
+  return fmt::format(
+      "every committed chunk is kept ({} of {}), and the same command continues from there",
+      format_count(kept), format_count(rows, "row", "rows"));
 }
 
 void StreamFinisher::convert(const std::string& float32_path, const StreamPlan& stream) const {

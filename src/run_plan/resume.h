@@ -46,6 +46,8 @@ class StreamFinisher {
   // Whether the final of this stream exists in the format of StoreOptions::final_format. Checks the
   // size of the file, not its hash. Throws what final_state() and has_format() throw.
   bool has_final(const StreamPlan& stream) const;
+  // What a run that stops now leaves for the next one: one sentence for people.
+  std::string what_is_kept(const std::vector<StreamPlan>& streams) const;
 
   // Must be called at the start of a run. With StoreOptions::fresh it deletes the old final and
   // chunks. Otherwise it

@@ -114,9 +114,8 @@ RunEnd Run::execute() {
     progress_.clear();
     const int number = stop_->number();
     log_.warning("stopped",
-                 fmt::format("stopped by signal {} ({}); every committed chunk is kept, and the "
-                             "same command continues from there",
-                             number, ::strsignal(number)),
+                 fmt::format("stopped by signal {} ({}); {}", number, ::strsignal(number),
+                             finisher_->what_is_kept(plan_.streams)),
                  {{"signal", number}});
     record_end("stopped", nullptr);
     return {.stopped_by = number};
