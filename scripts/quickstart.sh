@@ -13,15 +13,19 @@ set -euo pipefail
 SAMPLE="$DEPS/quickstart"
 CONFIG=configs/quickstart.yaml
 
+FRESH=()
+
 row_count() { wc -l <"$1"; }
 
-# Makes both streams. They have the same number of rows: $1, or fewer if the machine does not have enough texts.
+# Makes both streams. They have the same number of rows: $1, or fewer if the machine does not have enough texts. If it replaces
+# another sample, FRESH lets the run make the matrices again.
 make_sample() {
   local rows=$1 kind count
   if [[ -f $SAMPLE/tests.jsonl && $(cat "$SAMPLE/rows" 2>/dev/null) == "$rows" ]]; then
     say "sample: $(row_count "$SAMPLE/tests.jsonl") rows in each stream are already there"
     return
   fi
+  if [[ -f $SAMPLE/rows ]]; then FRESH=(--fresh); fi
   for kind in tests changes; do
     "$PYTHON" "$ROOT/scripts/make_corpus.py" "$kind" --rows "$rows" --output "$SAMPLE/$kind.jsonl"
   done
@@ -35,7 +39,7 @@ make_sample() {
 }
 
 main() {
-  local rows=1000 fresh=()
+  local rows=1000
   case ${1:-} in
     -h | --help) show_help && return ;;
     --rows) rows=${2:-} ;;
@@ -47,10 +51,8 @@ main() {
   phase set-up scripts/setup.sh --here
   phase build scripts/build.sh --here
   phase "demo model" scripts/models.sh
-  if [[ -f $SAMPLE/rows && $(cat "$SAMPLE/rows") != "$rows" ]]; then fresh=(--fresh); fi
   phase sample make_sample "$rows"
-  # Other texts than those of the run before: its matrices are made again.
-  phase encode build/bin/encode --config "$CONFIG" "${fresh[@]}"
+  phase encode build/bin/encode --config "$CONFIG" "${FRESH[@]}"
   phase verify build/bin/encode verify --config "$CONFIG"
   say "times"
   print_phases
