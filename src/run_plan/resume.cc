@@ -9,13 +9,10 @@
 #include "encode/error.h"
 
 #include "base/file.h"
-#include "base/path_kind.h"
 #include "base/units.h"
 #include "run_plan/final_outlook.h"
 #include "run_plan/final_table.h"
 #include "run_plan/quarantine.h"
-#include "store/audit.h"
-#include "store/layout.h"
 
 namespace encode {
 namespace {
@@ -53,13 +50,10 @@ std::string StreamFinisher::what_is_kept(const std::vector<StreamPlan>& streams)
   int64_t kept = 0;
   try {
     for (const StreamPlan& stream : streams) {
-      const std::string folder = chunks_dir(options_.cache_dir, stream.config.name());
-      rows += stream.identity.rows;
-      if (has_final(stream)) {
-        kept += stream.identity.rows;
-      } else if (path_exists(join_path(folder, kStreamFile), "store.stream")) {
-        kept += read_chunk_progress(folder).rows;
-      }
+      const int64_t all = stream.identity.rows;
+      rows += all;
+      kept +=
+          has_final(stream) ? all : committed_rows(options_.cache_dir, stream.identity).value_or(0);
     }
   } catch (const Error&) {
     return "every committed chunk is kept, and the same command continues from there";
