@@ -4,10 +4,11 @@
 #include <fmt/format.h>
 #include <utility>
 
+#include "encode/error.h"
+
 #include "base/json.h"
 #include "base/units.h"
 #include "model_dir/limits.h"
-#include "model_dir/model_refusal.h"
 #include "model_dir/recipes.h"
 #include "model_dir/sentence_modules.h"
 #include "model_dir/transformer_config.h"
@@ -156,17 +157,16 @@ void refuse_unknown(const ModelFolder& root, const std::vector<NamedCode>& found
       effects.push_back(code.effect);
   }
   if (names.empty()) return;
-  throw refusal(
-      {.code = "model.custom_code",
-       .what = fmt::format("the model brings Python code of its own, which encode neither "
-                           "runs nor knows; it may change {}",
-                           fmt::join(effects, ", ")),
-       .where = root.path(),
-       .expected = "no code, or one of the classes in docs/models.md",
-       .found = fmt::format("{}", fmt::join(names, "; ")),
-       .hint = "encode it with sentence-transformers; or set semantic.ignore_custom_code: "
-               "true (--ignore-custom-code), and the model is encoded as if it named no "
-               "code"});
+  throw Error({.code = "model.custom_code",
+               .what = fmt::format("the model brings Python code of its own, which encode neither "
+                                   "runs nor knows; it may change {}",
+                                   fmt::join(effects, ", ")),
+               .where = root.path(),
+               .expected = "no code, or one of the classes in docs/models.md",
+               .found = fmt::format("{}", fmt::join(names, "; ")),
+               .hint = "encode it with sentence-transformers; or set semantic.ignore_custom_code: "
+                       "true (--ignore-custom-code), and the model is encoded as if it named no "
+                       "code"});
 }
 
 CodeRecipes ignored(const std::vector<NamedCode>& found) {

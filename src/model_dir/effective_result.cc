@@ -3,11 +3,11 @@
 #include <utility>
 
 #include "encode/batch_plan.h"
+#include "encode/error.h"
 #include "encode/model_directory.h"
 
 #include "base/units.h"
 #include "model_dir/limits.h"
-#include "model_dir/model_refusal.h"
 #include "model_dir/sentence_modules.h"
 
 namespace encode {
@@ -22,13 +22,13 @@ std::string prompt_in_force(const ModelDirectory& directory, const ResultOptions
   if (found != directory.prompts.end()) return found->second;
   std::vector<std::string> names;
   for (const auto& [valid, text] : directory.prompts) names.push_back(preview(valid));
-  throw refusal({.code = "model.prompt_name",
-                 .what = "the model has no prompt of this name",
-                 .where = directory.path,
-                 .expected = names.empty() ? "no prompt_name: this model has no prompts"
-                                           : fmt::format("one of: {}", fmt::join(names, ", ")),
-                 .found = fmt::format("'{}'", preview(*name)),
-                 .hint = "give the text of the prompt as 'prompt' instead"});
+  throw Error({.code = "model.prompt_name",
+               .what = "the model has no prompt of this name",
+               .where = directory.path,
+               .expected = names.empty() ? "no prompt_name: this model has no prompts"
+                                         : fmt::format("one of: {}", fmt::join(names, ", ")),
+               .found = fmt::format("'{}'", preview(*name)),
+               .hint = "give the text of the prompt as 'prompt' instead"});
 }
 
 int64_t max_length_in_force(const ModelDirectory& directory, const ResultOptions& options) {
@@ -36,38 +36,37 @@ int64_t max_length_in_force(const ModelDirectory& directory, const ResultOptions
   if (!options.max_length) return directory.max_seq_length.value_or(kDefaultMaxLength);
   const int64_t most = directory.position_limit > 0 ? directory.position_limit : kMaxPositions;
   if (*options.max_length >= least && *options.max_length <= most) return *options.max_length;
-  throw refusal({.code = "model.max_length",
-                 .what = "max_length is not possible with this model",
-                 .where = directory.path,
-                 .expected = fmt::format(
-                     "{} to {}{}", least, most,
-                     directory.position_limit > 0 ? ", the learned positions of the model" : ""),
-                 .found = fmt::to_string(*options.max_length),
-                 .hint = "leave max_length out to use the limit of the model"});
+  throw Error({.code = "model.max_length",
+               .what = "max_length is not possible with this model",
+               .where = directory.path,
+               .expected = fmt::format(
+                   "{} to {}{}", least, most,
+                   directory.position_limit > 0 ? ", the learned positions of the model" : ""),
+               .found = fmt::to_string(*options.max_length),
+               .hint = "leave max_length out to use the limit of the model"});
 }
 
 // Refuses pooled vectors and queries of a late-interaction model.
 void require_token_vectors_of_documents(const ModelDirectory& directory,
                                         const ResultOptions& options) {
   if (options.pooling && *options.pooling != PoolingMode::kNone) {
-    throw refusal({.code = "model.pooling",
-                   .what = "a late-interaction model has no pooled vectors",
-                   .where = directory.path,
-                   .expected = "pooling none, or no pooling in the options",
-                   .found = std::string(to_string(*options.pooling)),
-                   .hint = "leave pooling out: every token gets a vector"});
+    throw Error({.code = "model.pooling",
+                 .what = "a late-interaction model has no pooled vectors",
+                 .where = directory.path,
+                 .expected = "pooling none, or no pooling in the options",
+                 .found = std::string(to_string(*options.pooling)),
+                 .hint = "leave pooling out: every token gets a vector"});
   }
   const std::optional<std::string>& name =
       options.prompt_name ? options.prompt_name : directory.default_prompt_name;
   if (options.prompt || name != "query") return;
-  throw refusal(
-      {.code = "model.unsupported",
-       .what = "encode does not encode the queries of a late-interaction model",
-       .where = directory.path,
-       .expected = "documents: a prompt, or a prompt_name other than 'query'",
-       .found = options.prompt_name ? "prompt_name 'query'"
-                                    : "the directory's default_prompt_name 'query'",
-       .hint = "encode queries with PyLate; for documents set prompt, for example to ''"});
+  throw Error({.code = "model.unsupported",
+               .what = "encode does not encode the queries of a late-interaction model",
+               .where = directory.path,
+               .expected = "documents: a prompt, or a prompt_name other than 'query'",
+               .found = options.prompt_name ? "prompt_name 'query'"
+                                            : "the directory's default_prompt_name 'query'",
+               .hint = "encode queries with PyLate; for documents set prompt, for example to ''"});
 }
 
 bool ends_normalized(const std::vector<SentenceModule>& modules) {
@@ -85,12 +84,12 @@ void append(std::vector<SentenceModule>& modules, SentenceModule::Kind kind, int
 void truncate(EffectiveResult& result, int64_t dim, const std::string& where) {
   if (!result.truncate_dim || *result.truncate_dim == dim) return;
   if (*result.truncate_dim < 1 || *result.truncate_dim > dim) {
-    throw refusal({.code = "model.truncate_dim",
-                   .what = "truncate_dim is wider than the embedding",
-                   .where = where,
-                   .expected = fmt::format("1 to {}, the width of the embedding", dim),
-                   .found = fmt::to_string(*result.truncate_dim),
-                   .hint = "leave truncate_dim out to keep all columns"});
+    throw Error({.code = "model.truncate_dim",
+                 .what = "truncate_dim is wider than the embedding",
+                 .where = where,
+                 .expected = fmt::format("1 to {}, the width of the embedding", dim),
+                 .found = fmt::to_string(*result.truncate_dim),
+                 .hint = "leave truncate_dim out to keep all columns"});
   }
   append(result.modules, SentenceModule::Kind::kTruncate, *result.truncate_dim);
 }

@@ -2,6 +2,7 @@
 #include <string>
 #include <vector>
 
+#include "encode/error.h"
 #include "encode/model_directory.h"
 
 #include "base/file.h"
@@ -9,7 +10,6 @@
 #include "model_dir/file_key.h"
 #include "model_dir/hash_cache.h"
 #include "model_dir/model_folder.h"
-#include "model_dir/model_refusal.h"
 
 namespace encode {
 namespace {
@@ -32,13 +32,12 @@ std::vector<FileHash> hash_model_files(const ModelDirectory& directory,
     const UniqueFd fd = reopen(root, file.name);
     const FileKey key = key_of(fd, file.path);
     if (key.size != file.bytes) {
-      throw refusal({.code = "model.changed",
-                     .what = "a file of the model changed while it was read",
-                     .where = file.path,
-                     .expected = fmt::format("{} bytes", file.bytes),
-                     .found = fmt::format("{} bytes", key.size),
-                     .hint = "wait until the model's download or copy has finished",
-                     .exit_code = ExitCode::kIoError});
+      throw Error({.code = "model.changed",
+                   .what = "a file of the model changed while it was read",
+                   .where = file.path,
+                   .expected = fmt::format("{} bytes", file.bytes),
+                   .found = fmt::format("{} bytes", key.size),
+                   .hint = "wait until the model's download or copy has finished"});
     }
     FileHash& hash = hashes.emplace_back();
     hash = {.name = file.name, .bytes = key.size, .sha256 = cache.find(key).value_or("")};

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <utility>
 
+#include "encode/error.h"
 #include "encode/tokenizer_file.h"
 
 #include "base/json.h"
@@ -11,7 +12,6 @@
 #include "model_dir/custom_code.h"
 #include "model_dir/limits.h"
 #include "model_dir/model_folder.h"
-#include "model_dir/model_refusal.h"
 #include "model_dir/sentence_modules.h"
 #include "model_dir/sentence_settings.h"
 #include "model_dir/static_embedding.h"
@@ -52,15 +52,15 @@ void use_modules_of_recipe(int64_t hidden_size, ModelDirectory& directory) {
 void use_default_modules(const ModelFolder& root, const TransformerConfig& config,
                          ModelDirectory& directory) {
   if (config.stanford_colbert) {
-    throw refusal({.code = "model.unsupported",
-                   .what = "the directory is a checkpoint of Stanford's ColBERT, which has no list "
-                           "of modules",
-                   .where = root.path_of(kConfigFile),
-                   .expected = "the format of PyLate or sentence-transformers, with modules.json",
-                   .found = "HF_ColBERT in architectures",
-                   .hint = "load it with MultiVectorEncoder of sentence-transformers 6 and save it "
-                           "with save_pretrained(), or take a converted repository, such as "
-                           "lightonai/colbertv2.0"});
+    throw Error({.code = "model.unsupported",
+                 .what = "the directory is a checkpoint of Stanford's ColBERT, which has no list "
+                         "of modules",
+                 .where = root.path_of(kConfigFile),
+                 .expected = "the format of PyLate or sentence-transformers, with modules.json",
+                 .found = "HF_ColBERT in architectures",
+                 .hint = "load it with MultiVectorEncoder of sentence-transformers 6 and save it "
+                         "with save_pretrained(), or take a converted repository, such as "
+                         "lightonai/colbertv2.0"});
   }
   SentenceModule pooling = make_pooling(
       config.causal_lm ? PoolingMode::kLastToken : PoolingMode::kMean, config.hidden_size);

@@ -18,7 +18,6 @@
 #include "base/units.h"
 #include "model_dir/hub_cache.h"
 #include "model_dir/limits.h"
-#include "model_dir/model_refusal.h"
 
 namespace encode {
 namespace {
@@ -65,17 +64,16 @@ std::string kind_of(mode_t mode) {
 
 void require_regular(mode_t mode, const std::string& path) {
   if (S_ISREG(mode)) return;
-  throw refusal({.code = "model.not_a_file",
-                 .what = "not a regular file",
-                 .where = path,
-                 .expected = "a regular file",
-                 .found = kind_of(mode),
-                 .hint = "put the file itself into the model directory",
-                 .exit_code = ExitCode::kNoInput});
+  throw Error({.code = "model.not_a_file",
+               .what = "not a regular file",
+               .where = path,
+               .expected = "a regular file",
+               .found = kind_of(mode),
+               .hint = "put the file itself into the model directory"});
 }
 
 Error unsafe_name(const std::string& name, const std::string& where) {
-  return refusal(
+  return Error(
       {.code = "model.name",
        .what = "a model directory may not refer to this name",
        .where = where,
@@ -95,18 +93,17 @@ void require_safe_path(const std::string& path, const std::string& where) {
 }
 
 Error missing(const std::string& path, std::string hint) {
-  return refusal({.code = "model.missing",
-                  .what = "a file of the model is missing",
-                  .where = path,
-                  .expected = "a file",
-                  .found = "nothing under this name",
-                  .hint = std::move(hint),
-                  .exit_code = ExitCode::kNoInput});
+  return Error({.code = "model.missing",
+                .what = "a file of the model is missing",
+                .where = path,
+                .expected = "a file",
+                .found = "nothing under this name",
+                .hint = std::move(hint)});
 }
 
 Error bad_link(const std::string& path, const FolderChain::Entry& entry) {
   const bool loop = entry.kind == FolderChain::Entry::Kind::kLinkLoop;
-  return refusal(
+  return Error(
       {.code = "model.symlink",
        .what = loop ? "symbolic links lead to each other"
                     : "a symbolic link leads out of the model directory",
@@ -128,13 +125,12 @@ bool is_safe_name(std::string_view name) {
 ModelFolder ModelFolder::open(const std::string& path, std::shared_ptr<OpenedFiles> opened) {
   std::string real = real_path(path);
   if (real.empty()) {
-    throw refusal({.code = "model.missing",
-                   .what = "the model directory cannot be opened",
-                   .where = path,
-                   .expected = "a directory",
-                   .found = "nothing under this name",
-                   .hint = "check the path; relative paths start at the current directory",
-                   .exit_code = ExitCode::kNoInput});
+    throw Error({.code = "model.missing",
+                 .what = "the model directory cannot be opened",
+                 .where = path,
+                 .expected = "a directory",
+                 .found = "nothing under this name",
+                 .hint = "check the path; relative paths start at the current directory"});
   }
   const std::string repository = cache_repository(real);
   FolderChain chain(repository.empty() ? real : repository);
@@ -225,23 +221,23 @@ std::string ModelFolder::read_text(const std::string& name, int64_t max_bytes,
   const UniqueFd fd = open_file(name);
   const int64_t size = file_size(fd, path_of(name));
   if (size > max_bytes) {
-    throw refusal({.code = code,
-                   .what = "the file is too large",
-                   .where = path_of(name),
-                   .expected = fmt::format("at most {} bytes", max_bytes),
-                   .found = fmt::format("{} bytes", size),
-                   .hint = "check that this is the file you meant"});
+    throw Error({.code = code,
+                 .what = "the file is too large",
+                 .where = path_of(name),
+                 .expected = fmt::format("at most {} bytes", max_bytes),
+                 .found = fmt::format("{} bytes", size),
+                 .hint = "check that this is the file you meant"});
   }
   std::string text(static_cast<size_t>(size), '\0');
   pread_all(fd, text, 0, path_of(name));
   opened_->check_content(prefix_ + name, text);
   if (is_lfs_pointer(text)) {
-    throw refusal({.code = code,
-                   .what = "the file is a Git LFS pointer",
-                   .where = path_of(name),
-                   .expected = "the content of the file",
-                   .found = std::string(kLfsFound),
-                   .hint = std::string(kLfsHint)});
+    throw Error({.code = code,
+                 .what = "the file is a Git LFS pointer",
+                 .where = path_of(name),
+                 .expected = "the content of the file",
+                 .found = std::string(kLfsFound),
+                 .hint = std::string(kLfsHint)});
   }
   return text;
 }

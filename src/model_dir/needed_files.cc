@@ -4,12 +4,12 @@
 #include <fmt/format.h>
 #include <utility>
 
+#include "encode/error.h"
 #include "encode/tokenizer_file.h"
 
 #include "base/units.h"
 #include "model_dir/custom_code.h"
 #include "model_dir/model_folder.h"
-#include "model_dir/model_refusal.h"
 #include "model_dir/sentence_modules.h"
 #include "model_dir/sentence_settings.h"
 #include "model_dir/supported_architectures.h"
@@ -122,15 +122,14 @@ class Selection {
   // anything large is downloaded.
   void add_input() {
     if (!is_static_ && !available_.contains(prefix_ + kConfigFile)) {
-      throw refusal({.code = "model.missing",
-                     .what = "the repository has no config.json, so it is not a model that encode "
-                             "can load",
-                     .where = where(prefix_),
-                     .expected = "a transformers or sentence-transformers model",
-                     .found = fmt::format("{} other files", available_.size()),
-                     .hint = "choose the repository from which this one was made: it usually has "
-                             "the name without a suffix such as -GGUF or -onnx",
-                     .exit_code = ExitCode::kNoInput});
+      throw Error({.code = "model.missing",
+                   .what = "the repository has no config.json, so it is not a model that encode "
+                           "can load",
+                   .where = where(prefix_),
+                   .expected = "a transformers or sentence-transformers model",
+                   .found = fmt::format("{} other files", available_.size()),
+                   .hint = "choose the repository from which this one was made: it usually has "
+                           "the name without a suffix such as -GGUF or -onnx"});
     }
     if (weights_of(prefix_).empty() && (is_static_ || index_format() == nullptr))
       refuse_no_weights(where(prefix_), names(prefix_));
@@ -157,13 +156,12 @@ class Selection {
     for (const std::string& shard : read_shard_names(folder, *index)) {
       folder.has(shard);  // refuses an unsafe name
       if (!available_.contains(prefix_ + shard)) {
-        throw refusal({.code = "model.missing",
-                       .what = "the repository does not have a shard that its index names",
-                       .where = folder.path_of(index->index),
-                       .expected = preview(shard),
-                       .found = "no such file in the repository",
-                       .hint = "choose another revision of the model",
-                       .exit_code = ExitCode::kNoInput});
+        throw Error({.code = "model.missing",
+                     .what = "the repository does not have a shard that its index names",
+                     .where = folder.path_of(index->index),
+                     .expected = preview(shard),
+                     .found = "no such file in the repository",
+                     .hint = "choose another revision of the model"});
       }
       add(prefix_, shard);
     }

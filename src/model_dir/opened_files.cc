@@ -4,24 +4,23 @@
 #include <fmt/format.h>
 #include <utility>
 
+#include "encode/error.h"
+
 #include "base/hash.h"
 #include "model_dir/file_key.h"
-#include "model_dir/model_refusal.h"
 
 namespace encode {
 
 Error model_changed(const std::string& path, const FileHash& expected, std::string found) {
-  return refusal({.code = "model.changed",
-                  .what = "a file of the model is not the one that was hashed when the run began",
-                  .where = path,
-                  .expected = expected.sha256.empty()
-                                  ? "no file of this name"
-                                  : fmt::format("{} bytes with the SHA-256 {}", expected.bytes,
-                                                expected.sha256),
-                  .found = std::move(found),
-                  .hint = "do not change a model during a run. Put the old file back to go on, or "
-                          "start over with --fresh",
-                  .exit_code = ExitCode::kIoError});
+  return Error({.code = "model.changed",
+                .what = "a file of the model is not the one that was hashed when the run began",
+                .where = path,
+                .expected = expected.sha256.empty() ? "no file of this name"
+                                                    : fmt::format("{} bytes with the SHA-256 {}",
+                                                                  expected.bytes, expected.sha256),
+                .found = std::move(found),
+                .hint = "do not change a model during a run. Put the old file back to go on, or "
+                        "start over with --fresh"});
 }
 
 OpenedFiles::OpenedFiles(std::optional<std::vector<FileHash>> expected) {

@@ -4,13 +4,13 @@
 #include <system_error>
 #include <utility>
 
+#include "encode/error.h"
 #include "encode/model_directory.h"
 
 #include "base/file.h"
 #include "base/path_kind.h"
 #include "base/units.h"
 #include "model_dir/hub_cache.h"
-#include "model_dir/model_refusal.h"
 
 namespace encode {
 namespace {
@@ -39,13 +39,12 @@ std::string commit_of(const std::string& repository, const std::string& revision
 
 Error not_found(const std::string& model, std::string expected, std::string found,
                 std::string hint) {
-  return refusal({.code = "model.not_found",
-                  .what = "there is no model of this name",
-                  .where = fmt::format("model '{}'", preview(model, 200)),
-                  .expected = std::move(expected),
-                  .found = std::move(found),
-                  .hint = std::move(hint),
-                  .exit_code = ExitCode::kNoInput});
+  return Error({.code = "model.not_found",
+                .what = "there is no model of this name",
+                .where = fmt::format("model '{}'", preview(model, 200)),
+                .expected = std::move(expected),
+                .found = std::move(found),
+                .hint = std::move(hint)});
 }
 
 Error file_given(const std::string& model) {
@@ -61,12 +60,12 @@ std::string resolve_model(const std::string& model, const std::optional<std::str
   const PathKind kind = path_kind(model, kOpenCode);
   if (kind == PathKind::kDirectory) {
     if (!revision) return resolved(model);
-    throw refusal({.code = "model.revision",
-                   .what = "a revision belongs to a hub id, not to a directory",
-                   .where = model,
-                   .expected = "no revision",
-                   .found = fmt::format("'{}'", preview(*revision)),
-                   .hint = "leave the revision out, or give the hub id as the model"});
+    throw Error({.code = "model.revision",
+                 .what = "a revision belongs to a hub id, not to a directory",
+                 .where = model,
+                 .expected = "no revision",
+                 .found = fmt::format("'{}'", preview(*revision)),
+                 .hint = "leave the revision out, or give the hub id as the model"});
   }
   const size_t parts = split_path(model).size();
   const std::string ref = revision.value_or(kDefaultRevision);

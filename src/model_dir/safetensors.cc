@@ -9,10 +9,11 @@
 #include <utility>
 #include <vector>
 
+#include "encode/error.h"
+
 #include "base/json.h"
 #include "base/units.h"
 #include "model_dir/limits.h"
-#include "model_dir/model_refusal.h"
 
 namespace encode {
 namespace {
@@ -112,7 +113,7 @@ class HeaderReader : public nlohmann::json_sax<Json> {
   bool parse_error(size_t position, const std::string& /*token*/,
                    const Json::exception& /*error*/) override {
     const std::optional<JsonFault> fault = find_json_fault(header_);
-    throw refusal(
+    throw Error(
         {.code = "model.header",
          .what = "the header of the safetensors file is malformed JSON",
          .where = file_,
@@ -158,16 +159,16 @@ class HeaderReader : public nlohmann::json_sax<Json> {
   }
 
   [[noreturn]] bool duplicate(const std::string& key) const {
-    throw refusal({.code = "model.header",
-                   .what = "a key appears twice in the header of the safetensors file",
-                   .where = file_,
-                   .expected = "unique keys",
-                   .found = fmt::format("'{}' again, in {}", preview(key), place()),
-                   .hint = "programs read such a file in different ways: do not use it"});
+    throw Error({.code = "model.header",
+                 .what = "a key appears twice in the header of the safetensors file",
+                 .where = file_,
+                 .expected = "unique keys",
+                 .found = fmt::format("'{}' again, in {}", preview(key), place()),
+                 .hint = "programs read such a file in different ways: do not use it"});
   }
 
   [[noreturn]] bool unexpected(const std::string& found) const {
-    throw refusal(
+    throw Error(
         {.code = "model.header",
          .what = "the header of the safetensors file is not in the format",
          .where = file_,
@@ -202,7 +203,7 @@ std::string quoted(const TensorEntry* entry) {
 // the header). Offsets count from the beginning of the data.
 [[noreturn]] void refuse_offset(const TensorEntry& entry, const TensorEntry* previous, int64_t end,
                                 int64_t offset) {
-  throw refusal(
+  throw Error(
       {.code = "model.offsets",
        .what = fmt::format("{} {} {}", quoted(&entry),
                            offset < end ? "overlaps" : "leaves a hole after", quoted(previous)),
@@ -230,12 +231,12 @@ void require_tiling(const TensorMap& tensors, int64_t data_begin, int64_t file_b
   }
   if (end == file_bytes) return;
   // The file cannot be too short, because parse_safetensors_header() has checked each tensor.
-  throw refusal({.code = "model.file_size",
-                 .what = "the safetensors file goes on after its last tensor",
-                 .where = tensors.begin()->second.file,
-                 .expected = fmt::format("{} bytes", end),
-                 .found = fmt::format("{} bytes", file_bytes),
-                 .hint = "the file is damaged or was made to hide data: download it again"});
+  throw Error({.code = "model.file_size",
+               .what = "the safetensors file goes on after its last tensor",
+               .where = tensors.begin()->second.file,
+               .expected = fmt::format("{} bytes", end),
+               .found = fmt::format("{} bytes", file_bytes),
+               .hint = "the file is damaged or was made to hide data: download it again"});
 }
 
 // Adds the tensors that share their bytes with another one. save_model() of safetensors leaves them
@@ -255,14 +256,13 @@ void add_shared_tensors(const std::map<std::string, std::string>& metadata, Tens
 [[noreturn]] void refuse_length(uint64_t length, const std::string& start,
                                 const std::string& file) {
   const bool pointer = start == "version ";  // a Git LFS pointer begins with this word
-  throw refusal({.code = "model.header_size",
-                 .what = "the header of the safetensors file has an impossible length",
-                 .where = file,
-                 .expected = fmt::format("2 to {} bytes, inside the file", kMaxHeaderBytes),
-                 .found = fmt::format("{} bytes", length),
-                 .hint = pointer
-                             ? "this is a Git LFS pointer, not the weights: run `git lfs pull`"
-                             : "download the model again, or save it in the safetensors format"});
+  throw Error({.code = "model.header_size",
+               .what = "the header of the safetensors file has an impossible length",
+               .where = file,
+               .expected = fmt::format("2 to {} bytes, inside the file", kMaxHeaderBytes),
+               .found = fmt::format("{} bytes", length),
+               .hint = pointer ? "this is a Git LFS pointer, not the weights: run `git lfs pull`"
+                               : "download the model again, or save it in the safetensors format"});
 }
 
 }  // namespace
@@ -270,13 +270,12 @@ void add_shared_tensors(const std::map<std::string, std::string>& metadata, Tens
 TensorMap parse_safetensors_header(std::string_view header, int64_t file_bytes,
                                    const std::string& file) {
   const auto refuse = [&file](std::string what, std::string found) {
-    return refusal(
-        {.code = "model.header",
-         .what = std::move(what),
-         .where = file,
-         .expected = "one JSON object that starts with '{' and names at least one tensor",
-         .found = std::move(found),
-         .hint = "download the model again, or save it in the safetensors format"});
+    return Error({.code = "model.header",
+                  .what = std::move(what),
+                  .where = file,
+                  .expected = "one JSON object that starts with '{' and names at least one tensor",
+                  .found = std::move(found),
+                  .hint = "download the model again, or save it in the safetensors format"});
   };
   if (header.empty() || header[0] != '{') {
     throw refuse("the header of the safetensors file is not a JSON object",
@@ -297,7 +296,7 @@ TensorMap parse_safetensors_header(std::string_view header, int64_t file_bytes,
     const int64_t begin = tensor.offsets[0];
     const int64_t end = tensor.offsets[1];
     if (begin > end || end > file_bytes - data_begin || end - begin != bytes) {
-      throw refusal(
+      throw Error(
           {.code = "model.offsets",
            .what = "the bytes of a tensor do not fit its shape or the file",
            .where = where,

@@ -6,12 +6,13 @@
 #include <string_view>
 #include <utility>
 
+#include "encode/error.h"
+
 #include "base/json.h"
 #include "base/units.h"
 #include "model_dir/hub_cache.h"
 #include "model_dir/late_interaction_modules.h"
 #include "model_dir/limits.h"
-#include "model_dir/model_refusal.h"
 #include "model_dir/weighted_modules.h"
 
 namespace encode {
@@ -243,16 +244,16 @@ std::string plain_path(const std::string& path) {
 }  // namespace
 
 Error bad_modules(const ModelFolder& root, std::string what, std::string found) {
-  return refusal({.code = "model.modules",
-                  .what = std::move(what),
-                  .where = root.path_of(kModulesFile),
-                  .expected =
-                      "a Transformer, then one Pooling, or a StaticEmbedding; then any "
-                      "number of Dense, LayerNorm, Normalize and Dropout; or the "
-                      "Transformer, Dense and MultiVectorMask modules of a late-interaction model",
-                  .found = std::move(found),
-                  .hint = "encode it with sentence-transformers, or remove modules.json to use "
-                          "the transformer alone"});
+  return Error({.code = "model.modules",
+                .what = std::move(what),
+                .where = root.path_of(kModulesFile),
+                .expected =
+                    "a Transformer, then one Pooling, or a StaticEmbedding; then any "
+                    "number of Dense, LayerNorm, Normalize and Dropout; or the "
+                    "Transformer, Dense and MultiVectorMask modules of a late-interaction model",
+                .found = std::move(found),
+                .hint = "encode it with sentence-transformers, or remove modules.json to use "
+                        "the transformer alone"});
 }
 
 std::vector<ModuleEntry> read_module_entries(const ModelFolder& root) {
@@ -294,14 +295,14 @@ int64_t output_dim(const std::vector<SentenceModule>& modules, int64_t hidden_si
   int64_t dim = hidden_size;
   const auto require = [&](const SentenceModule& module, const std::string& name) {
     if (module.in_features == dim) return;
-    throw refusal({.code = "model.dim",
-                   .what = fmt::format("the input width of module '{}' is not the width before it",
-                                       module.path),
-                   .where = where,
-                   .expected = fmt::format("{} {}", name, dim),
-                   .found = fmt::to_string(module.in_features),
-                   .hint = "the modules need the pooling that the model was trained with: do not "
-                           "set another pooling"});
+    throw Error({.code = "model.dim",
+                 .what = fmt::format("the input width of module '{}' is not the width before it",
+                                     module.path),
+                 .where = where,
+                 .expected = fmt::format("{} {}", name, dim),
+                 .found = fmt::to_string(module.in_features),
+                 .hint = "the modules need the pooling that the model was trained with: do not "
+                         "set another pooling"});
   };
   for (const SentenceModule& module : modules) {
     if (module.kind == SentenceModule::Kind::kPooling) {

@@ -5,10 +5,11 @@
 #include <fmt/format.h>
 #include <string_view>
 
+#include "encode/error.h"
+
 #include "base/json.h"
 #include "base/units.h"
 #include "model_dir/limits.h"
-#include "model_dir/model_refusal.h"
 
 namespace encode {
 namespace {
@@ -26,16 +27,16 @@ void require_embedding_model(const JsonFields& fields, const std::string& where,
       fields.string_or("model_type", masked ? kMultiVector : "SentenceTransformer");
   if (masked ? type == kMultiVector : type == "SentenceTransformer") return;
   if (kind == SentenceModelKind::kPyLate && type == "ColBERT") return;
-  throw refusal(
-      {.code = "model.unsupported",
-       .what = masked || type == kMultiVector ? "model_type and modules.json do not fit each other"
-                                              : "the model is not an embedding model",
-       .where = where,
-       .expected = masked ? "MultiVectorEncoder, because modules.json has a MultiVectorMask"
-                   : type == kMultiVector ? "a MultiVectorMask in modules.json"
-                                          : "SentenceTransformer",
-       .found = fmt::format("'{}'", preview(type)),
-       .hint = "encode it with sentence-transformers"});
+  throw Error({.code = "model.unsupported",
+               .what = masked || type == kMultiVector
+                           ? "model_type and modules.json do not fit each other"
+                           : "the model is not an embedding model",
+               .where = where,
+               .expected = masked ? "MultiVectorEncoder, because modules.json has a MultiVectorMask"
+                           : type == kMultiVector ? "a MultiVectorMask in modules.json"
+                                                  : "SentenceTransformer",
+               .found = fmt::format("'{}'", preview(type)),
+               .hint = "encode it with sentence-transformers"});
 }
 
 std::map<std::string, std::string> read_prompts(const JsonFields& fields) {

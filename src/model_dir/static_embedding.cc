@@ -2,10 +2,11 @@
 
 #include <fmt/format.h>
 
+#include "encode/error.h"
+
 #include "base/json.h"
 #include "base/units.h"
 #include "model_dir/limits.h"
-#include "model_dir/model_refusal.h"
 #include "model_dir/weight_files.h"
 
 namespace encode {
@@ -42,15 +43,15 @@ StaticEmbedding read_static_embedding(const ModelFolder& folder) {
                     table->second.shape.size() == 2 && table->second.shape[0] <= kMaxVocabSize &&
                     table->second.shape[1] <= kMaxHiddenSize && is_weight_type(table->second.dtype);
   if (!fits) {
-    throw refusal({.code = kCode,
-                   .what = "the weights are not those of a StaticEmbedding",
-                   .where = folder.path_of(module_weights_file(folder)),
-                   .expected = fmt::format("embedding.weight (or embeddings) [tokens, dim] in {}, "
-                                           "and no other tensor",
-                                           kWeightTypes),
-                   .found = fmt::format("{}", fmt::join(found, ", ")).substr(0, 400),
-                   .hint = "a model2vec model with token weights, a mapping or 8-bit numbers must "
-                           "be saved with sentence-transformers first"});
+    throw Error({.code = kCode,
+                 .what = "the weights are not those of a StaticEmbedding",
+                 .where = folder.path_of(module_weights_file(folder)),
+                 .expected = fmt::format("embedding.weight (or embeddings) [tokens, dim] in {}, "
+                                         "and no other tensor",
+                                         kWeightTypes),
+                 .found = fmt::format("{}", fmt::join(found, ", ")).substr(0, 400),
+                 .hint = "a model2vec model with token weights, a mapping or 8-bit numbers must "
+                         "be saved with sentence-transformers first"});
   }
   embedding.vocab_size = table->second.shape[0];
   embedding.hidden_size = table->second.shape[1];

@@ -6,8 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "encode/error.h"
+
 #include "base/units.h"
-#include "model_dir/model_refusal.h"
 
 namespace encode {
 namespace {
@@ -48,7 +49,7 @@ std::string_view model_type_of_class(std::string_view class_name) {
 Error unsupported_architecture(std::string_view model_type) {
   std::vector<std::string_view> known;
   for (const ArchitectureEntry& entry : kArchitectures) known.push_back(entry.model_type);
-  return refusal(
+  return Error(
       {.code = "model.type",
        .what = "encode does not support this architecture",
        .where = "config.json: model_type",

@@ -5,9 +5,10 @@
 #include <fmt/ranges.h>
 #include <utility>
 
+#include "encode/error.h"
+
 #include "base/units.h"
 #include "model_dir/limits.h"
-#include "model_dir/model_refusal.h"
 
 namespace encode {
 namespace {
@@ -46,7 +47,7 @@ int64_t checked_bytes(std::span<const int64_t> shape, std::string_view dtype,
                       const std::string& where) {
   int64_t bytes = dtype_bytes(dtype);
   if (bytes == 0) {
-    throw refusal(
+    throw Error(
         {.code = "model.dtype",
          .what = "a tensor has an unknown dtype",
          .where = where,
@@ -62,12 +63,12 @@ int64_t checked_bytes(std::span<const int64_t> shape, std::string_view dtype,
     valid = valid && dim >= 1 && dim <= kMaxDim && !__builtin_mul_overflow(bytes, dim, &bytes);
   }
   if (valid) return bytes;
-  throw refusal({.code = "model.shape",
-                 .what = "a tensor has an impossible shape",
-                 .where = where,
-                 .expected = "at most 8 dimensions of 1 to 2^40, together less than 2^63 bytes",
-                 .found = fmt::format("[{}]", fmt::join(shape, ", ")),
-                 .hint = "the file is damaged or was made to attack its reader: do not use it"});
+  throw Error({.code = "model.shape",
+               .what = "a tensor has an impossible shape",
+               .where = where,
+               .expected = "at most 8 dimensions of 1 to 2^40, together less than 2^63 bytes",
+               .found = fmt::format("[{}]", fmt::join(shape, ", ")),
+               .hint = "the file is damaged or was made to attack its reader: do not use it"});
 }
 
 }  // namespace encode

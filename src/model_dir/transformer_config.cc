@@ -8,10 +8,11 @@
 #include <string_view>
 #include <utility>
 
+#include "encode/error.h"
+
 #include "base/json.h"
 #include "base/units.h"
 #include "model_dir/limits.h"
-#include "model_dir/model_refusal.h"
 #include "model_dir/model_sizes.h"
 #include "model_dir/supported_architectures.h"
 
@@ -85,13 +86,13 @@ std::string type_of_architectures(const JsonFields& fields) {
 
 Error unsupported(const std::string& key, const std::string& where, std::string expected,
                   const Json& found) {
-  return refusal({.code = "model.unsupported",
-                  .what = fmt::format("the model has a setting that is not supported: '{}'", key),
-                  .where = where,
-                  .expected = std::move(expected),
-                  .found = preview(found.dump()),
-                  .hint = "without the setting the embeddings would be different; encode with "
-                          "sentence-transformers"});
+  return Error({.code = "model.unsupported",
+                .what = fmt::format("the model has a setting that is not supported: '{}'", key),
+                .where = where,
+                .expected = std::move(expected),
+                .found = preview(found.dump()),
+                .hint = "without the setting the embeddings would be different; encode with "
+                        "sentence-transformers"});
 }
 
 // Refuses settings of the Transformer module that have another value than the supported one.
@@ -155,12 +156,12 @@ void require_known_keys(const Json& config, const std::string& where) {
 
 TransformerConfig read_transformer_config(const ModelFolder& folder) {
   if (folder.has(kAdapterFile)) {
-    throw refusal({.code = "model.unsupported",
-                   .what = "the directory has a PEFT adapter, not a whole model",
-                   .where = folder.path_of(kAdapterFile),
-                   .expected = "a model with all its weights",
-                   .found = kAdapterFile,
-                   .hint = "merge the adapter with PEFT's merge_and_unload() and save the result"});
+    throw Error({.code = "model.unsupported",
+                 .what = "the directory has a PEFT adapter, not a whole model",
+                 .where = folder.path_of(kAdapterFile),
+                 .expected = "a model with all its weights",
+                 .found = kAdapterFile,
+                 .hint = "merge the adapter with PEFT's merge_and_unload() and save the result"});
   }
   const std::string where = folder.path_of(kConfigFile);
   TransformerConfig config;

@@ -7,9 +7,10 @@
 #include <string_view>
 #include <utility>
 
+#include "encode/error.h"
+
 #include "base/units.h"
 #include "model_dir/limits.h"
-#include "model_dir/model_refusal.h"
 #include "model_dir/safetensors.h"
 #include "model_dir/torch_file/torch_weights.h"
 
@@ -89,12 +90,12 @@ class ShardIndex {
   }
 
   Error bad(std::string what, std::string expected, std::string found) const {
-    return refusal({.code = "model.index",
-                    .what = std::move(what),
-                    .where = folder_.path_of(format_.index),
-                    .expected = std::move(expected),
-                    .found = std::move(found),
-                    .hint = "download the index and all shards again"});
+    return Error({.code = "model.index",
+                  .what = std::move(what),
+                  .where = folder_.path_of(format_.index),
+                  .expected = std::move(expected),
+                  .found = std::move(found),
+                  .hint = "download the index and all shards again"});
   }
 
   const ModelFolder& folder_;
@@ -117,24 +118,23 @@ void refuse_no_weights(const std::string& where, const std::vector<std::string>&
     constexpr size_t kShown = 5;
     const size_t more = others.size() - std::min(others.size(), kShown);
     others.resize(others.size() - more);
-    throw refusal({.code = "model.format",
-                   .what = "the weights are in a format that encode does not read",
-                   .where = where,
-                   .expected = kAnyFile,
-                   .found = fmt::format("{}{}", fmt::join(others, ", "),
-                                        more > 0 ? fmt::format(" and {} more", more) : ""),
-                   .hint = "convert once, with a copy you trust:\n"
-                           "python -c \"from transformers import AutoModel; "
-                           "AutoModel.from_pretrained('DIR').save_pretrained('NEW_DIR')\"\n"
-                           "and copy the tokenizer files and module folders beside it"});
-  }
-  throw refusal({.code = "model.missing",
-                 .what = "the model has no weights",
+    throw Error({.code = "model.format",
+                 .what = "the weights are in a format that encode does not read",
                  .where = where,
                  .expected = kAnyFile,
-                 .found = "none of them",
-                 .hint = "download or copy the model again, in full",
-                 .exit_code = ExitCode::kNoInput});
+                 .found = fmt::format("{}{}", fmt::join(others, ", "),
+                                      more > 0 ? fmt::format(" and {} more", more) : ""),
+                 .hint = "convert once, with a copy you trust:\n"
+                         "python -c \"from transformers import AutoModel; "
+                         "AutoModel.from_pretrained('DIR').save_pretrained('NEW_DIR')\"\n"
+                         "and copy the tokenizer files and module folders beside it"});
+  }
+  throw Error({.code = "model.missing",
+               .what = "the model has no weights",
+               .where = where,
+               .expected = kAnyFile,
+               .found = "none of them",
+               .hint = "download or copy the model again, in full"});
 }
 
 std::string module_weights_file(const ModelFolder& folder) {

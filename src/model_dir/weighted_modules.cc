@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "encode/error.h"
+
 #include "base/json.h"
 #include "base/module_names.h"
 #include "base/units.h"
 #include "model_dir/limits.h"
-#include "model_dir/model_refusal.h"
 #include "model_dir/sentence_modules.h"
 #include "model_dir/weight_files.h"
 
@@ -51,13 +52,13 @@ void require_tensors(const TensorMap& tensors, const Shapes& expected, ErrorCode
     floating = floating && is_weight_type(info.dtype);
   }
   if (found == expected && floating) return;
-  throw refusal({.code = code,
-                 .what = floating ? "the weights of a module do not fit its config.json"
-                                  : "the weights of a module are not floating point",
-                 .where = where,
-                 .expected = fmt::format("{} in {}", text(expected), kWeightTypes),
-                 .found = text(found).substr(0, 400),
-                 .hint = "download this folder again: its config.json and its weights do not fit"});
+  throw Error({.code = code,
+               .what = floating ? "the weights of a module do not fit its config.json"
+                                : "the weights of a module are not floating point",
+               .where = where,
+               .expected = fmt::format("{} in {}", text(expected), kWeightTypes),
+               .found = text(found).substr(0, 400),
+               .hint = "download this folder again: its config.json and its weights do not fit"});
 }
 
 void warn_of_unknown_keys(const Json& config, const std::string& where,
@@ -84,7 +85,7 @@ void require_features(const JsonFields& fields, const std::string& where,
     const std::string name = fields.string_or(key, features);
     if (name == features) continue;
     const bool of_tokens = features == kTokenEmbeddings;
-    throw refusal(
+    throw Error(
         {.code = "model.unsupported",
          .what = fmt::format("a module does not work on the {}",
                              of_tokens ? "token embeddings" : "sentence embedding"),

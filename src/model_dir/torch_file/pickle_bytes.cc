@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include "model_dir/model_refusal.h"
+#include "encode/error.h"
 
 namespace encode {
 
 Error PickleBytes::unexpected(const std::string& found) const {
-  return refusal(
+  return Error(
       {.code = "model.pickle",
        .what = "the pickle of the weights has something that encode does not read",
        .where = where_,

@@ -11,10 +11,11 @@
 #include <utility>
 #include <vector>
 
+#include "encode/error.h"
+
 #include "base/lfs_pointer.h"
 #include "base/units.h"
 #include "model_dir/limits.h"
-#include "model_dir/model_refusal.h"
 #include "model_dir/torch_file/state_dict_pickle.h"
 #include "model_dir/torch_file/zip_directory.h"
 
@@ -34,12 +35,12 @@ constexpr const char* kSaveAgain =
     "torch.save(torch.load(f, map_location='cpu', weights_only=True), f)\"";
 
 Error bad_file(const std::string& file, std::string what, std::string found, std::string hint) {
-  return refusal({.code = "model.zip",
-                  .what = std::move(what),
-                  .where = file,
-                  .expected = "a zip archive as torch.save() has written it since torch 1.6",
-                  .found = std::move(found),
-                  .hint = std::move(hint)});
+  return Error({.code = "model.zip",
+                .what = std::move(what),
+                .where = file,
+                .expected = "a zip archive as torch.save() has written it since torch 1.6",
+                .found = std::move(found),
+                .hint = std::move(hint)});
 }
 
 // Throws if the first bytes are not those of a zip archive.
@@ -172,13 +173,13 @@ TensorInfo place(const TorchFile& archive, const std::string& file, const std::s
                  const PickledTensor& tensor) {
   const std::string where = fmt::format("{}, tensor '{}'", file, preview(name));
   const auto refuse = [&](std::string what, std::string expected, std::string found) {
-    return refusal({.code = "model.offsets",
-                    .what = std::move(what),
-                    .where = where,
-                    .expected = std::move(expected),
-                    .found = std::move(found),
-                    .hint = "the file is damaged, or was made to attack its reader: download it "
-                            "again, or use safetensors"});
+    return Error({.code = "model.offsets",
+                  .what = std::move(what),
+                  .where = where,
+                  .expected = std::move(expected),
+                  .found = std::move(found),
+                  .hint = "the file is damaged, or was made to attack its reader: download it "
+                          "again, or use safetensors"});
   };
   const PickledStorage& storage = tensor.storage;
   const int64_t bytes = checked_bytes(tensor.shape, storage.dtype, where);
@@ -200,14 +201,14 @@ TensorInfo place(const TorchFile& archive, const std::string& file, const std::s
   }
   std::optional<std::vector<int64_t>> strides = dense_strides(tensor);
   if (!strides) {
-    throw refusal({.code = "model.offsets",
-                   .what = "a tensor is a view with gaps or repeated elements",
-                   .where = where,
-                   .expected = "a tensor in row-major order, or a transposed one",
-                   .found = fmt::format("the shape {} with the strides {}", list(tensor.shape),
-                                        list(tensor.strides)),
-                   .hint = "if you trust the file, load it with torch, call contiguous() of each "
-                           "tensor, and save it as safetensors"});
+    throw Error({.code = "model.offsets",
+                 .what = "a tensor is a view with gaps or repeated elements",
+                 .where = where,
+                 .expected = "a tensor in row-major order, or a transposed one",
+                 .found = fmt::format("the shape {} with the strides {}", list(tensor.shape),
+                                      list(tensor.strides)),
+                 .hint = "if you trust the file, load it with torch, call contiguous() of each "
+                         "tensor, and save it as safetensors"});
   }
   return {.file = file,
           .dtype = std::string(storage.dtype),

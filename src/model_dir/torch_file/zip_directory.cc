@@ -8,10 +8,11 @@
 #include <utility>
 #include <vector>
 
+#include "encode/error.h"
+
 #include "base/units.h"
 #include "base/utf8.h"
 #include "model_dir/limits.h"
-#include "model_dir/model_refusal.h"
 
 namespace encode {
 namespace {
@@ -33,13 +34,13 @@ constexpr uint16_t kZip64Field = 1;
 constexpr uint32_t kIn64Bits = 0xffff'ffff;  // the number is in a field or record of ZIP64
 
 Error bad_zip(const std::string& file, std::string what, std::string expected, std::string found) {
-  return refusal({.code = "model.zip",
-                  .what = std::move(what),
-                  .where = file,
-                  .expected = std::move(expected),
-                  .found = std::move(found),
-                  .hint = "download the file again, or load it with torch and save it as "
-                          "safetensors; do not use it if you do not trust it"});
+  return Error({.code = "model.zip",
+                .what = std::move(what),
+                .where = file,
+                .expected = std::move(expected),
+                .found = std::move(found),
+                .hint = "download the file again, or load it with torch and save it as "
+                        "safetensors; do not use it if you do not trust it"});
 }
 
 // Reads little-endian numbers from bytes of which the caller has checked the length.
