@@ -14,6 +14,15 @@ namespace encode::kernels::ENCODE_ISA {
 
 inline constexpr int64_t kWordBytes = sizeof(float);
 
+// The rows of a block of results. With AVX-512, 24 sums, 2 registers of W and 1 word of x use 27 of
+// 32 registers, and with AVX2, 12 sums use 15 of 16. Processors with two units for multiply-adds
+// need many rows: a word of W is read from the second-level cache once for all of them.
+#ifdef __AVX512F__
+inline constexpr int64_t kRows = 12;
+#else
+inline constexpr int64_t kRows = 6;
+#endif
+
 struct Float32Format {
   using Element = float;    // the type of x and W
   using Stored = uint32_t;  // the type in which a word of W is stored
@@ -162,27 +171,40 @@ struct Panel {
   int64_t rows;
 };
 
-// Returns whether the rows of x must be copied to become words.
+// Rows at distances of a multiple of kSetWords words (4 kB) use the same set of the first-level
+// cache, which may have only kSetLines lines.
+inline constexpr int64_t kSetWords = 1024;
+inline constexpr int64_t kSetLines = 8;
+
+// Returns the words from one row of a copy to the next, for rows of `words` words. The rows of a
+// block of results then do not share one set of the first-level cache.
+inline int64_t copy_stride(int64_t words) {
+  const int64_t whole = blocks(words, kLanes) * kLanes;
+  return whole % kSetWords == 0 ? whole + kLanes : whole;
+}
+
+// Returns whether the rows of x must be copied: to become words, or because the rows of a block of
+// results would need more lines of one set than the first-level cache has.
 template <typename Format>
 bool lays_out(int64_t in_features) {
-  return Format::kScaled || in_features % Format::kWordElements != 0;
+  return Format::kScaled || in_features % Format::kWordElements != 0 ||
+         (kRows > kSetLines && Format::count(in_features) % kSetWords == 0);
 }
 
 // Returns the bytes of a row that lay_out() copies.
 template <typename Format>
 int64_t laid_out_bytes(int64_t in_features) {
-  return blocks(Format::count(in_features), kLanes) * kLanes * kWordBytes;
+  return copy_stride(Format::count(in_features)) * kWordBytes;
 }
 
 // The bytes of the scales of a panel. In the scratch memory the scales lie before the rows.
 inline constexpr int64_t kPanelScaleBytes = kMostPanelRows * sizeof(float);
 
-// Returns the bytes of scratch memory that lay_out() needs.
+// Returns the bytes of scratch memory that lay_out() needs for a panel of `rows` rows.
 template <typename Format>
-int64_t panel_scratch_bytes(int64_t in_features) {
+int64_t panel_scratch_bytes(int64_t in_features, int64_t rows) {
   if (!lays_out<Format>(in_features)) return 0;
-  const int64_t row_bytes = laid_out_bytes<Format>(in_features);
-  return kPanelScaleBytes + panel_rows(row_bytes) * row_bytes;
+  return kPanelScaleBytes + rows * laid_out_bytes<Format>(in_features);
 }
 
 // Returns `panel` with rows [panel.first, panel.first + panel.rows) of x as words. The rows are

@@ -99,10 +99,17 @@ inline void store_words(const Wide& words, float* to, int64_t n) {
   __builtin_memcpy(to, &words, static_cast<uint64_t>(n) * sizeof(float));
 }
 
+// Asks the processor to load the cache line of `from` into the first-level cache. No address is
+// invalid.
+inline void prefetch(const float* from) { __builtin_prefetch(from, 0, 3); }
+
 // Computes a block. If `first` is true, the sums begin at zero, otherwise at the values in C. If
-// `part` is true, only the first `lanes` columns of the last register exist. GCC 12 keeps the sums
-// in registers only if the loops over rows and registers are unrolled.
-template <typename Words, int64_t rows, int64_t vectors, bool first, bool part>
+// `part` is true, only the first `lanes` columns of the last register exist. If `ahead` is not 0, B
+// is packed: its rows of `vectors` registers lie one after the other, and the row that is `ahead`
+// rows after the one that is multiplied is prefetched. The compiler then needs no register for
+// ldb; with twelve rows it has none left. GCC 12 keeps the sums in registers only if the loops over
+// rows and registers are unrolled.
+template <typename Words, int64_t rows, int64_t vectors, bool first, bool part, int64_t ahead = 0>
 inline void multiply_block(const BlockShape& shape, const ProductBlock& block) {
   const BlockShape p = shape;
   const auto [a, b, c, lanes] = block;
@@ -110,6 +117,7 @@ inline void multiply_block(const BlockShape& shape, const ProductBlock& block) {
     if (part && v + 1 == vectors) return load_words(row + v * kWide, last);
     return load_raw<Wide>(row + v * kWide);
   };
+  const int64_t ldb = ahead > 0 ? vectors * kWide : p.ldb;
   Wide sums[rows][vectors];
 #pragma GCC unroll 16
   for (int64_t r = 0; r < rows; ++r) {
@@ -119,7 +127,12 @@ inline void multiply_block(const BlockShape& shape, const ProductBlock& block) {
   for (int64_t k = 0; k < p.k; ++k) {
     Wide row[vectors];
 #pragma GCC unroll 4
-    for (int64_t v = 0; v < vectors; ++v) row[v] = from(b + k * p.ldb, v);
+    for (int64_t v = 0; v < vectors; ++v) row[v] = from(b + k * ldb, v);
+    if constexpr (ahead > 0) {
+      constexpr int64_t kLineWords = 16;
+#pragma GCC unroll 4
+      for (int64_t w = 0; w < vectors * kWide; w += kLineWords) prefetch(b + (k + ahead) * ldb + w);
+    }
 #pragma GCC unroll 16
     for (int64_t r = 0; r < rows; ++r) {
       const Wide word = splat_word(a + r * p.lda + k);

@@ -26,11 +26,14 @@ struct Size {
   int64_t out_features;
 };
 
-// The numbers are rows, in_features and out_features. 129 and 513 rows are one more than a panel
-// has. The columns of the last size are more than one group, which fills the second-level cache.
+// The numbers are rows, in_features and out_features. 129, 241 and 513 rows are more than a panel
+// has. Rows of 2,048 and 2,600 numbers are multiplied in parts, and rows of 1,024 and 2,048 numbers
+// are copied, because they would share one set of the first-level cache. Some sizes have more
+// columns than one group, which fills the second-level cache.
 inline const std::vector<Size> kSizes = {
-    {1, 1, 1},      {2, 31, 17},    {16, 32, 32},  {33, 33, 33},   {31, 64, 15},   {129, 40, 1},
-    {130, 384, 70}, {257, 100, 48}, {513, 99, 48}, {513, 100, 48}, {129, 2600, 9}, {10, 2600, 140}};
+    {1, 1, 1},      {2, 31, 17},     {16, 32, 32},    {33, 33, 33},   {31, 64, 15},
+    {129, 40, 1},   {130, 384, 70},  {257, 100, 48},  {513, 99, 48},  {513, 100, 48},
+    {129, 2600, 9}, {10, 2600, 140}, {14, 1024, 300}, {250, 2048, 33}};
 
 // A matrix product with its operands.
 template <typename T>
