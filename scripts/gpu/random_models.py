@@ -1,63 +1,26 @@
+#!/usr/bin/env python3
 """Makes sentence-transformers directories with random weights, without a network.
 
-The tokenizers are trained on the given texts, so that token counts are similar to real models.
+    random_models.py NAME FOLDER --texts FILE.jsonl [--device cuda]
+
+NAME is one of shapes.py. The tokenizers are trained on the given texts, so that token counts are similar to real models.
 """
+import argparse
 import json
-from dataclasses import dataclass, field
+import pathlib
 
 import tokenizers
 import torch
 import transformers
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
 
+from shapes import SHAPES
+
 # The regex with which Qwen2 splits a text: contractions; words with at most one character before
 # them (often a space); single digits; runs of punctuation; line ends; white space.
 QWEN2_SPLIT = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|"
                r"\s*[\r\n]+|\s+(?!\S)|\s+")
 VOCAB_TRAINED = 20000
-
-
-@dataclass(frozen=True)
-class Shape:
-    architecture: str  # the prefix of the class names in transformers
-    pooling: str
-    max_length: int
-    config: dict = field(default_factory=dict)
-
-
-def bert(hidden, layers, heads):
-    return Shape("Bert", "mean", 512, {
-        "hidden_size": hidden, "num_hidden_layers": layers, "num_attention_heads": heads,
-        "intermediate_size": 4 * hidden, "vocab_size": 30522, "max_position_embeddings": 512})
-
-
-def qwen2(**sizes):
-    return Shape("Qwen2", "lasttoken", 1024, {
-        **sizes, "max_position_embeddings": 32768, "rope_parameters": {"rope_type": "default", "rope_theta": 1e6}})
-
-
-SHAPES = {
-    "bert-tiny": bert(128, 2, 2),
-    "qwen2-tiny": qwen2(hidden_size=256, num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2,
-                        intermediate_size=512, vocab_size=32000),
-    "minilm": bert(384, 6, 12),
-    "bert-base": bert(768, 12, 12),
-    "bert-large": bert(1024, 24, 16),
-    "qwen2-1.5b": qwen2(hidden_size=1536, num_hidden_layers=28, num_attention_heads=12, num_key_value_heads=2,
-                        intermediate_size=8960, vocab_size=151936),
-}
-
-
-def flops_per_token(name, row_tokens):
-    """Returns the operations of a forward pass for one token of a row of `row_tokens`: the matrix products with weights, and
-    attention's products, of which causal attention needs half."""
-    config = SHAPES[name].config
-    hidden, inner = config["hidden_size"], config["intermediate_size"]
-    causal = SHAPES[name].architecture != "Bert"
-    key_value = hidden * config.get("num_key_value_heads", config["num_attention_heads"]) // config["num_attention_heads"]
-    weights = hidden * (2 * hidden + 2 * key_value) + hidden * inner * (3 if causal else 2)
-    attention = 2 * 2 * row_tokens * hidden / (2 if causal else 1)
-    return config["num_hidden_layers"] * (2 * weights + attention)
 
 
 def wordpiece(texts):
@@ -125,3 +88,18 @@ def make(name, folder, texts, device):
         "pooling_mode_lasttoken": shape.pooling == "lasttoken"}))
     (folder / "sentence_bert_config.json").write_text(
         json.dumps({"max_seq_length": shape.max_length, "do_lower_case": False}))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("name", choices=SHAPES)
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--texts", type=pathlib.Path, required=True)
+    parser.add_argument("--device", default="cuda")
+    args = parser.parse_args()
+    transformers.utils.logging.disable_progress_bar()
+    make(args.name, args.folder, [json.loads(line)["text"] for line in args.texts.open()], args.device)
+
+
+if __name__ == "__main__":
+    main()

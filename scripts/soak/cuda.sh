@@ -4,17 +4,17 @@
 #
 # usage: scripts/soak/cuda.sh                     both
 #        scripts/soak/cuda.sh runtime [--write]   about ten minutes
-#        scripts/soak/cuda.sh gpu_check           about ten to fifteen minutes on two cores
+#        scripts/soak/cuda.sh gpu_check           about fifteen minutes on two cores
 #   --write   writes docs/cuda-kernels.md anew, after a change that has a reason
 #
 # `runtime` runs all reference models. Each model runs as float32, bfloat16, float16 and fp8 on devices of six compute
 # capabilities. The kernels, the waits and the requests for memory of a batch must be those of docs/cuda-kernels.md. It needs the
 # wheel of LibTorch with CUDA (530 MB), which setup.sh has in its cache, and nvcc.
 #
-# `gpu_check` runs scripts/gpu_check.sh from its first line to its last, also on the stand-in for the driver's NVML (tests/nvml). The
-# checks of numbers and of their speed fail; all other checks must pass: models are made, saved, loaded and encoded, chunks are
-# resumed, memory is given back, and the peer runs. The peer, sentence-transformers, runs in the environment that parity.sh makes,
-# or in ENCODE_REFERENCE_PYTHON. It takes 3 GB of memory and 10 GB in TMPDIR.
+# `gpu_check` runs the calls of scripts/gpu_check.sh that docs/gpu.md plans, also on the stand-in for the driver's NVML
+# (tests/run_record/nvml), with --quick. The checks of numbers and of their speed fail; all other checks must pass: models are made,
+# saved, loaded and encoded, chunks are resumed, memory is given back, and the peer runs. The peer, sentence-transformers, runs in
+# the environment that parity.sh makes, or in ENCODE_REFERENCE_PYTHON. It takes 3 GB of memory and 10 GB in TMPDIR.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=../lib.sh
 . "$(dirname "$0")/../lib.sh"
@@ -25,7 +25,7 @@ CAPABILITIES=(75 80 89 90 100 120)
 TYPES=float32,bfloat16,float16,fp8
 # The checks of numbers. Each must end with figures and fail: all vectors of encode are equal on the stand-in, and the peer's
 # vectors are zero.
-CHECKS_OF_NUMBERS=(gpu_kernels_test cuda_test {bert-tiny,qwen2-tiny,minilm,bert-base}' float32'
+CHECKS_OF_NUMBERS=(gpu_kernels_test cuda_test memcheck racecheck {bert-tiny,qwen2-tiny,minilm,bert-base}' float32'
   {bert-tiny,qwen2-tiny,minilm,bert-base,qwen2-1.5b}' bfloat16' {minilm,bert-base,qwen2-1.5b}' fp8')
 # The check that compares times with the time of kernels. It may fail, but only because of a percentage.
 CHECK_OF_TIMES='chunks and batch_tokens'
@@ -96,20 +96,36 @@ make_torch() {
   done
 }
 
-# Puts a python3 that finds this torch, and an nvidia-smi, into $WORK/bin.
+# Puts a python3 that finds this torch, an nvidia-smi, and a compute-sanitizer that finds no errors into $WORK/bin.
 make_commands() {
   mkdir "$WORK/bin"
   printf '#!/bin/sh\nexport PYTHONPATH="%s"\nexec "%s" "$@"\n' "$WORK/cuda" "$1" >"$WORK/bin/python3"
-  printf '#!/bin/sh\necho "the stand-in for the CUDA runtime"\n' >"$WORK/bin/nvidia-smi"
+  cat >"$WORK/bin/nvidia-smi" <<'PROGRAM'
+#!/bin/sh
+case $* in
+  *compute_cap*) echo 9.0 ;;
+  *-lms*) while echo "1980, 2619, 650.00, 55, 0x0000000000000000"; do sleep 0.25; done ;;
+  *) echo "the stand-in for the CUDA runtime" ;;
+esac
+PROGRAM
+  cat >"$WORK/bin/compute-sanitizer" <<'PROGRAM'
+#!/bin/sh
+if [ "$1" = --version ]; then echo "the stand-in for compute-sanitizer" && exit; fi
+while [ "${1#-}" != "$1" ]; do shift 2; done
+"$@"
+code=$?
+echo "========= ERROR SUMMARY: 0 errors"
+exit $code
+PROGRAM
   chmod +x "$WORK"/bin/*
 }
 
-# Succeeds if all checks of numbers failed and no other check did, except that of times. The report has the failed checks in the
-# rows with "| FAIL |".
+# Succeeds if all checks of numbers failed and no other check did, except that of times. A report has the failed checks, and the
+# steps that did not run to their end, in the rows with "| FAIL |".
 only_kernels_failed() {
   local failed expected name figures bad=0
   for name in "${CHECKS_OF_NUMBERS[@]}"; do
-    if ! grep -qF "| $name | FAIL |" "$1"; then warn "did not run, or passed without a kernel: $name" && bad=1; fi
+    if ! grep -qF "| $name | FAIL |" "$@"; then warn "did not run, or passed without a kernel: $name" && bad=1; fi
   done
   while IFS='|' read -r name figures; do
     expected=0
@@ -118,12 +134,25 @@ only_kernels_failed() {
     done
     if [[ $name == "$CHECK_OF_TIMES" && $figures =~ $TOO_SLOW ]]; then expected=1; fi
     if ((!expected)); then warn "failed: $name: $figures" && bad=1; fi
-  done < <(sed -n 's/^| \(.*\) | FAIL | \(.*\) |$/\1|\2/p' "$1")
+  done < <(sed -n 's/^| \(.*\) | FAIL | \(.*\) |$/\1|\2/p' "$@")
   return "$bad"
 }
 
+# Prints the steps of each call that docs/gpu.md plans.
+planned_calls() { sed -n 's/^scripts\/gpu_check.sh .*--steps \([a-z0-9_,]*\).*/\1/p' "$ROOT/docs/gpu.md"; }
+
+# run_call STEPS OUTPUT: one call of gpu_check.sh.
+run_call() {
+  local archive
+  archive=$(find "$ROOT/out" -name 'encode-*.tar.zst' -printf '%T@ %p\n' | sort -rn | head -1 | cut -d' ' -f2-)
+  PATH=$WORK/bin:$PATH LD_LIBRARY_PATH=$ROOT/build/nvml_stand_in scripts/gpu_check.sh --bundle "$archive" --steps "$1" \
+    --work "$WORK/work" --output "$2" --quick --limit-scale 30 --budget 7200 || say "checks of numbers failed, as they must here"
+  cat "$2/report.md"
+  tail -1 "$2/report.md" | grep -q ' s in all$' || die "gpu_check.sh did not reach its end"
+}
+
 run_gpu_check() {
-  local python
+  local python steps number=0
   python=$(reference_python)
   cd "$ROOT"
   ninja -C build -j "$(job_count)" encode encode-worker encode_cuda gpu_kernels_test gpu_attention_test cuda_test \
@@ -133,12 +162,13 @@ run_gpu_check() {
   trap 'rm -rf "$WORK"' EXIT
   make_torch "$python"
   make_commands "$python"
-  PATH=$WORK/bin:$PATH LD_LIBRARY_PATH=$ROOT/build/nvml_stand_in \
-    scripts/gpu_check.sh --rows 600 --seconds 7200 --output "$WORK/report" ||
-    say "checks of numbers failed, as they must here"
-  cat "$WORK/report/gpu_check.md"
-  tail -1 "$WORK/report/gpu_check.md" | grep -q ' s in all$' || die "gpu_check.sh did not reach its end"
-  only_kernels_failed "$WORK/report/gpu_check.md" || die "checks failed that need no kernel"
+  while read -r steps; do
+    number=$((number + 1))
+    phase "call $number: $steps" run_call "$steps" "$WORK/report_$number"
+  done < <(planned_calls)
+  print_phases
+  grep -q '% MFU' "$WORK"/report_*/report.md || die "no step has printed the MFU"
+  only_kernels_failed "$WORK"/report_*/report.md || die "checks failed that need no kernel"
   say "all checks passed that need no kernel"
 }
 

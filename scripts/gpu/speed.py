@@ -1,0 +1,168 @@
+"""The steps that measure speed. Each timing of `encode run` has the least size of context.Timing; reading and tokenizing are
+inside."""
+import json
+from dataclasses import dataclass
+
+import clocks
+from encode_runs import ONE_WORKER, STAGES, encoding_seconds
+from kernels import attention
+from shapes import SHAPES, card_peak, flops_per_token, mfu_percent
+
+MIB = 1 << 20
+MODELS = ("minilm", "bert-base", "qwen2-1.5b")
+ROW_TOKENS = (512, 128, 30)
+# encode reads rows ahead in windows of this many tokens, but at most this many rows (window_tokens() and window_rows() in
+# batch_plan.cc).
+WINDOW_TOKENS = 16 * 16384
+WINDOW_ROWS = 4096
+# The speed that is expected before the first run: this share of the peak, but not more tokens/s than this.
+EXPECTED_SHARE = 0.5
+EXPECTED_TOKENS_PER_SECOND = 4e6
+USUAL_PEAK = 989e12  # for the expected speed on an unknown card
+# A timing aims at more than the least time, because the speed is not known before.
+MARGIN = 1.3
+TRIES = 3
+SAMPLE_ROWS = 64  # whose vectors the step `peers` compares with those of a peer
+GAIN_CASES = (("minilm", 30), ("bert-base", 512))
+
+
+@dataclass(frozen=True)
+class Timed:
+    rows: int
+    tokens: int
+    seconds: float
+    stages: dict
+    clocks: tuple  # the cells of clocks.HEADER
+    device: str
+
+    @property
+    def rate(self):
+        return self.tokens / self.seconds
+
+    def share(self, stage):
+        return round(100 * self.stages[stage] / self.seconds, 1)
+
+
+def window_rows(row_tokens):
+    return max(1, min(WINDOW_ROWS, WINDOW_TOKENS // row_tokens))
+
+
+def rows_for(timing, row_tokens, tokens_per_second):
+    """Returns the number of rows for a timing at this speed."""
+    by_time = int(MARGIN * timing.seconds * tokens_per_second / row_tokens)
+    return max(by_time, timing.windows * window_rows(row_tokens))
+
+
+def expected_speed(name, row_tokens, quick):
+    if quick:
+        return 1
+    return min(EXPECTED_SHARE * USUAL_PEAK / flops_per_token(name, row_tokens), EXPECTED_TOKENS_PER_SECOND)
+
+
+class RunFailed(Exception):
+    pass
+
+
+def timed_run(context, name, row_tokens, rows, *options, kernels=True):
+    """Times one run over `rows` rows. Raises RunFailed."""
+    path = context.sized_rows(name, row_tokens, rows)
+    with clocks.Clocks() as sampled:
+        run = context.encode(name, path).run(
+            f"{name}_{row_tokens}", "--dtype", "bfloat16", "--max-length", row_tokens, "--limit-rows", rows, "--log-level", "debug",
+            *ONE_WORKER, *options, kernels=kernels)
+        if run.code:
+            raise RunFailed(run.failure())
+        stages = run.stages()
+        seconds = encoding_seconds(stages)
+        end = run.chunks()[-1]["arrival"]
+        cells = sampled.between(end - seconds, end)
+    tokens = sum(chunk["tokens"] for chunk in run.chunks())
+    keep_sample(context, run, name, row_tokens)
+    context.remove(run)
+    return Timed(rows, tokens, seconds, stages, cells, run.device())
+
+
+def timing(context, name, row_tokens, kernels=True):
+    """Returns a Timed that is long enough. Raises RunFailed."""
+    rows = rows_for(context.timing, row_tokens, expected_speed(name, row_tokens, context.quick))
+    for _ in range(TRIES):
+        timed = timed_run(context, name, row_tokens, rows, kernels=kernels)
+        if timed.seconds >= context.timing.seconds:
+            break
+        rows = max(rows_for(context.timing, row_tokens, timed.rate), rows + 1)
+    return timed
+
+
+def keep_sample(context, run, name, row_tokens):
+    import numpy as np
+    np.save(context.work / f"sample_{name}_{row_tokens}.npy", np.load(run.output, mmap_mode="r")[:SAMPLE_ROWS])
+
+
+def speeds_file(context):
+    return context.work / "speeds.json"
+
+
+def known_speeds(context):
+    """Returns what the step `throughput` measured in this --work: {"card", "MODEL ROW_TOKENS": tokens/s}."""
+    path = speeds_file(context)
+    return json.loads(path.read_text()) if path.exists() else {}
+
+
+def throughput(context, results):
+    results.table("`encode run`, bfloat16, from the end of loading to the last commit, reading and tokenizing inside", "model",
+                  "tokens a row", "rows", "windows", "seconds", "tokens/s", "MFU %", "waits for rows %", "waits for commits %",
+                  *clocks.HEADER)
+    speeds = {}
+    best = (0, "")
+    for name in MODELS:
+        for row_tokens in ROW_TOKENS:
+            try:
+                timed = timing(context, name, row_tokens)
+            except RunFailed as failure:
+                results.row(f"throughput {name} {row_tokens}", "FAIL", str(failure))
+                continue
+            mfu = mfu_percent(name, row_tokens, timed.rate, card_peak(timed.device))
+            results.row(name, row_tokens, timed.rows, timed.rows // window_rows(row_tokens), round(timed.seconds, 2),
+                        round(timed.rate), mfu, timed.share("rows awaited"), timed.share("commit awaited"), *timed.clocks)
+            speeds |= {"card": timed.device, f"{name} {row_tokens}": timed.rate}
+            speeds_file(context).write_text(json.dumps(speeds))
+            figure = f"{mfu:.1f} % MFU" if mfu is not None else f"no MFU, because the peak of {timed.device} is not in shapes.py"
+            best = max(best, (mfu or 0, f"{name}, {row_tokens} tokens a row: {timed.rate:,.0f} tokens/s, {figure}"))
+            results.headline(best[1])
+
+
+def kernel_gain(context, results):
+    attention(context, results)
+    results.table("With and without the project's kernels, bfloat16", "model", "tokens a row", "tokens/s with", "tokens/s without",
+                  "ratio")
+    for name, row_tokens in GAIN_CASES:
+        try:
+            ours, plain = (timing(context, name, row_tokens, kernels=kernels) for kernels in (True, False))
+        except RunFailed as failure:
+            results.row(f"kernel_gain {name} {row_tokens}", "FAIL", str(failure))
+            continue
+        ratio = round(ours.rate / plain.rate, 2)
+        results.row(name, row_tokens, round(ours.rate), round(plain.rate), ratio)
+        results.headline(f"{name}, {row_tokens} tokens a row: {ratio} times as fast with the kernels")
+
+
+def limits(context, results):
+    results.table("Beside the device's limit (`encode bench`), bfloat16", "model", "tokens a row", "rows", "tokens/s",
+                  "share of the products alone %", "share of a large product %", "its TFLOP/s", "start s", "waits s", "padding %",
+                  "device memory MiB")
+    for name, row_tokens, rows in (("minilm", 30, 100_000), ("bert-base", 512, 3000), ("qwen2-1.5b", 512, 1500)):
+        rows = context.real_rows if context.quick else rows
+        found, reason = context.bench(name, row_tokens, rows, "--dtype", "bfloat16", "--product-seconds", 1)
+        if reason:
+            results.check(f"bench {name}", False, reason)
+            continue
+        stages = found[0]["stages"]
+
+        def figure(key, scale):
+            return round(found[0][key]["median"] * scale, 2) if found[0][key] else None
+
+        results.row(name, row_tokens, rows, figure("tokens_per_second", 1), figure("share", 100), figure("square_share", 100),
+                    figure("square_gflops", 1e-3), round(stages["start"]["median"], 2),
+                    round(sum(stages[stage]["median"] for stage in STAGES if stage != "encode"), 2), figure("padding", 100),
+                    figure("peak_device_bytes", 1 / MIB))
+        results.headline(f"{name}, {row_tokens} tokens a row: {figure('square_share', 100)} % of the speed of a large product")
