@@ -2,8 +2,9 @@
 # Checks formatting (clang-format 14), sizes, macros and paths (lint/limits.py), shell scripts (shellcheck), the links of docs/
 # (site.sh), and C++ (clang-tidy 23, .clang-tidy).
 #
-# usage: scripts/lint.sh [--fix]
-#   --fix    formats the files before the checks
+# usage: scripts/lint.sh [--fix] [--tidy-minutes N]
+#   --fix               formats the files before the checks
+#   --tidy-minutes N    begins no clang-tidy of another source after N minutes; the output says how many are left
 #
 # Run scripts/setup.sh first; nothing need be built. A file that passed clang-tidy is checked again only if something changes on
 # which the result depends (lint/tidy.py). ${XDG_CACHE_HOME:-~/.cache}/encode/tidy records this.
@@ -49,13 +50,20 @@ install_tool() {
 }
 
 main() {
-  local fix=0 tidy
-  case ${1:-} in
-    -h | --help) show_help && return ;;
-    --fix) fix=1 ;;
-    '') ;;
-    *) die "unknown option '$1'; see --help" ;;
-  esac
+  local fix=0 tidy limit=()
+  while (($#)); do
+    case $1 in
+      -h | --help) show_help && return ;;
+      --fix) fix=1 ;;
+      --tidy-minutes)
+        [[ ${2:-} =~ ^[0-9]+$ ]] || die "--tidy-minutes needs a whole number"
+        limit=(--minutes "$2")
+        shift
+        ;;
+      *) die "unknown option '$1'; see --help" ;;
+    esac
+    shift
+  done
   cd "$ROOT"
   CLANG_FORMAT=$(install_tool clang-format)
   if ((fix)); then fix_format; fi
@@ -71,7 +79,7 @@ main() {
   # This folder has the command of each source, and the one header that a build makes.
   cmake --preset dev -B build-tidy --log-level=WARNING -DTORCH_ROOT="$(torch_root)" -DENCODE_CUDA=OFF
   ninja -C build-tidy encode_commit
-  "$PYTHON" scripts/lint/tidy.py --clang-tidy "$tidy" --build build-tidy --cache "$CACHE/tidy" --jobs "$(job_count)"
+  "$PYTHON" scripts/lint/tidy.py --clang-tidy "$tidy" --build build-tidy --cache "$CACHE/tidy" --jobs "$(job_count)" "${limit[@]}"
 }
 
 main "$@"

@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 """Runs clang-tidy over the C++ sources in src and apps, several at once, and records which sources passed.
 
-    tidy.py --clang-tidy PATH --build FOLDER --cache DIR [--jobs N]
+    tidy.py --clang-tidy PATH --build FOLDER --cache DIR [--jobs N] [--minutes N]
 
 FOLDER has the compile_commands.json of a build that compiles each source alone (-DENCODE_UNITY=OFF). It need not be built.
 
 A source that passed is checked again only if something changes on which the result depends: its text, the project's headers
 that it includes, its flags, .clang-tidy, the versions of clang-tidy and LibTorch, or the installed packages.
+
+The sources that were committed last come first. After --minutes, no other source is begun; the output says how many were left,
+and a later run checks them. A change of a header that everything includes takes more time than the limit of a CI run allows.
 
 clang-tidy reads each source without the precompiled header of LibTorch, so it finds a source that forgets an include.
 """
@@ -96,7 +99,19 @@ class Sources:
         return state.hexdigest()
 
 
-def check(clang_tidy, entry, database):
+def newest_first(entries, root):
+    """Sorts the entries by the last commit of their sources. Sources that no commit has yet are the first."""
+    log = subprocess.run(["git", "-C", root, "log", "--format=", "--name-only", "--", *FOLDERS], capture_output=True, text=True)
+    place = {}
+    for name in log.stdout.splitlines():
+        place.setdefault(name, len(place) + 1)
+    return sorted(entries, key=lambda entry: place.get(str(pathlib.Path(entry["file"]).relative_to(root)), 0))
+
+
+def check(clang_tidy, entry, database, deadline):
+    """Returns None if the deadline is over."""
+    if time.monotonic() > deadline:
+        return None
     command = [clang_tidy, "-p", str(database), *EXTRA, entry["file"]]
     started = time.monotonic()
     result = subprocess.run(command, capture_output=True, text=True)
@@ -109,6 +124,7 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, required=True)
     parser.add_argument("--cache", type=pathlib.Path, required=True)
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--minutes", type=float, default=float("inf"))
     args = parser.parse_args()
     root = pathlib.Path(__file__).resolve().parents[2]
     build = args.build.resolve()
@@ -120,17 +136,21 @@ def main():
     database = build / "tidy"
     database.mkdir(exist_ok=True)
     (database / "compile_commands.json").write_text(json.dumps(entries))
-    for entry in entries:
+    for entry in newest_first(entries, root):
         key = sources.key(entry)
         if not (args.cache / key).exists():
             todo.append((entry, key))
     print(f"clang-tidy: {total} sources, {total - len(todo)} unchanged since they passed", flush=True)
-    failed = 0
+    failed = left = 0
     started = time.monotonic()
+    deadline = started + 60 * args.minutes
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-        runs = {pool.submit(check, args.clang_tidy, entry, database): (entry, key) for entry, key in todo}
+        runs = {pool.submit(check, args.clang_tidy, entry, database, deadline): (entry, key) for entry, key in todo}
         for run in concurrent.futures.as_completed(runs):
             entry, key = runs[run]
+            if run.result() is None:
+                left += 1
+                continue
             code, output, seconds = run.result()
             if code == 0:
                 (args.cache / key).touch()
@@ -138,7 +158,9 @@ def main():
             failed += 1
             print(f"{entry['file']} ({seconds:.1f} s)\n{output}", flush=True)
     if todo:
-        print(f"clang-tidy: {len(todo)} checked in {time.monotonic() - started:.1f} s, {failed} failed", flush=True)
+        print(f"clang-tidy: {len(todo) - left} checked in {time.monotonic() - started:.1f} s, {failed} failed", flush=True)
+    if left:
+        print(f"clang-tidy: {left} sources are not checked yet: the limit of {args.minutes:g} minutes is over", flush=True)
     sys.exit(failed > 0)
 
 
