@@ -89,6 +89,9 @@ class ConfigFlags {
   // Does the same for a command line that names a model and no texts: the run has one stream, whose
   // InputOptions are those of a default-constructed object.
   LoadedConfig load_without_texts() const;
+  // Does the same as load(). If the command line says nothing about the run (given()), the model,
+  // the input and the field that it must have are examples.
+  LoadedConfig load_or_example() const;
   const std::string& config_path() const;  // the value of --config, or ""
   // Loads one config for each combination of the values of --dtype and --batch-tokens, which may be
   // lists: "--dtype float32,bfloat16 --batch-tokens 1024,4096" gives four configs.

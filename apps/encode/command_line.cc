@@ -1,8 +1,11 @@
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <iterator>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -11,6 +14,7 @@
 #include "base/input_format.h"
 #include "base/units.h"
 #include "command.h"
+#include "config/schema.h"
 #include "shell/shell_texts.h"
 
 namespace encode {
@@ -87,22 +91,78 @@ constexpr const char* kSeveralFiles =
           .hint = "see " + help_command(entry)});
 }
 
-std::vector<std::string> flag_names(const CLI::App& app) {
+// Returns the long names of the options that have an effect.
+std::vector<std::string> option_names(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    for (const std::string& lname : option->get_lnames()) {
+      const std::string name = "--" + lname;
+      const auto keys = retired_keys();
+      if (std::none_of(keys.begin(), keys.end(),
+                       [&](const RetiredKey& key) { return name == key.flag; }))
+        names.push_back(name);
+    }
   }
   return names;
 }
 
-// Returns the flag that a flag of one letter may stand for: the first one with this letter. Returns
-// "" if there is none.
-std::string flag_of_letter(const std::string& word, const std::vector<std::string>& names) {
-  if (word.size() != 2) return "";
-  const auto found = std::find_if(names.begin(), names.end(), [&](const std::string& name) {
-    return name.size() > 2 && name[2] == word[1];
-  });
-  return found == names.end() ? "" : *found;
+// An option that other programs have, and what does the same here.
+struct UsualOption {
+  std::string_view word;
+  std::string_view name;
+  std::string_view more = "";  // follows the name in the hint
+};
+
+constexpr std::array<UsualOption, 29> kUsualOptions = {{
+    {"-b", "--batch-size"},
+    {"-d", "--device"},
+    {"-f", "--field"},
+    {"-i", "--input"},
+    {"-l", "--max-length"},
+    {"-m", "--model"},
+    {"-n", "--limit-rows"},
+    {"-o", "--output"},
+    {"-q", "--quiet"},
+    {"-t", "--threads"},
+    {"-v", "--log-level", " debug, or encode --version"},
+    {"--bf16", "--dtype", " bfloat16"},
+    {"--column", "--field"},
+    {"--cuda", "--device", " cuda"},
+    {"--debug", "--log-level", " debug"},
+    {"--fp16", "--dtype", " float16"},
+    {"--gpu", "--device", " cuda"},
+    {"--input-format", "--format"},
+    {"--limit", "--limit-rows"},
+    {"--max-seq-length", "--max-length"},
+    {"--max_seq_length", "--max-length"},
+    {"--normalize-embeddings", "--normalize"},
+    {"--normalize_embeddings", "--normalize"},
+    {"--precision", "--dtype", " or --output-dtype"},
+    {"--text-column", "--field"},
+    {"--text-field", "--field"},
+    {"--torch-dtype", "--dtype"},
+    {"--trust-remote-code", "--ignore-custom-code", " (encode runs no Python code of a model)"},
+    {"--verbose", "--log-level", " debug"},
+}};
+
+// Returns what an unknown option probably stands for: "--batch-size or --batch-tokens" for
+// "--batch", "--model" for "-m". Returns "" if no option is like it.
+std::string meant_option(const std::string& word, const std::vector<std::string>& names) {
+  const auto* const usual =
+      std::find_if(kUsualOptions.begin(), kUsualOptions.end(),
+                   [&](const UsualOption& other) { return other.word == word; });
+  if (usual != kUsualOptions.end() &&
+      std::find(names.begin(), names.end(), usual->name) != names.end())
+    return fmt::format("{}{}", usual->name, usual->more);
+  constexpr size_t kMostOffered = 4;
+  const bool letter = word.size() == 2;
+  const std::string begin = letter ? "-" + word : word;
+  std::vector<std::string> longer;
+  std::copy_if(names.begin(), names.end(), std::back_inserter(longer),
+               [&](const std::string& name) { return name.starts_with(begin); });
+  if (begin.size() > 2 && !longer.empty() && longer.size() <= kMostOffered)
+    return fmt::format("{}", fmt::join(longer, " or "));
+  return letter ? "" : nearest(word, names.data(), names.size());
 }
 
 // Returns the flag that takes a file of this name: "--input", "--config", or "" if no flag does.
@@ -130,24 +190,22 @@ std::string advice_about_file(const CLI::App& main, const CLI::App& app, const s
 
 [[noreturn]] void refuse_extra(const CLI::App& main, const CLI::App& app, const std::string& extra,
                                bool implied) {
-  const bool flag = extra.starts_with('-');
+  const bool option = extra.starts_with('-');
   std::vector<std::string> names;
-  if (flag) {
-    names = flag_names(app);
-  } else {
+  if (!option) {
     for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
   }
-  const std::string word = extra.substr(0, extra.find('='));
-  std::string near = nearest(word, names.data(), names.size());
-  if (flag && near.empty()) near = flag_of_letter(word, names);
+  const std::string near = option
+                               ? meant_option(extra.substr(0, extra.find('=')), option_names(app))
+                               : nearest(extra, names.data(), names.size());
   const CommandEntry entry = entry_of(main, app);
   const std::string help = implied ? "encode --help" : help_command(entry);
-  const char* kind = flag ? "flag" : names.empty() ? "argument" : "command";
-  std::string expected = flag ? "a flag that the help lists" : "no argument";
-  if (!flag && !names.empty()) expected = fmt::format("one of: {}", fmt::join(names, ", "));
+  const char* kind = option ? "option" : names.empty() ? "argument" : "command";
+  std::string expected = option ? "an option that the help lists" : "no argument";
+  if (!names.empty()) expected = fmt::format("one of: {}", fmt::join(names, ", "));
   std::string hint =
       near.empty() ? "see " + help : fmt::format("did you mean {}? See {}", near, help);
-  const std::string advice = flag ? "" : advice_about_file(main, app, extra);
+  const std::string advice = option ? "" : advice_about_file(main, app, extra);
   if (!advice.empty()) hint = fmt::format("{}; see {}", advice, help);
   refuse({.what = fmt::format("unknown {} '{}'", kind, preview(extra)),
           .expected = std::move(expected),

@@ -28,6 +28,14 @@ std::string placeholder(const KeyedFlag& keyed) {
   return fmt::format("{}{}", number ? "N|" : "", fmt::join(spec.choices, "|"));
 }
 
+// Returns the help of a flag, with the default of its key. A default that depends on other things,
+// such as the model, is a part of KeyFlag::help.
+std::string help_of(const KeyedFlag& keyed) {
+  const std::string value = keyed.key->default_text.value_or("");
+  const bool states_one = !keyed.flag->fixed && !value.empty() && value != "null" && value != "[]";
+  return keyed.flag->help + (states_one ? fmt::format(" (default: {})", value) : "");
+}
+
 // Returns what --set KEY=VALUE sets.
 Override parse_setting(const std::string& setting) {
   const size_t equals = setting.find('=');
@@ -54,13 +62,15 @@ ConfigFlags::ConfigFlags(CLI::App& app, const std::vector<std::string>& shown)
     : app_(&app), given_(std::make_shared<Given>()) {
   app.add_option("--config,-c", given_->config, "Config file (YAML); other flags override it")
       ->type_name("FILE")
-      ->group(flag_heading(FlagGroup::kTexts));
+      ->group(flag_heading(FlagGroup::kMain));
   const std::vector<KeyedFlag>& flags = config_flags();
   for (size_t i = 0; i < flags.size(); ++i) {
     const KeyFlag& flag = *flags[i].flag;
-    CLI::Option* option = flag.fixed ? app.add_flag(flag.name, flag.help)
-                                     : app.add_option(flag.name, given_->values[i], flag.help)
-                                           ->type_name(placeholder(flags[i]));
+    const std::string help = help_of(flags[i]);
+    CLI::Option* option =
+        flag.fixed
+            ? app.add_flag(flag.name, help)
+            : app.add_option(flag.name, given_->values[i], help)->type_name(placeholder(flags[i]));
     const bool show =
         shown.empty() || std::find(shown.begin(), shown.end(), flag.name) != shown.end();
     option->group(show ? flag_heading(flag.group) : kHiddenGroup);
@@ -94,6 +104,19 @@ LoadedConfig ConfigFlags::load_without_texts() const {
   config.run.streams.front().input = {};
   config.run.streams.front().stream = "full-length-rows";
   return config;
+}
+
+LoadedConfig ConfigFlags::load_or_example() const {
+  if (given()) return load();
+  static constexpr const char* kOrigin = "an example, because a run must have it";
+  std::vector<Override> settings = {{"semantic.model", "path/to/model", kOrigin},
+                                    {"input.file", "texts.jsonl", kOrigin}};
+  const bool lines =
+      app_->count("--format") > 0 && app_->get_option("--format")->as<std::string>() == "lines";
+  if (!lines) settings.push_back({"input.field", "text", kOrigin});
+  const std::vector<Override> given_settings = overrides({});
+  settings.insert(settings.end(), given_settings.begin(), given_settings.end());
+  return load_config("", settings);
 }
 
 bool ConfigFlags::given() const { return app_->count("--config") + app_->count("--input") > 0; }

@@ -52,19 +52,25 @@ std::string config_file(const PlanFlags& flags, const std::string& loaded) {
   return path;
 }
 
-struct BatchOrigin {
-  bool own = false;                        // the user has set a number
-  bool fixed = false;                      // with a flag
-  std::set<std::string> stream_keys = {};  // the keys of the file that set it for a stream
+// Which sizes the user has set. A number in the config is one that the plan replaces by a better
+// one; a flag asks for a plan with this number.
+struct SizeOrigin {
+  bool own_batches = false;
+  bool fixed_batches = false;              // with a flag
+  bool fixed_chunks = false;               // with a flag
+  std::set<std::string> stream_keys = {};  // the keys of the file that set batches for a stream
 };
 
-BatchOrigin batch_origin(const LoadedConfig& config) {
-  BatchOrigin found;
+SizeOrigin size_origin(const LoadedConfig& config) {
+  SizeOrigin found;
   for (const Setting& setting : config.settings) {
+    if (setting.origin == "default" || setting.value == "auto") continue;
+    const bool flag = setting.origin.starts_with("--");
+    found.fixed_chunks = found.fixed_chunks || (flag && setting.key.ends_with("chunk_size"));
     const bool batch = setting.key.ends_with("batch_size") || setting.key.ends_with("batch_tokens");
-    if (!batch || setting.origin == "default" || setting.value == "auto") continue;
-    found.own = true;
-    found.fixed = found.fixed || setting.origin.starts_with("--");
+    if (!batch) continue;
+    found.own_batches = true;
+    found.fixed_batches = found.fixed_batches || flag;
     if (setting.source.starts_with("data.")) found.stream_keys.insert(setting.source);
   }
   return found;
@@ -96,12 +102,13 @@ int plan(const ConfigFlags& config_flags, const PlanFlags& flags, bool model_giv
     refuse_usage("encode plan", "--profile encodes texts, and none are given",
                  "--input FILE or --config FILE", "neither");
   LoadedConfig config = texts ? config_flags.load() : config_flags.load_without_texts();
-  const BatchOrigin batches = batch_origin(config);
+  const SizeOrigin sizes = size_origin(config);
   PlanRequest request = {
       .config = config.run,
-      .own_batches = batches.own,
-      .fixed_batches = batches.fixed,
-      .stream_keys = {batches.stream_keys.begin(), batches.stream_keys.end()},
+      .own_batches = sizes.own_batches,
+      .fixed_batches = sizes.fixed_batches,
+      .fixed_chunks = sizes.fixed_chunks,
+      .stream_keys = {sizes.stream_keys.begin(), sizes.stream_keys.end()},
       .wish = {.gpu = flags.gpu,
                .memory_bytes = flags.gpu_memory.empty() ? 0 : parse_memory(flags.gpu_memory),
                .safety_margin = flags.safety_margin},
@@ -132,7 +139,7 @@ Command add_plan_command(CLI::App& main) {
       "plan", "Find the best batch settings for this device, these texts and this model");
   const ConfigFlags config_flags(
       *app, {"--model", "--input", "--field", "--format", "--dtype", "--device", "--max-length",
-             "--batch-size", "--batch-tokens", "--json"});
+             "--batch-size", "--batch-tokens", "--chunk-size", "--json"});
   const auto flags = std::make_shared<PlanFlags>();
   CLI::Option* automatic = app->add_flag("--auto", flags->automatic,
                                          "Plan for the devices of this machine (the default)");

@@ -1,12 +1,14 @@
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <unistd.h>
 
 #include "base/stop_signal.h"
 #include "base/stopwatch.h"
 #include "command.h"
 #include "preflight/preflight.h"
 #include "run_plan/resume.h"
+#include "run_record/terminal.h"
 
 namespace encode {
 namespace {
@@ -35,8 +37,10 @@ int preflight(const CLI::App& app, const ConfigFlags& flags) {
   const StopSignal stop;
   try {
     const PreflightFindings findings = run_preflight(request, stop);
-    const std::string text = app.count("--json") > 0 ? render_json(findings, watch.seconds()) + "\n"
-                                                     : render_text(findings, watch.seconds());
+    const size_t columns = ::isatty(STDOUT_FILENO) == 1 ? Terminal(STDOUT_FILENO).columns() : 0;
+    const std::string text = app.count("--json") > 0
+                                 ? render_json(findings, watch.seconds()) + "\n"
+                                 : render_text(findings, watch.seconds(), columns);
     std::fputs(text.c_str(), stdout);
     flush_standard_output();
     return static_cast<int>(findings.exit_code());

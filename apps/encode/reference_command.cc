@@ -84,10 +84,11 @@ std::string reference(const CommandEntry& root, const std::string& subject, bool
 
 Command add_reference_command(CLI::App& main) {
   CLI::App* app = main.add_subcommand(
-      "reference", "Print the reference of the commands, the config, the errors or the models");
+      "reference",
+      "Print the reference of the commands, the config, the errors or the architectures");
   const auto subject = std::make_shared<std::string>();
   const auto json = std::make_shared<bool>(false);
-  app->add_option("subject", *subject, "What the reference is about")
+  app->add_option("subject", *subject, "What to print: commands, config, errors or architectures")
       ->required()
       ->type_name("commands|config|errors|architectures");
   app->add_flag("--json", *json, std::string("Print JSON instead of Markdown"));

@@ -32,12 +32,13 @@ Command add_report_command(CLI::App& main) {
   CLI::App* app = main.add_subcommand(
       "report", "Write an HTML page about a run: throughput, memory, texts, vectors, faults");
   const auto flags = std::make_shared<ReportFlags>();
-  app->add_option("matrix", flags->matrix, "Output of the run, instead of a config")
+  app->add_option("matrix", flags->matrix, "Output of the run; instead of --config")
       ->type_name("MATRIX");
-  app->add_option("--config", flags->config, "The config of the run (YAML)")->type_name("FILE");
-  app->add_option("--model", flags->model,
-                  "Directory of the model of MATRIX, for the lengths of the texts in tokens "
-                  "(default: the one that the run has used, if the run has left its record)")
+  app->add_option("--config,-c", flags->config, "Config file (YAML) of the run")->type_name("FILE");
+  app->add_option(
+         "--model", flags->model,
+         "Directory of the model of MATRIX, to count the tokens of the texts (default: the "
+         "model of the run)")
       ->type_name("DIR");
   app->add_option("--output", flags->output, "The page to write (default: report.html)")
       ->type_name("FILE");

@@ -21,6 +21,7 @@ int run(const ConfigFlags& config_flags, const RunFlags& flags) {
   config.run.store.overwrite = flags.overwrite;
   RunEnvironment environment = run_environment();
   environment.retry_set_aside = flags.retry_set_aside;
+  environment.command = command_of_this_process();
   int stopped_by = 0;
   {
     Terminal err(STDERR_FILENO);
@@ -35,14 +36,16 @@ int run(const ConfigFlags& config_flags, const RunFlags& flags) {
 
 Command add_run_command(CLI::App& main) {
   CLI::App* app = main.add_subcommand(
-      "run", "Encode every stream of an experiment, and continue where an earlier run ended");
+      "run", "Encode texts into a matrix of embeddings; continue a run that was interrupted");
   const ConfigFlags config_flags(*app);
   const auto flags = std::make_shared<RunFlags>();
-  app->add_flag("--fresh", flags->fresh, "Delete what an earlier run left, and start over");
+  app->add_flag("--fresh", flags->fresh,
+                "Delete what an earlier run of this output left, and start over");
   app->add_flag("--overwrite", flags->overwrite,
-                "Replace files at the paths of the outputs that encode did not write");
-  app->add_flag("--pull", flags->pull,
-                "Download the model first if it is a hub id that is not on this machine");
+                "Replace a file at the path of the output that encode did not write");
+  app->add_flag(
+      "--pull", flags->pull,
+      "Download the model first, if --model is a Hugging Face id that is not on this machine");
   app->footer(
       "Examples:\n"
       "  encode run --config configs/experiment.yaml\n"
@@ -53,12 +56,13 @@ Command add_run_command(CLI::App& main) {
 
 Command add_retry_failed_command(CLI::App& main) {
   CLI::App* app = main.add_subcommand(
-      "retry-failed", "Encode the rows again that a run has set aside, and publish their matrices");
+      "retry-failed", "Encode the rows again that failed in a run, and complete its output");
   const ConfigFlags config_flags(*app);
   app->footer(
       "Example: encode retry-failed --config configs/experiment.yaml\n"
-      "The chunks of these rows are encoded again. The command ends as encode run does: with exit "
-      "code 65 if a row fails again and semantic.quarantine is error.");
+      "The chunks that have such rows are encoded again, and an output that waited for them is "
+      "written. The exit code is that of encode run: 65 if a row fails again, unless --quarantine "
+      "is zeros or drop.");
   return {app, [config_flags] { return run(config_flags, {.retry_set_aside = true}); }};
 }
 

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdio>
 #include <fmt/format.h>
 #include <memory>
@@ -6,8 +7,11 @@
 #include <utility>
 #include <vector>
 
+#include "encode/error.h"
+
 #include "base/output_format.h"
 #include "base/path_kind.h"
+#include "base/shell_quote.h"
 #include "base/units.h"
 #include "command.h"
 #include "run_record/terminal.h"
@@ -36,6 +40,24 @@ struct SearchFlags {
   bool json = false;
 };
 
+// Throws the Error of a command line whose first word is no matrix.
+[[noreturn]] void refuse_first_word(const std::string& word, const std::vector<std::string>& more) {
+  const auto matrix = std::find_if(more.begin(), more.end(), [](const std::string& text) {
+    return matrix_format_of(text) && path_exists(text, "npy.open");
+  });
+  if (matrix == more.end())
+    refuse_usage("encode search", "no matrix is named",
+                 "MATRIX before the texts, --matrix FILE, or --config FILE",
+                 word.empty() ? "none of them" : fmt::format("the text '{}'", preview(word)));
+  throw Error(
+      {.code = "usage",
+       .what = "the matrix comes after a text",
+       .where = "command line",
+       .expected = "encode search MATRIX TEXT...",
+       .found = fmt::format("'{}' before '{}'", preview(word), preview(*matrix)),
+       .hint = "put the matrix first: " + shell_command({"encode", "search", *matrix, word})});
+}
+
 // The first word is the matrix, unless a flag names the matrix. A text in its place is told from
 // the path of a matrix that does not exist by the suffix.
 void sort_words(const CLI::App& app, SearchFlags& flags) {
@@ -45,9 +67,7 @@ void sort_words(const CLI::App& app, SearchFlags& flags) {
   } else if (matrix_format_of(word) || path_exists(word, "npy.open")) {
     flags.matrix = word;
   } else {
-    refuse_usage("encode search", "no matrix is named",
-                 "MATRIX before the texts, --matrix FILE, or --config FILE",
-                 word.empty() ? "none of them" : fmt::format("the text '{}'", preview(word)));
+    refuse_first_word(word, flags.queries);
   }
   if (flags.queries.empty() || app.count("--queries") == 0) return;
   refuse_usage("encode search", "there are two sources of queries", "texts, or --queries FILE",
@@ -115,7 +135,7 @@ int search(const CLI::App& app, SearchFlags& flags) {
 void add_flags(CLI::App& app, SearchFlags& flags) {
   app.add_option(
          kMatrixWord, flags.first_word,
-         "Matrix to search: a finished .npy, Parquet or Arrow file of any output type. With "
+         "Output of encode run to search: a .npy, Parquet or Arrow file of any output type. With "
          "--config or --matrix this is the first text")
       ->type_name("FILE");
   app.add_option("text", flags.queries, "Texts to search for, each a query of its own");
@@ -124,7 +144,8 @@ void add_flags(CLI::App& app, SearchFlags& flags) {
       ->type_name("FILE");
   app.add_option("--config,-c", flags.config, "Config file (YAML) of the run that made the matrix")
       ->type_name("FILE");
-  app.add_option("--stream", flags.stream, "Stream of the config, such as tc or train_tc");
+  app.add_option("--stream", flags.stream,
+                 "Stream of the config, if it has several, such as tc or train_tc");
   CLI::Option* matrix = app.add_option("--matrix", flags.matrix, "The same as MATRIX");
   matrix->type_name("FILE")
       ->excludes(app.get_option("--config"))
@@ -146,8 +167,14 @@ void add_flags(CLI::App& app, SearchFlags& flags) {
                  "prompt of the run)");
   app.add_option("--prompt-name", flags.prompt_name, "Name of one of the model's own prompts")
       ->excludes(app.get_option("--prompt"));
-  app.add_option("--device", flags.device, "auto, cpu, cuda or cuda:N; it encodes the queries");
-  app.add_option("--threads", flags.threads, "Threads; 0: as many as the container may use")
+  app.add_option(
+         "--device", flags.device,
+         "Device that encodes the queries; cuda:N: the GPU with this number (default: that of "
+         "the config, or auto)")
+      ->type_name("auto|cpu|cuda");
+  app.add_option(
+         "--threads", flags.threads,
+         "Threads that encode the queries and compare rows; 0: as many as the container may use")
       ->check(CLI::Range(int64_t{0}, int64_t{4096}));
   app.add_flag("--json", flags.json, "Write a line of JSON for each query");
 }
@@ -156,7 +183,7 @@ void add_flags(CLI::App& app, SearchFlags& flags) {
 
 Command add_search_command(CLI::App& main) {
   CLI::App* app = main.add_subcommand(
-      "search", "Find the rows of a finished matrix that are nearest to a text");
+      "search", "Find the rows of an output of encode run that are nearest to a text");
   const auto flags = std::make_shared<SearchFlags>();
   add_flags(*app, *flags);
   app->footer(
@@ -164,7 +191,8 @@ Command add_search_command(CLI::App& main) {
       "  encode search --config configs/quickstart.yaml --stream tc \"parse a date\"\n"
       "  encode search out.npy \"parse a date\"\n"
       "  encode search out.npy --model DIR -k 3 --json --queries queries.txt\n"
-      "The queries are encoded as the run has encoded its rows. docs/search.md explains the "
+      "The queries are encoded with the model and the options of the run. docs/search.md explains "
+      "the "
       "scores.");
   return {app, [app, flags] { return search(*app, *flags); }};
 }

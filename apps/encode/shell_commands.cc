@@ -82,9 +82,10 @@ std::string version_text(const Json& facts) {
 }  // namespace
 
 Command add_completions_command(CLI::App& main) {
-  CLI::App* app = main.add_subcommand("completions", "Print the completions of a shell");
+  CLI::App* app = main.add_subcommand(
+      "completions", "Print the script that completes commands and options in a shell");
   const auto shell = std::make_shared<std::string>();
-  app->add_option("shell", *shell, "The shell that reads them")
+  app->add_option("shell", *shell, "The shell: bash, zsh or fish")
       ->required()
       ->type_name("bash|zsh|fish");
   app->footer(

@@ -14,11 +14,12 @@
 #include "encode/text.h"
 #include "encode/tokenizer.h"
 
-#include "base/file.h"
 #include "base/json.h"
 #include "base/names.h"
 #include "base/path_kind.h"
+#include "base/utf8.h"
 #include "command.h"
+#include "line_output.h"
 #include "run_plan/output_guard.h"
 #include "token_statistics.h"
 #include "tokenizer/document_tokens.h"
@@ -31,6 +32,7 @@ struct TokenizeFlags {
   std::string tokenizer;
   std::string input;
   std::string field;
+  std::string format = std::string(name_of(kTextFormats, TextFormat::kAuto));
   std::string output;
   int64_t max_length = 0;
   bool no_truncation = false;
@@ -52,11 +54,14 @@ void check(const TokenizeFlags& flags) {
   if (flags.no_truncation && flags.max_length > 0)
     refuse_usage("encode tokenize", "two options contradict each other",
                  "--max-length or --no-truncation", "both of them");
+  if (flags.input == "-")
+    refuse_usage("encode tokenize", "standard input is not read", "--input FILE", "--input -");
 }
 
-// Checks the output before the work begins.
+// Checks before the work begins that the output is no file that must be kept. LineOutput refuses an
+// existing file with other lines.
 void check_output(const TokenizeFlags& flags, const std::string& model_dir) {
-  OutputGuard guard(flags.overwrite);
+  OutputGuard guard(/*overwrite=*/true);
   guard.protect(flags.input, "the input");
   guard.protect(flags.tokenizer, "the tokenizer");
   if (!model_dir.empty()) guard.protect_directory(model_dir);
@@ -148,8 +153,9 @@ int tokenize(const TokenizeFlags& flags) {
   InputOptions input;
   input.path = flags.input;
   input.field = flags.field;
+  input.format = value_of(kTextFormats, flags.format);
   const std::unique_ptr<TextReader> reader = open_texts(input);
-  AtomicFile output(flags.output, 0);
+  LineOutput output(flags.output, flags.overwrite);
   LineWriter writer(*tokenizer, flags.tokens);
   TokenStatistics statistics;
   Clock::duration tokenizing{};
@@ -181,14 +187,15 @@ int tokenize(const TokenizeFlags& flags) {
     tokenizing += Clock::now() - start;
     statistics.add(static_cast<int64_t>(rows.ids.size()), rows.lost_tokens[0],
                    static_cast<int64_t>(text.utf8.size()));
-    const std::string& line = writer.line(text.row, rows.row(0), offsets);
-    output.write(line.data(), line.size());
+    output.write(writer.line(text.row, rows.row(0), offsets));
   }
-  output.commit();
+  const bool written = output.finish();
   const double seconds = std::chrono::duration<double>(tokenizing).count();
   const std::string report = tokenizer->description() + "\n" +
                              statistics.render(options.max_length, !flags.no_lost_count, seconds);
   std::fputs(report.c_str(), stdout);
+  if (!written)
+    fmt::print("{}: up to date, the file has these rows already\n", printable(flags.output));
   return 0;
 }
 
@@ -210,9 +217,16 @@ Command add_tokenize_command(CLI::App& main) {
   app->add_option("--input", flags->input, "Text file of any format that encode run reads")
       ->required()
       ->type_name("FILE");
-  app->add_option("--field", flags->field,
-                  "Where a row has its text. JSONL: name or JSON pointer; CSV, TSV: column")
+  app->add_option(
+         "--field", flags->field,
+         "Field or column that has the text. JSON: a name or a JSON pointer (/meta/title); CSV, "
+         "TSV, Parquet, Arrow: a column")
       ->type_name("NAME");
+  const std::vector<std::string> formats = names_of(kTextFormats);
+  app->add_option("--format", flags->format,
+                  "Format of the input (default: by the suffix of its name)")
+      ->check(CLI::IsMember(formats))
+      ->type_name(fmt::format("{}", fmt::join(formats, "|")));
   app->add_option("--output", flags->output,
                   "File to write, with lines {\"row\":0,\"input_ids\":[..]}")
       ->required()
@@ -227,11 +241,14 @@ Command add_tokenize_command(CLI::App& main) {
   app->add_flag("--no-special-tokens", flags->no_special_tokens,
                 "Do not add special tokens ([CLS], [SEP], <s>, ..)");
   app->add_flag("--ignore-custom-code", flags->ignore_custom_code,
-                "Tokenize for a model that names Python code of its own as if it named none");
+                "Tokenize for a model that comes with Python code (trust_remote_code) without that "
+                "code");
+  const std::vector<std::string> rules = names_of(kSpecialTokensRules);
   app->add_option("--special-tokens", flags->special_tokens,
-                  "Special tokens of every row: those of the tokenizer's class, or those of "
-                  "tokenizer.json")
-      ->check(CLI::IsMember(names_of(kSpecialTokensRules)));
+                  "Add the special tokens of the tokenizer's class in transformers, or those of "
+                  "tokenizer.json (default: by_class)")
+      ->check(CLI::IsMember(rules))
+      ->type_name(fmt::format("{}", fmt::join(rules, "|")));
   app->add_flag("--tokens", flags->tokens,
                 "Also write the spelling of each token: \"tokens\":[..]");
   app->add_flag(

@@ -88,7 +88,7 @@ int verify(const CLI::App& app, const ConfigFlags& config_flags, const VerifyFla
 
 Command add_verify_command(CLI::App& main) {
   CLI::App* app = main.add_subcommand(
-      "verify", "Check finished matrices: shapes, values, checksums, fingerprints");
+      "verify", "Check finished matrices: shapes, values, checksums, options of the run");
   const ConfigFlags config_flags(
       *app, {"--model", "--input", "--field", "--output", "--cache-dir", "--json"});
   const auto flags = std::make_shared<VerifyFlags>();

@@ -2,6 +2,7 @@
 // read it. docs/config.md describes every setting for users.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -111,19 +112,23 @@ struct CombineConfig {
   bool operator==(const CombineConfig&) const = default;
 };
 
-// The number of rows in a chunk if the user gives no number, or 0.
-inline constexpr int64_t kDefaultChunkRows = 1000;
+// The size of a chunk if the user gives none, or 0: a stream then has this number of chunks, so
+// that an interruption costs a small part of it. The size stays within the two limits, because
+// every chunk is a file.
+inline constexpr int64_t kDefaultChunks = 20;
+inline constexpr int64_t kLeastDefaultChunkRows = 50;
+inline constexpr int64_t kMostDefaultChunkRows = 1000;
 // The value of StoreOptions::chunk_size for `auto`: the run chooses a size for each stream.
 inline constexpr int64_t kAutoChunkRows = -1;
 
 struct StoreOptions {
   std::string cache_dir;  // holds chunks, logs, status and, if `output` is empty, final matrices
   std::string output;     // `encode run --output FILE`: the path of the only final matrix; or ""
-  bool use_chunked_encoding = true;        // false: the standard mode, one pass without chunk files
-  int64_t chunk_size = kDefaultChunkRows;  // in rows; 0: kDefaultChunkRows; or kAutoChunkRows
-  bool save_chunks = true;                 // false: also selects the standard mode
-  bool keep_chunk_cache = false;           // true: the chunks of a finished stream are kept
-  FinalFormat final_format;                // changes only the final matrices, never the chunks
+  bool use_chunked_encoding = true;  // false: the standard mode, one pass without chunk files
+  int64_t chunk_size = 0;            // in rows; 0: see kDefaultChunks; or kAutoChunkRows
+  bool save_chunks = true;           // false: also selects the standard mode
+  bool keep_chunk_cache = false;     // true: the chunks of a finished stream are kept
+  FinalFormat final_format;          // changes only the final matrices, never the chunks
   // What a final matrix has in place of a row that could not be encoded. The chunks do not depend
   // on it.
   QuarantinePolicy quarantine = QuarantinePolicy::kError;
@@ -133,8 +138,13 @@ struct StoreOptions {
 
   // False: the standard mode.
   bool chunked() const { return use_chunked_encoding && save_chunks; }
-  // The number of rows in a chunk, if `chunk_size` is not kAutoChunkRows.
-  int64_t chunk_rows() const { return chunk_size > 0 ? chunk_size : kDefaultChunkRows; }
+  // The number of rows in a chunk of a stream with this number of rows. With kAutoChunkRows the run
+  // replaces it by a number that it chooses later.
+  int64_t chunk_rows(int64_t rows) const {
+    if (chunk_size > 0) return chunk_size;
+    const int64_t part = rows / kDefaultChunks + (rows % kDefaultChunks > 0 ? 1 : 0);
+    return std::clamp(part, kLeastDefaultChunkRows, kMostDefaultChunkRows);
+  }
   bool operator==(const StoreOptions&) const = default;
 };
 

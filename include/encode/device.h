@@ -27,8 +27,8 @@ std::optional<DeviceChoice> find_device(std::string_view name);
 // Returns the device for a name that was checked. Throws Error kInternal "internal" for another.
 DeviceChoice parse_device(std::string_view name);
 
-// A device, and the versions of the software that computes on it. `kind`, `name`, `libtorch` and
-// `driver` can change the last bits of a result; the other members cannot.
+// A device, and the versions of the software that computes on it. `kind`, `name`, `libtorch`,
+// `driver` and `kernels` can change the last bits of a result; the other members cannot.
 struct DeviceFacts {
   DeviceKind kind = DeviceKind::kCpu;
   // Devices with the same name give the same bits: "cpu (avx512bf16)", "NVIDIA H200".
@@ -38,6 +38,9 @@ struct DeviceFacts {
   std::string driver = {};    // the version of the GPU's driver, "580.65.06"; "" on a CPU
   int64_t threads = 1;        // the number of CPU threads that compute; 1 on a GPU
   int64_t places = 1;         // the number of GPUs that the process sees; 1 on a CPU
+  // The names of encode's CUDA kernels that compute, "layer_norm,pool", or "off" if there are none;
+  // LibTorch's operations take the place of all others. "" on a CPU or before a model is loaded.
+  std::string kernels = {};
 
   bool operator==(const DeviceFacts&) const = default;
 };

@@ -28,7 +28,7 @@ inline constexpr auto kRows = std::to_array<ErrorFacts>({
     {"arrow.column",
      {kConfig},
      "a Parquet or Arrow file has no column, or several, of the name",
-     "set the field to the name of a column of the top level"},
+     "name a column of the top level"},
     {"arrow.damaged",
      {kData},
      "a Parquet or Arrow file is damaged or truncated",
@@ -604,7 +604,7 @@ inline constexpr auto kRows = std::to_array<ErrorFacts>({
      {kConfig},
      "with `hardware.strict_numerics: true`: the chunks in the cache were computed on another "
      "kind of device, with another version of LibTorch or of the driver, or with other "
-     "algorithms of the matrix products",
+     "algorithms of the matrix products or other CUDA kernels",
      "go on with the device of the first run, set `hardware.strict_numerics: false`, or start "
      "over with `--fresh`"},
     {"run.retry",
@@ -744,9 +744,10 @@ inline constexpr auto kRows = std::to_array<ErrorFacts>({
      "remove the row, or set `empty_row: keep` or `reject`"},
     {"text.encoding",
      {kData},
-     "the input is not UTF-8 text, but UTF-16 or binary data",
-     "convert the file, as with `iconv -f UTF-16 -t UTF-8`; compressed files need the suffix .gz "
-     "or .zst"},
+     "the input is not UTF-8 text, but UTF-16 or the file of another program, such as a "
+     "spreadsheet",
+     "convert the file, as with `iconv -f UTF-16 -t UTF-8`; export a spreadsheet as CSV or "
+     "Parquet; compressed files need the suffix .gz or .zst"},
     {"text.field",
      {kConfig},
      "a text file of lines has no fields",
@@ -755,11 +756,12 @@ inline constexpr auto kRows = std::to_array<ErrorFacts>({
      {kNoInput, kConfig, kNoPermission, kIoError},
      "a pattern has no match, a folder is not one that `datasets.save_to_disk` wrote, or an "
      "input has too many files",
-     "check the path or the pattern; join files if they are too many"},
+     "check the path or the pattern; name the files in a folder; join files if they are too "
+     "many"},
     {"text.format",
      {kConfig},
-     "the file name does not state the format, or a Parquet or Arrow file has the suffix .gz or "
-     ".zst",
+     "the file name does not state the format, or states JSONL for other JSON; a Parquet or "
+     "Arrow file has the suffix .gz or .zst; or standard input is empty",
      "set `format`"},
     {"text.lfs_pointer",
      {kData},

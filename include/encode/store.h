@@ -80,27 +80,31 @@ struct FileSeal {
   std::string xxh3_128;  // the hash of the whole file, 32 hex digits
 };
 
-// The device and the software that computed a range of rows. The record of a chunk holds it, but
-// the fingerprint does not: a run may continue on another machine, and the last bits of a result
-// may differ there.
+// The device and the software that computed a range of rows. The fingerprint does not have it: a
+// run may continue on another machine, and the last bits of a result may differ there.
 struct ChunkOrigin {
   std::string device;         // DeviceFacts::name: "cpu (amx)", "NVIDIA H100 80GB HBM3"
   std::string libtorch = {};  // the version; "" in records that are older than this field
   std::string driver = {};    // the version of the GPU's driver; "" on a CPU
-  // BatchPlan::budget_tokens; 0 in records that are older than this field
-  int64_t batch_tokens = 0;
-  // A hash of the algorithms of the matrix products, in records of versions that searched for them;
-  // "" if LibTorch has chosen them, as it does now
+  int64_t batch_tokens = 0;   // BatchPlan::budget_tokens; 0 in records before this field
+  // A hash of the algorithms of the matrix products, from versions that searched for them, or ""
   std::string products = {};
+  std::string kernels = {};   // DeviceFacts::kernels; "" on a CPU and in records before this field
+  int64_t cuda_numerics = 0;  // kCudaNumericsVersion (protocol/device_kind.h); 0 without `kernels`
 
   // Returns true if the device and the versions are the same.
   bool same_kind(const ChunkOrigin& other) const {
     return device == other.device && libtorch == other.libtorch && driver == other.driver;
   }
-  // Returns true if equal rows of one stream have equal bits: the kind of device and the algorithms
-  // of the matrix products are the same.
+  // Returns true if equal rows of one stream have equal bits, as far as both origins say.
   bool same_bits(const ChunkOrigin& other) const {
-    return same_kind(other) && products == other.products;
+    if (!same_kind(other) || products != other.products) return false;
+    return lacks_kernels(other) ||
+           (kernels == other.kernels && cuda_numerics == other.cuda_numerics);
+  }
+  // Returns true if only one of the two says which CUDA kernels have computed.
+  bool lacks_kernels(const ChunkOrigin& other) const {
+    return kernels.empty() != other.kernels.empty();
   }
   bool operator==(const ChunkOrigin&) const = default;
 };

@@ -59,6 +59,7 @@ struct InputScan {
   int64_t rows = 0;     // the accepted rows, which become the rows of the matrix
   int64_t rejected = 0;
   int64_t empty = 0;          // accepted rows with an empty text or an empty list of ids
+  int64_t blank = 0;          // accepted rows with a text of white space only; see EmptyRows
   int64_t tokenized = 0;      // accepted rows that are token ids
   int64_t utf8_replaced = 0;  // accepted rows in which U+FFFD replaced something
   int64_t text_bytes = 0;     // the UTF-8 bytes of the accepted rows; 4 bytes for a token id

@@ -47,9 +47,11 @@ check_programs() {
   printf 'one\ntwo\n' >"$DEBIAN/encode/texts.txt"
   LIBRARIES=/encode/.deps/torch/torch/lib
   found=$(encode_on cuda)
-  for line in '^error\[device.absent\]' 'found *0 CUDA devices' 'hint *check the driver with nvidia-smi' '^exit code 69'; do
+  for line in '^error\[device.absent\]' 'found *no NVIDIA driver on this machine' 'hint *use a machine with an NVIDIA GPU' '^exit code 69'; do
     grep -q "$line" <<<"$found" || die "--device cuda: no line '$line' in: $found"
   done
+  found=$(in_debian build/bin/encode preflight --device cuda 2>&1 || true)
+  grep -q 'found 0 CUDA devices' <<<"$found" || die "LibTorch's CUDA libraries do not open: $found"
   found=$(encode_on auto)
   grep -q 'model loaded on cpu' <<<"$found" || die "--device auto: $found"
 }

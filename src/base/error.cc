@@ -133,7 +133,7 @@ Error thread_error(const std::system_error& refused) {
                 .expected = "memory for the stack of a thread, and a free place for it",
                 .found = refused.code().message(),
                 .hint = "raise the limits of the process (ulimit -v, ulimit -u, pids.max of the "
-                        "control group), or set fewer hardware.threads"});
+                        "control group), or give fewer --threads (hardware.threads)"});
 }
 
 }  // namespace encode

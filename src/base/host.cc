@@ -84,6 +84,27 @@ void take_group(const std::string& directory, const GroupFiles& files, HostMemor
       std::min(memory.available_bytes, *limit - *usage + reclaimable_bytes(directory, files));
 }
 
+// Tightens `memory` by the limits of all groups.
+void take_groups(const std::string& root, HostMemory& memory) {
+  visit_cgroups(root, "",
+                [&](const std::string& directory) { take_group(directory, kV2, memory); });
+  visit_cgroups(root, "memory",
+                [&](const std::string& directory) { take_group(directory, kV1, memory); });
+}
+
+// The pages of all zones, also of those that a balloon has taken; 0 if the kernel does not say.
+int64_t present_bytes(const std::string& root) {
+  std::ifstream file(root + "/proc/zoneinfo");
+  int64_t pages = 0;
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream words(line);
+    std::string key;
+    int64_t value = 0;
+    if (words >> key >> value && key == "present") pages += value;
+  }
+  return pages * ::sysconf(_SC_PAGESIZE);
+}
+
 double stalled_percent(const std::string& root) {
   std::optional<std::string> line;
   visit_cgroups(root, "", [&line](const std::string& directory) {
@@ -137,12 +158,18 @@ HostMemory host_memory(const std::string& root) {
   HostMemory memory = {.limit_bytes = meminfo_bytes(root, "MemTotal"),
                        .available_bytes = meminfo_bytes(root, "MemAvailable"),
                        .stalled_percent = stalled_percent(root)};
-  visit_cgroups(root, "",
-                [&](const std::string& directory) { take_group(directory, kV2, memory); });
-  visit_cgroups(root, "memory",
-                [&](const std::string& directory) { take_group(directory, kV1, memory); });
+  take_groups(root, memory);
   memory.available_bytes = std::clamp<int64_t>(memory.available_bytes, 0, memory.limit_bytes);
   return memory;
+}
+
+int64_t most_memory_bytes(const std::string& root) {
+  constexpr int64_t kUnknown = std::numeric_limits<int64_t>::max();
+  const int64_t present = present_bytes(root);
+  HostMemory most;
+  most.limit_bytes = present > 0 ? std::max(present, meminfo_bytes(root, "MemTotal")) : kUnknown;
+  take_groups(root, most);
+  return most.limit_bytes == kUnknown ? 0 : most.limit_bytes;
 }
 
 HostMemory within(const HostMemory& host, int64_t limit_bytes, int64_t used_bytes) {

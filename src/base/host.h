@@ -11,7 +11,8 @@ namespace encode {
 
 struct HostMemory {
   // The smallest of the physical memory and the limits of the cgroups: memory.max and memory.high
-  // (v2; above memory.high the kernel slows the process down), memory.limit_in_bytes (v1).
+  // (v2; above memory.high the kernel slows the process down), memory.limit_in_bytes (v1). In a
+  // virtual machine the physical memory may grow on use, so decide by a new reading.
   int64_t limit_bytes = 0;
   // The memory that can be allocated without swapping, an OOM kill or a delay. The page cache
   // of files that no process maps counts as available.
@@ -27,6 +28,12 @@ struct HostMemory {
 // one decides. `root` is put before every path: "" for the real files; a test names a folder with
 // copies.
 HostMemory host_memory(const std::string& root = "");
+
+// Returns the limit_bytes that host_memory() may ever have, for a refusal that must be certain: a
+// virtual machine gets the pages back that a balloon has taken from it. 0 if that is not known,
+// because no cgroup has a limit and the kernel does not list its zones of memory. Such a kernel, as
+// gVisor, may raise MemTotal on use.
+int64_t most_memory_bytes(const std::string& root = "");
 
 // Returns the memory that processes have left which may use `limit_bytes` together and use
 // `used_bytes` now. The limit and the memory of the host apply if they are smaller.

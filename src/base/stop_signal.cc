@@ -6,9 +6,14 @@
 #include <cerrno>
 #include <csignal>
 #include <fcntl.h>
+#include <poll.h>
+#include <system_error>
 #include <unistd.h>
+#include <utility>
 
 #include "encode/error.h"
+
+#include "base/system_call.h"
 
 namespace encode {
 namespace {
@@ -71,5 +76,28 @@ StopSignal::~StopSignal() {
 }
 
 int StopSignal::number() const { return requested; }
+
+void end_now(int signal_number) {
+  ::kill(::getpid(), signal_number);
+  while (true) ::pause();
+}
+
+StopListener::StopListener(const StopSignal& stop, std::function<void(int)> on_stop)
+    : end_(make_pipe()) {
+  try {
+    thread_ = std::thread([this, &stop, on_stop = std::move(on_stop)] {
+      std::array<pollfd, 2> pipes = {{{.fd = stop.fd(), .events = POLLIN, .revents = 0},
+                                      {.fd = end_.read_end.get(), .events = POLLIN, .revents = 0}}};
+      retried([&] { return ::poll(pipes.data(), pipes.size(), -1); });
+      if (pipes[0].revents != 0) on_stop(stop.number());
+    });
+  } catch (const std::system_error&) {  // NOLINT(bugprone-empty-catch): see the header
+  }
+}
+
+StopListener::~StopListener() {
+  end_.write_end.close();  // the listener sees the end of the pipe
+  if (thread_.joinable()) thread_.join();
+}
 
 }  // namespace encode

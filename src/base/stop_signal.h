@@ -1,6 +1,9 @@
 // Turns the signals that end a run into a request to stop that a poll() loop can see.
 #pragma once
 
+#include <functional>
+#include <thread>
+
 #include "base/file.h"
 
 namespace encode {
@@ -32,6 +35,28 @@ class StopSignal {
 
  private:
   Pipe pipe_;
+};
+
+// Ends the process by a signal that a StopSignal has received, with the default action of the
+// signal or with the exit code 75. Nothing is cleaned up. Any thread may call it.
+[[noreturn]] void end_now(int signal_number);
+
+// Hears of a signal at once, on a thread of its own, while the other threads cannot look at the
+// StopSignal.
+class StopListener {
+ public:
+  // Calls `on_stop` with the signal as soon as `stop` has received one, which may be before the
+  // constructor returns. `stop` must outlive the object. If the system refuses a thread, `on_stop`
+  // is never called. The constructor throws the Error of another failed system call.
+  StopListener(const StopSignal& stop, std::function<void(int)> on_stop);
+  StopListener(const StopListener&) = delete;
+  StopListener& operator=(const StopListener&) = delete;
+  // If `stop` has received a signal, `on_stop` has returned when this returns.
+  ~StopListener();
+
+ private:
+  Pipe end_;
+  std::thread thread_;
 };
 
 }  // namespace encode

@@ -115,7 +115,8 @@ OutputType parse_output_type(std::string_view name, const std::string& where) {
                .expected = "float32, float16, int8, uint8, binary or ubinary",
                .found = "'bfloat16'",
                .hint = "NumPy has no such type. float16 has the same size and is more exact "
-                       "for embeddings. To compute in bfloat16, set semantic.dtype"});
+                       "for embeddings. To compute in bfloat16, give --dtype bfloat16 "
+                       "(semantic.dtype)"});
 }
 
 }  // namespace encode

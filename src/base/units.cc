@@ -33,15 +33,19 @@ size_t edit_distance(const std::string& a, const std::string& b) {
 
 }  // namespace
 
-std::string format_bytes(int64_t bytes) {
+std::string format_bytes(int64_t bytes) { return format_bytes_of(bytes, bytes); }
+
+std::string format_bytes_of(int64_t part, int64_t whole) {
   static constexpr std::array<const char*, 6> kUnits = {"B", "kB", "MB", "GB", "TB", "PB"};
-  auto value = static_cast<double>(bytes);
+  auto value = static_cast<double>(part);
+  auto scale = static_cast<double>(whole);
   size_t unit = 0;
-  while (std::abs(value) >= 999.95 && unit + 1 < kUnits.size()) {
+  while (std::abs(scale) >= 999.95 && unit + 1 < kUnits.size()) {
     value /= 1000;
+    scale /= 1000;
     ++unit;
   }
-  return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, kUnits[unit]);
+  return unit == 0 ? fmt::format("{} B", part) : fmt::format("{:.1f} {}", value, kUnits[unit]);
 }
 
 std::optional<int64_t> parse_bytes(std::string_view text) {

@@ -9,6 +9,8 @@
 namespace encode {
 
 std::string format_bytes(int64_t bytes);  // "293.0 MB", "1.4 GB", "512 B" (decimal units)
+// `part` in the unit in which format_bytes() shows `whole`: "0.3 GB" of 1.4 GB.
+std::string format_bytes_of(int64_t part, int64_t whole);
 std::string format_count(int64_t count);  // "50,621"
 // The count with the word for one or for several of them: "1 row", "50,621 rows" for ("row",
 // "rows").

@@ -56,8 +56,9 @@ BatchPlan halved(const BatchPlan& plan) {
 
 std::string describe(const BatchPlan& plan) {
   const std::string launches =
-      plan.launch_tokens > 0 ? fmt::format(" in launches of {}", format_count(plan.launch_tokens))
-                             : "";
+      plan.launch_tokens > 0
+          ? fmt::format(" ({} at a time on the GPU)", format_count(plan.launch_tokens))
+          : "";
   return fmt::format("batches of at most {} tokens{}, rows of at most {}",
                      format_count(plan.budget_tokens), launches,
                      format_count(plan.longest_row_tokens));

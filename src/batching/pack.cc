@@ -50,7 +50,8 @@ std::vector<std::vector<int64_t>> best_fit(std::span<const int64_t> lengths,
     const auto [free_tokens, batch] = *fit;
     open.erase(fit);
     batches[batch].push_back(row);
-    if (free_tokens > length(row)) open.emplace(free_tokens - length(row), batch);
+    const bool full = std::ssize(batches[batch]) == kMostSequences;
+    if (free_tokens > length(row) && !full) open.emplace(free_tokens - length(row), batch);
   }
   return batches;
 }

@@ -12,12 +12,16 @@
 
 namespace encode {
 
-// Distributes sequences over batches of at most `capacity_tokens`, by best-fit decreasing bin
-// packing (Johnson 1973). A longer sequence gets a batch with room for the next multiple of
-// `capacity_tokens`, and short sequences fill the rest. Returns the members of each batch as
-// indices into `lengths`. Lengths of zero are left out. The batches with the longest sequences come
-// first, so that the allocator gets its largest request first. Takes O(n log n) time. The lengths
-// are at least 0, and `capacity_tokens` is at least 1. Does not throw Error.
+// The most sequences of a batch. LibTorch's fused attention kernels number the sequences by the
+// second or third dimension of a CUDA grid, which has at most this many blocks.
+inline constexpr int64_t kMostSequences = 65'535;
+
+// Distributes sequences over batches of at most `capacity_tokens` and kMostSequences, by best-fit
+// decreasing bin packing (Johnson 1973). A longer sequence gets a batch with room for the next
+// multiple of `capacity_tokens`, and short sequences fill the rest. Returns the members of each
+// batch as indices into `lengths`. Lengths of zero are left out. The batches with the longest
+// sequences come first, so that the allocator gets its largest request first. Takes O(n log n)
+// time. The lengths are at least 0, and `capacity_tokens` is at least 1. Does not throw Error.
 std::vector<std::vector<int64_t>> best_fit(std::span<const int64_t> lengths,
                                            int64_t capacity_tokens);
 

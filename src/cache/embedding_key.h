@@ -43,6 +43,9 @@ struct KeyRules {
   // A hash of the vectors that the loaded model gives to fixed texts. It differs where the program
   // computes other bits and none of the fields above says so.
   std::string self_test;
+  // ChunkOrigin::kernels and ChunkOrigin::cuda_numerics: "" and 0 on a CPU.
+  std::string kernels = {};
+  int64_t cuda_numerics = 0;
 };
 
 // Makes the keys of a stream's rows. Not thread-safe.

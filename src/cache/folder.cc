@@ -110,7 +110,7 @@ void check_folder(const CacheFolder& folder) {
                  .where = folder.path,
                  .expected = folder.marker(),
                  .found = "no such file",
-                 .hint = "give the directory that semantic.embedding_cache.dir names"});
+                 .hint = "give the directory of --embedding-cache (semantic.embedding_cache.dir)"});
   }
   refuse_network(folder);
   read_marker(folder);

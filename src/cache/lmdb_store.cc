@@ -175,7 +175,8 @@ void LmdbStore::fail(int result, const char* action) const {
                .where = folder_.data(),
                .expected = "a store that can be used",
                .found = mdb_strerror(result),
-               .hint = "run without the cache, or with a larger semantic.embedding_cache.disk"});
+               .hint = "run without the cache, or with a larger one (--set "
+                       "semantic.embedding_cache.disk=SIZE)"});
 }
 
 int64_t LmdbStore::file_bytes() const {

@@ -46,8 +46,8 @@ std::vector<KeySpec> cache_keys() {
                   .place = 130,
                   .name = "--embedding-cache",
                   .placeholder = "DIR",
-                  .help = "Directory of the embedding cache: rows that were encoded before get "
-                          "their vectors from it"}},
+                  .help = "Directory of a cache of embeddings, which later runs share: a text that "
+                          "is in it is not encoded again"}},
        .help = "The directory of the embedding cache, on a local disk. Runs on one machine share "
                "it. A row that was encoded before, with the same model and options and on the same "
                "kind of device, gets its vector from there, with the same bits; null: there is no "

@@ -5,11 +5,13 @@
 #include <optional>
 #include <set>
 
+#include "base/foreign_input.h"
 #include "base/input_format.h"
 #include "base/names.h"
 #include "base/output_format.h"
 #include "base/units.h"
 #include "config/resolve.h"
+#include "config/schema.h"
 
 namespace encode {
 namespace {
@@ -74,6 +76,7 @@ void check_format(const StreamConfig& stream, const StreamPlace& place) {
       throw format_conflict(place, "the files of an input have different formats",
                             "files of one format", path);
     if (other != TextFormat::kAuto) continue;
+    refuse_foreign_input(path, place.where);
     throw Error(
         {.code = "config.required",
          .exit_code = place.exit_code,
@@ -105,6 +108,8 @@ void check_field(const StreamConfig& stream, const StreamPlace& place,
                         .hint = "give the field, as --field NAME or as field: NAME in the config"};
   const std::string names = has_fields && list_fields ? list_fields(stream.input) : "";
   if (!names.empty()) detail.found += fmt::format(", which has: {}", names);
+  if (names.empty() && format == TextFormat::kJsonl)
+    detail.hint += "; if the file is one JSON array of texts, give its format instead: json";
   if (!has_fields) {
     detail.code = "config.conflict";
     detail.what = "an input of lines has no fields";
@@ -135,6 +140,24 @@ void check_combine(const CombineConfig& combine, const std::vector<std::string>&
 
 }  // namespace
 
+Error missing_setting(const std::string& path, const std::string& where, bool on_command_line) {
+  const bool is_model = path == "semantic.model";
+  ErrorDetail error = {.code = "config.required",
+                       .exit_code = ExitCode::kConfig,
+                       .what = path + " is missing",
+                       .where = where,
+                       .expected = "a value for " + path,
+                       .found = "nothing",
+                       .hint = is_model ? "give a model directory, as model: DIR or --model DIR"
+                                        : "give the input file"};
+  if (on_command_line) {
+    error.exit_code = ExitCode::kUsage;
+    if (is_model) error.what = "no model is named";
+    error.expected = spelled_setting(path, is_model ? "DIR" : "VALUE", true);
+  }
+  return Error(std::move(error));
+}
+
 Error combine_of_one(const CombineConfig& combine, const Origin& origin) {
   return Error({.code = "config.required",
                 .exit_code = origin.exit_code,
@@ -154,11 +177,12 @@ void check_streams(const RunConfig& run, const std::vector<StreamPlace>& places,
   if (!run.store.output.empty() && run.streams.size() != 1) {
     throw Error({.code = "config.conflict",
                  .exit_code = output.exit_code,
-                 .what = "output.file is for a run with one stream",
+                 .what = "an output file is for a run with one stream",
                  .where = output.where,
                  .expected = "one stream",
                  .found = fmt::format("{} streams", run.streams.size()),
-                 .hint = "leave it out: the matrices are then written to semantic.cache_dir"});
+                 .hint = "leave it out: the matrices are then written to the cache directory "
+                         "(semantic.cache_dir)"});
   }
   std::map<std::string, std::vector<std::string>> streams_of;
   for (const StreamConfig& stream : run.streams) streams_of[stream.split].push_back(stream.stream);
@@ -185,6 +209,11 @@ Error output_conflict(const Origin& origin, std::string what, std::string expect
                 .hint = "see docs/outputs.md"});
 }
 
+// Spells the format of the output as the user would who has given the value at `origin`.
+std::string format_setting(MatrixFormat format, const Origin& origin) {
+  return spelled_setting("output.format", std::string(to_string(format)), origin.on_command_line());
+}
+
 void check_suffix(const StoreOptions& store, const Origin& origin) {
   if (store.output.empty()) return;
   const std::string name = preview(store.output);
@@ -202,9 +231,9 @@ void check_suffix(const StoreOptions& store, const Origin& origin) {
   if (*format == store.final_format.file) return;
   throw output_conflict(
       origin, "the name of the output states another format",
-      fmt::format("a name that ends in {}, or output.format: {}",
-                  suffix_of(store.final_format.file), to_string(*format)),
-      fmt::format("'{}' with output.format: {}", name, to_string(store.final_format.file)));
+      fmt::format("a name that ends in {}, or {}", suffix_of(store.final_format.file),
+                  format_setting(*format, origin)),
+      fmt::format("'{}' with {}", name, format_setting(store.final_format.file, origin)));
 }
 
 void check_column_names(const std::vector<TableColumn>& columns, const Origin& origin) {
@@ -236,8 +265,8 @@ void check_output(const RunConfig& run, const std::vector<StreamPlace>& places, 
   if (format.columns.empty()) return;
   if (format.file == MatrixFormat::kNpy)
     throw output_conflict(columns, "a .npy file has no columns beside the vectors",
-                          "output.format: parquet or arrow",
-                          "output.format: npy, and output.columns");
+                          "an output that ends in .parquet or .arrow",
+                          fmt::format("columns and {}", format_setting(format.file, columns)));
   check_column_names(format.columns, columns);
   for (const TableColumn& column : format.columns) {
     if (column.source == kRowColumn || column.source == kTextColumn) continue;

@@ -22,10 +22,11 @@ std::vector<KeySpec> hardware_keys() {
        .name = "device",
        .value = device_value(),
        .default_text = "auto",
-       .flags = {{.group = FlagGroup::kSpeed,
-                  .place = 10,
+       .flags = {{.group = FlagGroup::kMain,
+                  .place = 60,
                   .name = "--device",
-                  .help = "Device that runs the model; cuda:N: the GPU with this number"}},
+                  .help = "Device that runs the model. auto: the first GPU, or else the CPU; "
+                          "cuda:N: the GPU with this number"}},
        .help = "The device that computes. auto: the first GPU, or the CPU if there is no GPU.",
        .set_run = [](RunConfig& r, const Value& v) { r.hardware.device = parse_device(text(v)); }},
       {.sections = {"hardware"},
@@ -36,7 +37,7 @@ std::vector<KeySpec> hardware_keys() {
                   .place = 20,
                   .name = "--devices",
                   .placeholder = "LIST",
-                  .help = "Devices that encode at the same time: cuda:0,cuda:1 or all"}},
+                  .help = "Several devices that share the rows: cuda:0,cuda:1 or all"}},
        .help =
            "Devices of one kind that encode at the same time, each with a worker process of its "
            "own. all: every GPU, or the CPU if there is no GPU; [cpu, cpu]: two workers that share "
@@ -83,8 +84,9 @@ std::vector<KeySpec> hardware_keys() {
        .default_text = "268435456",
        .no_flag = "the program chooses it well",
        .help =
-           "Host memory for texts and token ids that are read ahead. Above the default, windows "
-           "have more rows, too. The memory limit of the run applies if it is smaller.",
+           "Host memory for texts and token ids that are read ahead. Above the default, more rows "
+           "are sorted by length together, too. The memory limit of the run applies if it is "
+           "smaller.",
        .set_stream = [](StreamConfig& s, const Value& v) { s.speed.prefetch_bytes = integer(v); }},
       {.sections = {"hardware"},
        .name = "memory_limit",
@@ -94,8 +96,8 @@ std::vector<KeySpec> hardware_keys() {
                   .place = 60,
                   .name = "--memory-limit",
                   .placeholder = "SIZE",
-                  .help = "Most host memory of the run, as in 600MB or 4GiB; null: what the "
-                          "container may use"}},
+                  .help = "Most host memory of the run, as in 600MB or 4GiB (default: what the "
+                          "container or the machine has)"}},
        .help = "The most host memory of the run, as in 600MB or 4GiB; null: the limit of the "
                "container or the machine. A smaller limit of the container applies in any case.",
        .set_run =
@@ -107,15 +109,16 @@ std::vector<KeySpec> hardware_keys() {
        .name = "memory_pressure_percent",
        .value = integer_of(0, 99),
        .default_text = "85",
-       .flags =
-           {{.group = FlagGroup::kSpeed,
-             .place = 70,
-             .name = "--memory-pressure-percent",
-             .help =
-                 "Part of the memory limit that the run tries to stay below; 0: regard no limit"}},
-       .help = "The part of the memory limit that the run tries to stay below: its windows are "
-               "sized for it, and above it the run reads no further ahead and makes the windows "
-               "smaller. 0: the limit of the memory is not regarded.",
+       .flags = {{.group = FlagGroup::kSpeed,
+                  .place = 70,
+                  .name = "--memory-pressure-percent",
+                  .help =
+                      "Percentage of the memory limit that the run tries to stay below; 0: do not "
+                      "look at the limit"}},
+       .help =
+           "The percentage of the memory limit that the run tries to stay below. It decides how "
+           "many rows the run reads ahead; above it, the run reads fewer. 0: the run does not "
+           "look at the limit.",
        .set_run = [](RunConfig& r,
                      const Value& v) { r.hardware.memory_pressure_percent = integer(v); }},
       {.sections = {"hardware"},
@@ -123,7 +126,8 @@ std::vector<KeySpec> hardware_keys() {
        .value = integer_of(0, 1000),
        .default_text = "5",
        .no_flag = "it is a rule for all runs of an experiment",
-       .help = "The most restarts of the worker without progress between them.",
+       .help = "How often a worker process that fails is started again without progress in "
+               "between.",
        .set_run = [](RunConfig& r, const Value& v) { r.hardware.max_restarts = integer(v); }},
       {.sections = {"hardware"},
        .name = "worker_chunks",
@@ -131,9 +135,9 @@ std::vector<KeySpec> hardware_keys() {
        .default_text = "null",
        .no_flag = "the program chooses it well",
        .help =
-           "A new worker replaces the worker after this number of chunks, so that nothing piles "
-           "up in it; 0: never; null: never on a CPU; on a GPU after at least 50 chunks and 100 "
-           "times the time of its start, at most 100,000 chunks.",
+           "A new worker process replaces the old one after this number of chunks, so that memory "
+           "cannot pile up in it; 0: never; null: never on a CPU; on a GPU after at least 50 "
+           "chunks and 100 times the time of its start, at most 100,000 chunks.",
        .set_run = [](RunConfig& r,
                      const Value& v) { r.hardware.worker_chunks = optional<int64_t>(v); }},
       {.sections = {"hardware.allocator"},

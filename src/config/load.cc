@@ -14,7 +14,7 @@ LoadedConfig load_config(const std::string& path, const std::vector<Override>& o
 DeviceChoice device_of_flag(const std::string& name) {
   const Value value =
       parse_value(device_value(), name,
-                  {.key = "hardware.device", .where = "--device", .exit_code = ExitCode::kUsage});
+                  {.key = "--device", .where = "--device", .exit_code = ExitCode::kUsage});
   return parse_device(text(value));
 }
 

@@ -14,14 +14,15 @@ std::vector<KeySpec> matrix_keys() {
        .name = "file",
        .value = text_of(0),
        .default_text = "",
-       .flags = {{.group = FlagGroup::kTexts,
-                  .place = 90,
+       .flags = {{.group = FlagGroup::kMain,
+                  .place = 40,
                   .name = "--output",
                   .placeholder = "FILE",
-                  .help = "Path of the final matrix; its suffix states the format: .npy, .parquet, "
-                          ".arrow, .feather or .ipc"}},
+                  .help = "File for the embeddings, a row for each text; its suffix decides the "
+                          "format: .npy, .parquet, .arrow, .feather or .ipc (default: a .npy file "
+                          "in --cache-dir)"}},
        .help =
-           "The path of the final matrix, for a run with one stream. Its suffix states the "
+           "The file for the embeddings, for a run with one stream. Its suffix decides the "
            "format: .npy, .parquet, .arrow, .feather or .ipc; empty: the matrix is in the cache "
            "directory.",
        .set_run = [](RunConfig& r, const Value& v) { r.store.output = text(v); }},
@@ -32,8 +33,9 @@ std::vector<KeySpec> matrix_keys() {
        .flags = {{.group = FlagGroup::kTexts,
                   .place = 100,
                   .name = "--output-format",
-                  .help = "File format of final matrices in the cache directory"}},
-       .help = "The file format of the final matrices. parquet and arrow (an Arrow IPC file) are "
+                  .help = "Format of the output in --cache-dir, if there is no --output "
+                          "(default: npy)"}},
+       .help = "The file format of the output. parquet and arrow (an Arrow IPC file) are "
                "tables: the vectors are the column `embedding`. Combined matrices stay .npy files.",
        .set_run =
            [](RunConfig& r, const Value& v) {
@@ -43,16 +45,16 @@ std::vector<KeySpec> matrix_keys() {
        .name = "columns",
        .value = columns_value(),
        .default_text = "[]",
-       .flags = {{.group = FlagGroup::kTexts,
-                  .place = 110,
+       .flags = {{.group = FlagGroup::kMain,
+                  .place = 50,
                   .name = "--columns",
                   .placeholder = "LIST",
-                  .help = "Columns of a table before the vectors, as in row,text,name=/a/b: row, "
-                          "text, or fields of the input, with NAME= to rename one"}},
-       .help =
-           "The columns of a table before the vectors. row: the number of the row; text: its "
-           "text; every other name is a field or a column of the input. NAME=FIELD renames it, as "
-           "in name=/meta/package.",
+                  .help = "Columns to copy into a .parquet or .arrow output beside the embeddings, "
+                          "as in row,text,name=/a/b: row, text, or fields of the input, with NAME= "
+                          "to rename one"}},
+       .help = "The columns that a .parquet or .arrow output has before the embeddings. row: the "
+               "number of the row; text: its text; every other name is a field or a column of the "
+               "input. NAME=FIELD renames it, as in name=/meta/package.",
        .set_run =
            [](RunConfig& r, const Value& v) {
              r.store.final_format.columns.clear();
@@ -82,7 +84,7 @@ std::vector<KeySpec> log_keys() {
        .flags = {{.group = FlagGroup::kMessages,
                   .place = 20,
                   .name = "--log-level",
-                  .help = "Least important messages to show"},
+                  .help = "Least severe messages to show"},
                  {.group = FlagGroup::kMessages,
                   .place = 30,
                   .name = "--quiet",

@@ -81,9 +81,11 @@ class Resolver {
       node = child;
     }
     if (node->key == nullptr) refuse_flag(given, *node, "");
+    // A user of --chunk-size may not know semantic.chunk_size.
+    const std::string& name = given.flag == "--set" ? path : given.flag;
     flags_[path] = {
         .value = parse_value(node->key->value, given.value,
-                             {.key = path, .where = given.flag, .exit_code = ExitCode::kUsage}),
+                             {.key = name, .where = given.flag, .exit_code = ExitCode::kUsage}),
         .where = given.flag};
   }
 
@@ -127,9 +129,9 @@ class Resolver {
            .exit_code = content_error(),
            .what = "there is nothing to encode",
            .where = has_file_section("data") ? file_.sections.at("data") : file_or_command_line(),
-           .expected = "data.splits with a stream, or an input file",
+           .expected = "--input FILE, or a config with input or data.splits",
            .found = "neither",
-           .hint = "see configs/quickstart.yaml, or give --input FILE"});
+           .hint = "give --input FILE, or --config FILE; configs/quickstart.yaml is an example"});
     }
     check_shared_streams();
     return input;
@@ -217,15 +219,7 @@ class Resolver {
   }
 
   [[noreturn]] void refuse_missing(const std::string& path, const std::string& where) const {
-    throw Error({.code = "config.required",
-                 .exit_code = content_error(),
-                 .what = path + " is missing",
-                 .where = where,
-                 .expected = "a value for " + path,
-                 .found = "nothing",
-                 .hint = path == "semantic.model"
-                             ? "give a model directory, as model: DIR or --model DIR"
-                             : "give the input file"});
+    throw missing_setting(path, where, /*on_command_line=*/file_.name.empty());
   }
 
   void add_setting(const std::string& path, const Effective& value) {

@@ -22,7 +22,13 @@ LoadedConfig resolve(const ConfigFile& file, const std::vector<Override>& overri
 struct Origin {
   std::string where;
   ExitCode exit_code = ExitCode::kConfig;
+
+  bool on_command_line() const { return exit_code == ExitCode::kUsage; }
 };
+
+// Returns the error for a required setting that has no value: `config.required` of kUsage if
+// everything stands on the command line, and of kConfig otherwise.
+Error missing_setting(const std::string& path, const std::string& where, bool on_command_line);
 
 // `output` and `combine` are the origins of output.file and output.combine. Throws Error unless
 // - the names of the streams differ,

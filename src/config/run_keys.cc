@@ -3,6 +3,7 @@
 #include <string>
 
 #include "base/names.h"
+#include "base/units.h"
 #include "config/key_tables.h"
 #include "config/key_values.h"
 
@@ -17,11 +18,11 @@ std::vector<KeySpec> run_keys() {
        .flags = {{.group = FlagGroup::kSpeed,
                   .place = 30,
                   .name = "--batch-size",
-                  .help = "Limit of a batch, as a number of rows of --max-length tokens; 0: no "
-                          "such limit; or auto"}},
-       .help = "The limit of a batch, as a number of rows of max_length tokens; 0: no such limit; "
-               "auto: the run chooses it. A batch of shorter rows has more rows. It changes the "
-               "speed and the memory, never the numbers."},
+                  .help = "Most rows in a batch of the longest rows (--max-length); a batch of "
+                          "shorter rows has more; 0: no such limit"}},
+       .help = "The most rows in a batch of rows of max_length tokens; 0: no such limit; auto: the "
+               "run chooses it. A batch of shorter rows has more rows. It changes the speed and "
+               "the memory, never the embeddings."},
       {.sections = {"semantic"},
        .name = "batch_tokens",
        .value = integer_or_auto_of(0, kMaxBatchTokens),
@@ -29,11 +30,11 @@ std::vector<KeySpec> run_keys() {
        .flags = {{.group = FlagGroup::kSpeed,
                   .place = 40,
                   .name = "--batch-tokens",
-                  .help = "Most tokens in a batch; 0: 16,384 on a GPU and 512 on a CPU; or auto"}},
+                  .help = "Most tokens in a batch; 0: 16,384 on a GPU and 512 on a CPU"}},
        .help = "The most tokens in a batch; 0: 16,384 on a GPU and 512 on a CPU; auto: the run "
                "chooses it. The smaller of this limit and the limit of batch_size applies. On a "
-               "GPU it is rounded down to whole launches of 2,048 to 16,384 tokens, which depend "
-               "on the width of the model. On a CPU it is at most 512."},
+               "GPU it is rounded down to a multiple of what the GPU computes at once: 2,048 to "
+               "16,384 tokens, by the width of the model. On a CPU it is at most 512."},
       {.sections = {"semantic"},
        .name = "padding",
        .value = choice_of(names_of(kPaddingPolicies)),
@@ -52,20 +53,26 @@ std::vector<KeySpec> run_keys() {
                   .place = 150,
                   .name = "--standard",
                   .fixed = "false",
-                  .help = "Encode in one pass, without chunk files"}},
+                  .help = "Encode in one pass, without chunk files: a run that is interrupted "
+                          "starts over"}},
        .help = "Encode in chunks that survive an interruption; false: the standard mode, which is "
                "one pass without chunk files.",
        .set_run = [](RunConfig& r, const Value& v) { r.store.use_chunked_encoding = boolean(v); }},
       {.sections = {"semantic"},
        .name = "chunk_size",
        .value = integer_or_auto_of(0, 1'000'000'000),
-       .default_text = fmt::to_string(kDefaultChunkRows),
+       .default_text = "0",
        .flags = {{.group = FlagGroup::kTexts,
                   .place = 140,
                   .name = "--chunk-size",
-                  .help = "Rows in a chunk; 0: the default; or auto"}},
-       .help = "The number of rows in a chunk; 0: the default; auto: a number for each stream, so "
-               "that a kill costs about a minute of work at most.",
+                  .help = fmt::format("Rows in a chunk; 0: 1/{} of the rows, but {} to {}",
+                                      kDefaultChunks, kLeastDefaultChunkRows,
+                                      format_count(kMostDefaultChunkRows))}},
+       .help =
+           fmt::format("The number of rows in a chunk; 0: 1/{} of the rows of the stream, but "
+                       "at least {} and at most {}; auto: a number for each stream, so that a "
+                       "kill costs about a minute of work at most.",
+                       kDefaultChunks, kLeastDefaultChunkRows, format_count(kMostDefaultChunkRows)),
        .set_run = [](RunConfig& r,
                      const Value& v) { r.store.chunk_size = integer_or_auto(v, kAutoChunkRows); }},
       {.sections = {"semantic"},
@@ -84,7 +91,7 @@ std::vector<KeySpec> run_keys() {
                   .place = 170,
                   .name = "--keep-chunks",
                   .fixed = "true",
-                  .help = "Keep the chunks after the final matrix is complete"}},
+                  .help = "Keep the chunk files when the output is complete"}},
        .help = "Keep the chunk files of a finished stream, and the cache directory of a run with "
                "`output.file`.",
        .set_run = [](RunConfig& r, const Value& v) { r.store.keep_chunk_cache = boolean(v); }},
@@ -95,13 +102,14 @@ std::vector<KeySpec> run_keys() {
        .flags = {{.group = FlagGroup::kTexts,
                   .place = 160,
                   .name = "--quarantine",
-                  .help = "What a matrix has for a row that cannot be encoded: no matrix at all "
-                          "(error), zeros, or no row (drop)"}},
-       .help = "What a final matrix has in place of a row that cannot be encoded. error: there is "
-               "no final, all other rows are encoded and kept, and the run ends with exit code 65; "
-               "zeros: a vector of zeros; drop: nothing, and the row is missing from the other "
-               "streams of the split, too. A file beside the matrix lists the rows. A change of "
-               "this key needs no model.",
+                  .help = "What the output has for a row that the model cannot encode: there is "
+                          "no output (error), zeros, or no row (drop)"}},
+       .help =
+           "What the output has in place of a row that the model cannot encode. error: there is "
+           "no output, all other rows are encoded and kept, and the run ends with exit code 65; "
+           "zeros: a vector of zeros; drop: nothing, and the row is missing from the other "
+           "streams of the split, too. A file beside the output lists the rows. A run that "
+           "only changes this key encodes nothing again.",
        .set_run =
            [](RunConfig& r, const Value& v) {
              r.store.quarantine = value_of(kQuarantinePolicies, text(v));
@@ -112,14 +120,12 @@ std::vector<KeySpec> run_keys() {
        .value = text_of(1),
        .default_note = "with `output.file` x.npy: `.x.npy.cache` beside it, which a finished run "
                        "removes; else `cache/embeddings`",
-       .flags =
-           {{.group = FlagGroup::kTexts,
-             .place = 120,
-             .name = "--cache-dir",
-             .placeholder = "DIR",
-             .help = "Directory of the chunks, the log and, without --output, the final matrices"}},
-       .help =
-           "The directory of the chunks, the log and, without `output.file`, the final matrices.",
+       .flags = {{.group = FlagGroup::kTexts,
+                  .place = 120,
+                  .name = "--cache-dir",
+                  .placeholder = "DIR",
+                  .help = "Directory of the chunks, the log and, without --output, the output"}},
+       .help = "The directory of the chunks, the log and, without `output.file`, the matrices.",
        .set_run = [](RunConfig& r, const Value& v) { r.store.cache_dir = text(v); }},
       {.sections = {"semantic"},
        .name = "combine",

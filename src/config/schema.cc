@@ -19,7 +19,7 @@ struct SectionHelp {
 constexpr std::array<SectionHelp, 13> kSectionHelp = {{
     {"semantic", "The model, and how it encodes texts."},
     {"hardware", "The device that the model runs on."},
-    {"semantic.embedding_cache", "Vectors that later rows, streams and runs use again."},
+    {"semantic.embedding_cache", "A cache of embeddings for all runs of a machine."},
     {"hardware.allocator", "The CUDA memory allocator."},
     {"data", "The streams of an experiment. It excludes input."},
     {"data.streams", "The settings of a stream for all splits, by the name of the stream."},
@@ -30,7 +30,7 @@ constexpr std::array<SectionHelp, 13> kSectionHelp = {{
     {"data.splits.<split>.<stream>",
      "One input of this split. A plain text is short for its file."},
     {"input", "The only input of a run. It excludes data."},
-    {"output", "The path of the only final matrix, and the combined matrices."},
+    {"output", "The path of the output, and the combined matrices."},
     {"log", "The messages and the progress."},
 }};
 
@@ -115,8 +115,10 @@ std::string KeySpec::flag_path() const {
 
 const char* flag_heading(FlagGroup group) {
   switch (group) {
+    case FlagGroup::kMain:
+      return "Main options";
     case FlagGroup::kTexts:
-      return "Texts and output";
+      return "Texts, output and chunks";
     case FlagGroup::kVectors:
       return "Vectors";
     case FlagGroup::kSpeed:
@@ -139,6 +141,17 @@ const std::vector<KeyedFlag>& config_flags() {
     return all;
   }();
   return flags;
+}
+
+std::string spelled_setting(const std::string& path, const std::string& value,
+                            bool on_command_line) {
+  if (!on_command_line) return fmt::format("{}: {}", path, value);
+  for (const KeyedFlag& keyed : config_flags()) {
+    if (keyed.key->flag_path() != path) continue;
+    if (keyed.flag->fixed == value) return keyed.flag->name;
+    if (!keyed.flag->fixed) return fmt::format("{} {}", keyed.flag->name, value);
+  }
+  return fmt::format("--set {}={}", path, value);
 }
 
 const SchemaNode* SchemaNode::child(const std::string& child_name) const {

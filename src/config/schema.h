@@ -26,8 +26,9 @@ inline constexpr const char* kSingleInput = "input";  // the only stream of a ru
 inline constexpr const char* kNamePattern = "^[A-Za-z0-9][A-Za-z0-9_.-]*$";
 bool is_name(const std::string& text);  // true if it matches kNamePattern and has <= 100 bytes
 
-// A group of flags has its own heading in --help. The groups have this order there.
-enum class FlagGroup { kTexts, kVectors, kSpeed, kMessages };
+// A group of flags has its own heading in --help. The groups have this order there. kMain has the
+// flags that nearly every command line needs.
+enum class FlagGroup { kMain, kTexts, kVectors, kSpeed, kMessages };
 const char* flag_heading(FlagGroup group);  // "Device, speed and memory"
 
 // A flag of the command line that sets a key.
@@ -88,6 +89,12 @@ struct KeyedFlag {
 // Returns the flags of all keys in the order of --help. The table lives as long as the process. Any
 // thread may call it.
 const std::vector<KeyedFlag>& config_flags();
+
+// Spells a setting for a message, as the user would give it on the command line ("--dtype int8",
+// "--set hardware.max_restarts=5") or in a config ("semantic.dtype: int8"). `path` must be a
+// KeySpec::flag_path().
+std::string spelled_setting(const std::string& path, const std::string& value,
+                            bool on_command_line);
 
 // The table as a tree of sections, which has the form of a config file.
 struct SchemaNode {

@@ -39,7 +39,7 @@ std::vector<KeySpec> file_keys() {
        .value = paths_of(1),
        .default_note = "required",
        .flags =
-           {{.group = FlagGroup::kTexts,
+           {{.group = FlagGroup::kMain,
              .place = 20,
              .name = "--input",
              .placeholder = "FILE",
@@ -53,14 +53,14 @@ std::vector<KeySpec> file_keys() {
        .name = "field",
        .value = text_of(0),
        .default_text = "",
-       .flags = {{.group = FlagGroup::kTexts,
+       .flags = {{.group = FlagGroup::kMain,
                   .place = 30,
                   .name = "--field",
                   .placeholder = "NAME",
-                  .help = "Where a row has its text. JSON: name or JSON pointer; CSV, TSV, "
-                          "Parquet, Arrow: column"}},
-       .help = "The text's field. JSON: a name or JSON pointer; CSV, TSV, Parquet, Arrow: a "
-               "column; lines: empty.",
+                  .help = "Field or column that has the text. JSON: a name or a JSON pointer "
+                          "(/meta/title); CSV, TSV, Parquet, Arrow: a column"}},
+       .help = "The field that has the text. JSON: a name or JSON pointer; CSV, TSV, Parquet, "
+               "Arrow: a column; lines: empty.",
        .set_stream = [](StreamConfig& s, const Value& v) { s.input.field = text(v); }},
       {.sections = everywhere(),
        .name = "format",
@@ -87,7 +87,7 @@ std::vector<KeySpec> row_keys() {
                   .place = 50,
                   .name = "--bad-row",
                   .help = "A row that cannot be read ends the run (error), or is left out and "
-                          "listed (reject)"}},
+                          "listed in a file (reject)"}},
        .help = "error: a row that cannot be read ends the run; reject: it is left out and listed.",
        .set_stream = [](StreamConfig& s,
                         const Value& v) { s.input.bad_row = value_of(kBadRowPolicies, text(v)); }},
@@ -98,7 +98,8 @@ std::vector<KeySpec> row_keys() {
        .flags = {{.group = FlagGroup::kTexts,
                   .place = 60,
                   .name = "--empty-row",
-                  .help = "What happens to a row without text"}},
+                  .help = "A row without text gets an embedding (keep), is left out (reject) or "
+                          "ends the run (error)"}},
        .help = "A row of no bytes; spaces are text. keep: it is encoded; reject: it is left out; "
                "error: it ends the run.",
        .set_stream =
@@ -109,11 +110,12 @@ std::vector<KeySpec> row_keys() {
        .name = "utf8",
        .value = choice_of(names_of(kUtf8Policies)),
        .default_text = "replace",
-       .flags =
-           {{.group = FlagGroup::kTexts,
-             .place = 70,
-             .name = "--utf8",
-             .help = "Invalid UTF-8 becomes U+FFFD (replace), or makes the row a bad one (error)"}},
+       .flags = {{.group = FlagGroup::kTexts,
+                  .place = 70,
+                  .name = "--utf8",
+                  .help =
+                      "Invalid UTF-8 becomes U+FFFD (replace), or makes the row one that cannot be "
+                      "read (error)"}},
        .help = "Invalid UTF-8. replace: it becomes U+FFFD and is counted; error: the row is bad.",
        .set_stream = [](StreamConfig& s,
                         const Value& v) { s.input.utf8 = value_of(kUtf8Policies, text(v)); }},
@@ -131,8 +133,8 @@ std::vector<KeySpec> row_keys() {
        .flags = {{.group = FlagGroup::kTexts,
                   .place = 80,
                   .name = "--limit-rows",
-                  .help = "Most rows that are encoded; 0: all"}},
-       .help = "The most rows that are encoded; 0: all.",
+                  .help = "Encode only this number of rows, from the first one; 0: all"}},
+       .help = "The number of rows that are encoded, from the first one; 0: all.",
        .set_stream = [](StreamConfig& s, const Value& v) { s.input.limit_rows = integer(v); }},
   };
 }

@@ -14,12 +14,15 @@ std::vector<KeySpec> model_keys() {
        .name = "model",
        .value = text_of(1),
        .default_note = "required",
-       .flags = {{.group = FlagGroup::kTexts,
+       .flags = {{.group = FlagGroup::kMain,
                   .place = 10,
                   .name = "--model",
                   .placeholder = "DIR",
-                  .help = "Model directory, or a hub id that is in the local Hugging Face cache"}},
-       .help = "A model directory, or a hub id that is in the local Hugging Face cache.",
+                  .help = "Directory of the model, or its Hugging Face id (org/name) if `encode "
+                          "pull` or a Python library has downloaded it"}},
+       .help =
+           "The directory of the model, or its Hugging Face id (org/name) if `encode pull` or a "
+           "Python library has downloaded it into the Hugging Face cache.",
        .set_stream = [](StreamConfig& s, const Value& v) { s.result.model = text(v); }},
       {.sections = {"semantic"},
        .name = "revision",
@@ -37,7 +40,8 @@ std::vector<KeySpec> model_keys() {
                   .place = 130,
                   .name = "--ignore-custom-code",
                   .fixed = "true",
-                  .help = "Encode a model that names Python code of its own as if it named none"}},
+                  .help = "Encode a model that comes with Python code (trust_remote_code) "
+                          "without that code"}},
        .help = "true: a model directory that names Python code of its own (auto_map) is encoded as "
                "if it named none. The vectors may then differ from those of its author, so it "
                "counts as another result.",
@@ -55,7 +59,7 @@ std::vector<KeySpec> precision_keys() {
        .flags = {{.group = FlagGroup::kVectors,
                   .place = 10,
                   .name = "--dtype",
-                  .help = "Type in which the model computes"}},
+                  .help = "Type that the model computes in; int8 and fp8 are approximations"}},
        .help = "The type that the model computes in. The embeddings are always float32. int8 and "
                "fp8 are approximations. int8: float32, with matrix products of quantized operands; "
                "needs a processor with AVX2. fp8: bfloat16, with matrix products of operands "
@@ -71,7 +75,7 @@ std::vector<KeySpec> precision_keys() {
        .flags = {{.group = FlagGroup::kVectors,
                   .place = 20,
                   .name = "--float32-matmul-precision",
-                  .help = "Precision of matrix products in float32"}},
+                  .help = "Precision of float32 matrix products; high may be faster"}},
        .help = "The precision of float32 matrix products. highest: as exact as float32; high: with "
                "fewer bits of each factor if that is faster (AMX, CUDA).",
        .set_stream =
@@ -86,8 +90,8 @@ std::vector<KeySpec> precision_keys() {
        .flags = {{.group = FlagGroup::kVectors,
                   .place = 30,
                   .name = "--vector-precision",
-                  .help = "Type to whose numbers every value is rounded; float16 halves the "
-                          "embedding cache"}},
+                  .help = "Round the values of the embeddings to this type; float16 halves the "
+                          "size of the embedding cache"}},
        .help = "float16: every value of a vector is rounded to the nearest float16 number. The "
                "embedding cache takes half the space then, in memory and on disk. It changes the "
                "vectors, so it counts as another result.",
@@ -104,11 +108,12 @@ std::vector<KeySpec> output_vector_keys() {
        .name = "pooling",
        .value = pooling_value(),
        .default_text = "null",
-       .flags =
-           {{.group = FlagGroup::kVectors,
-             .place = 40,
-             .name = "--pooling",
-             .help = "How the vectors of tokens become one vector; none: a vector for each token"}},
+       .flags = {{.group = FlagGroup::kVectors,
+                  .place = 40,
+                  .name = "--pooling",
+                  .help =
+                      "How token embeddings become one embedding; none: keep one for each token "
+                      "(default: as the model says)"}},
        .help =
            "How the vectors of the tokens become one vector; null: as the model directory says; "
            "none: every token keeps its vector, and OUT.offsets.npy says where the vectors of a "
@@ -128,7 +133,7 @@ std::vector<KeySpec> output_vector_keys() {
                   .place = 50,
                   .name = "--normalize",
                   .fixed = "true",
-                  .help = "Scale every embedding to length 1"},
+                  .help = "Scale every embedding to length 1 (default: as the model says)"},
                  {.group = FlagGroup::kVectors,
                   .place = 60,
                   .name = "--no-normalize",
@@ -144,8 +149,8 @@ std::vector<KeySpec> output_vector_keys() {
        .flags = {{.group = FlagGroup::kVectors,
                   .place = 70,
                   .name = "--truncate-dim",
-                  .help =
-                      "Number of columns to keep, counted from the first one (Matryoshka models)"}},
+                  .help = "Number of dimensions to keep, from the first one (Matryoshka models; "
+                          "default: as the model says)"}},
        .help = "The number of columns that are kept, counted from the first one, for Matryoshka "
                "models; null: as the model directory says. A cut row is normalized again only with "
                "normalize: true.",
@@ -158,8 +163,9 @@ std::vector<KeySpec> output_vector_keys() {
        .flags = {{.group = FlagGroup::kVectors,
                   .place = 80,
                   .name = "--output-dtype",
-                  .help = "Type of the final matrix"}},
-       .help = "The type of the final matrix. The values are those of quantize_embeddings of "
+                  .help = "Type of the values in the output; int8, uint8, binary and ubinary are "
+                          "quantized"}},
+       .help = "The type of the values in the output. They are those of quantize_embeddings of "
                "sentence-transformers. Chunks stay float32.",
        .set_run =
            [](RunConfig& r, const Value& v) {
@@ -186,7 +192,8 @@ std::vector<KeySpec> token_keys() {
        .flags = {{.group = FlagGroup::kVectors,
                   .place = 90,
                   .name = "--max-length",
-                  .help = "Most tokens of a row, special tokens included"}},
+                  .help = "Most tokens of a row, special tokens included; what is longer is cut "
+                          "(default: as the model says)"}},
        .help =
            "The most tokens of a row, special tokens included; null: as the model directory says."},
       {.sections = {"semantic"},
@@ -197,7 +204,7 @@ std::vector<KeySpec> token_keys() {
                   .place = 100,
                   .name = "--prompt",
                   .placeholder = "TEXT",
-                  .help = "Text to put before every row"}},
+                  .help = "Text to put before every row, such as 'query: '"}},
        .help = "Text that is put before every row. It excludes prompt_name."},
       {.sections = {"semantic"},
        .name = "prompt_name",
@@ -207,7 +214,7 @@ std::vector<KeySpec> token_keys() {
                   .place = 110,
                   .name = "--prompt-name",
                   .placeholder = "NAME",
-                  .help = "Name of one of the model's own prompts"}},
+                  .help = "Name of a prompt that the model defines, to put before every row"}},
        .help = "The name of one of the model's own prompts. It excludes prompt."},
       {.sections = {"semantic"},
        .name = "causal",
@@ -223,8 +230,8 @@ std::vector<KeySpec> token_keys() {
        .flags = {{.group = FlagGroup::kVectors,
                   .place = 120,
                   .name = "--special-tokens",
-                  .help = "Special tokens of every row: those of the tokenizer's class, or those "
-                          "of tokenizer.json"}},
+                  .help = "Add the special tokens of the tokenizer's class in transformers, or "
+                          "those of tokenizer.json"}},
        .help =
            "The special tokens that every row gets. by_class: those that transformers gives it, "
            "for the class in tokenizer_config.json; as_in_tokenizer_json: those of the "

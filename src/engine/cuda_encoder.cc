@@ -1,5 +1,6 @@
 #include <utility>
 
+#include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 #include <c10/core/Event.h>
 #include <c10/core/InferenceMode.h>
@@ -8,9 +9,24 @@
 #include "engine/device_facts.h"
 #include "engine/transformer.h"
 #include "nn/cuda/cuda_device.h"
+#include "nn/cuda/cuda_kernels.h"
 
 namespace encode {
 namespace {
+
+// While it lives, LibTorch's operations on host tensors of this thread use no other threads. The
+// last steps of a batch are small, and the other cores tokenize and write. The bits of a sum then
+// do not depend on the number of cores either.
+class OneHostThread {
+ public:
+  OneHostThread() { at::set_num_threads(1); }
+  OneHostThread(const OneHostThread&) = delete;
+  OneHostThread& operator=(const OneHostThread&) = delete;
+  ~OneHostThread() { at::set_num_threads(before_); }
+
+ private:
+  const int before_ = at::get_num_threads();
+};
 
 // Pads each batch to a multiple of EffectiveResult::launch_tokens, so that every matrix product has
 // the same shape and the library chooses the same kernel for it. Otherwise the bits of a row would
@@ -19,11 +35,15 @@ class CudaEncoder : public Encoder {
  public:
   explicit CudaEncoder(Transformer transformer)
       : transformer_(std::move(transformer)),
-        device_(device_facts(transformer_.device, /*threads=*/1)) {}
+        device_(device_facts(transformer_.device, /*threads=*/1)) {
+    device_.kernels =
+        open_cuda_kernels(transformer_.device, compute_type(transformer_.format)).names();
+  }
 
   bool encode(std::span<const PackedBatch> batches, std::span<float> out,
               const OnBatch& done) override {
     for (const PackedBatch& batch : batches) check_batch(batch, transformer_);
+    const OneHostThread one_host_thread;
     const c10::InferenceMode inference;
     // While the device computes batch i, the host reads the result of batch i - 1.
     Pending pending;

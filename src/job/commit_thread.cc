@@ -73,8 +73,9 @@ class FinalSink : public RowSink {
          .where = unit_.input.path,
          .expected = "a row that can be encoded",
          .found = fmt::format("{}: {}", row.code, row.message),
-         .hint = "encode in chunks (use_chunked_encoding: true): then all other rows are "
-                 "encoded, and semantic.quarantine says what becomes of this row"});
+         .hint = "encode in chunks, without --standard (use_chunked_encoding: true in a config): "
+                 "then all other rows are encoded, and --quarantine (semantic.quarantine) says "
+                 "what becomes of this row"});
   }
 
   const JobUnit& unit_;

@@ -33,8 +33,8 @@ ErrorDetail out_of_device_memory(const std::string& found) {
           .expected = "free memory on the device",
           .found = first_line(found),
           .hint =
-              "lower semantic.batch_tokens, or free memory on the device (nvidia-smi); committed "
-              "chunks are kept"};
+              "give a smaller --batch-tokens (semantic.batch_tokens), or free memory on the device "
+              "(nvidia-smi); committed chunks are kept"};
 }
 
 ErrorDetail out_of_host_memory() {
@@ -52,7 +52,9 @@ ErrorDetail out_of_host_memory() {
           .where = kWhere,
           .expected = "free host memory",
           .found = "std::bad_alloc",
-          .hint = "free memory, or lower semantic.chunk_size; committed chunks are kept"};
+          .hint =
+              "free memory, or give a smaller --chunk-size (semantic.chunk_size); committed "
+              "chunks are kept"};
 }
 
 ErrorDetail defect(ErrorCode code, const char* what, const std::string& found) {

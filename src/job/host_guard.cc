@@ -75,7 +75,7 @@ HostBudget host_budget(const WorkerContext& context, const JobUnit& unit,
   const bool smaller = window != wanted;
   context.log(
       smaller ? "info" : "debug",
-      fmt::format("{}: {} of {}, so windows have at most {}{}", unit.identity.name,
+      fmt::format("{}: {} of {}, so at most {} are encoded at once{}", unit.identity.name,
                   describe(memory), format_bytes(memory.limit_bytes), describe(window),
                   smaller ? fmt::format("; the settings ask for {}", describe(wanted)) : ""));
   return budget;

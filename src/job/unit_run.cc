@@ -140,7 +140,9 @@ KeyRules UnitRun::key_rules(const TokenizePlan& plan) const {
           .device = origin_.device,
           .libtorch = origin_.libtorch,
           .driver = origin_.driver,
-          .self_test = model_.self_test_sha256};
+          .self_test = model_.self_test_sha256,
+          .kernels = origin_.kernels,
+          .cuda_numerics = origin_.cuda_numerics};
 }
 
 // Encodes the rows of JobUnit::probe. Returns false if the worker was asked to stop.
@@ -162,20 +164,31 @@ bool UnitRun::probe() {
   return true;
 }
 
-// The last bits of vectors may differ if committed chunks come from another kind of device or from
-// other algorithms of the matrix products. Throws with strict_numerics, and warns without it.
+// The last bits of vectors may differ if committed chunks come from another kind of device, from
+// other algorithms of the matrix products or from other CUDA kernels. Throws with strict_numerics,
+// and warns without it. A record that does not say which kernels have computed only gives a
+// warning.
 void UnitRun::check_origin(const ChunkStore& store) const {
+  std::string warning;
   for (const ChunkRecord& record : store.committed()) {
-    if (record.origin.same_bits(origin_)) continue;
-    if (context_.job.hardware.strict_numerics)
-      throw other_device_error(origin_, record.origin, store.chunk_path(record.index));
-    return context_.log(
-        "warning",
-        fmt::format("{}: chunks in the cache were computed on another kind of device or with other "
-                    "matrix products ({}; here: {}), so the last bits of their vectors may differ; "
-                    "hardware.strict_numerics: true refuses such chunks",
-                    unit_.identity.name, describe(record.origin), describe(origin_)));
+    const ChunkOrigin& origin = record.origin;
+    const bool same = origin.same_bits(origin_);
+    if (!same && context_.job.hardware.strict_numerics)
+      throw other_device_error(origin_, origin, store.chunk_path(record.index));
+    if (!warning.empty() || (same && !origin.lacks_kernels(origin_))) continue;
+    const std::string places = fmt::format("({}; here: {})", describe(origin), describe(origin_));
+    warning = same ? fmt::format(
+                         "chunks in the cache do not say which CUDA kernels have computed "
+                         "them {}, so the last bits of their vectors may differ",
+                         places)
+                   : fmt::format(
+                         "chunks in the cache were computed on another kind of device, or "
+                         "with other matrix products or CUDA kernels {}, so the last bits "
+                         "of their vectors may differ; --set "
+                         "hardware.strict_numerics=true refuses such chunks",
+                         places);
   }
+  if (!warning.empty()) context_.log("warning", unit_.identity.name + ": " + warning);
 }
 
 UnitRun::End UnitRun::encode_all(WindowProducer& producer, CommitThread& committer,

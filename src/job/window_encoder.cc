@@ -88,8 +88,8 @@ std::optional<std::set<int64_t>> WindowEncoder::redo_in_float32(const Window& wi
   for (const LoadNote& note : redo.notes) context_.log(note.level, note.message);
   if (!redo.finished) return std::nullopt;
   if (!redo.redone.empty()) {
-    context_.log("warning", fmt::format("in the window from row {}, {} had values that were "
-                                        "not finite; they were computed again in float32",
+    context_.log("warning", fmt::format("of the rows from row {} on, {} had values that were not "
+                                        "finite; they were computed again in float32",
                                         window.rows().begin,
                                         format_count(std::ssize(redo.redone), "row", "rows")));
   }
@@ -103,7 +103,7 @@ void WindowEncoder::require_a_good_row(const CheckedRows& checked, const CacheHi
   const FailedRow& last = checked.bad.back();
   throw Error(
       {.code = "vectors.all_bad",
-       .what = "no row of a window has a good vector",
+       .what = "no row has a usable embedding",
        .where = fmt::format("{}, rows {} to {}", unit_.identity.name, rows.begin, rows.end - 1),
        .expected = "finite vectors that are not 0",
        .found = fmt::format("{}: {}", last.code.name(), last.message),

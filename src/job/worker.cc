@@ -46,8 +46,8 @@ void require_kind(const JobSpec& job, const DeviceFacts& device) {
                .where = describe(device),
                .expected = describe(*job.required_kind),
                .found = describe(own),
-               .hint = "name devices of one kind in hardware.devices; all committed chunks are "
-                       "kept"});
+               .hint = "name devices of one kind with --devices (hardware.devices); all committed "
+                       "chunks are kept"});
 }
 
 // Runs the units one after the other. Tells the supervisor how the job ended, unless the worker was

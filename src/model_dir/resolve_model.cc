@@ -11,6 +11,8 @@
 #include "base/path_kind.h"
 #include "base/units.h"
 #include "model_dir/hub_cache.h"
+#include "model_dir/sentence_modules.h"
+#include "model_dir/transformer_config.h"
 
 namespace encode {
 namespace {
@@ -18,6 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr ErrorCode kOpenCode = "model.open";
+constexpr size_t kShownBytesOfPath = 200;
 
 std::string resolved(const std::string& path) {
   std::error_code error;
@@ -41,17 +44,53 @@ Error not_found(const std::string& model, std::string expected, std::string foun
                 std::string hint) {
   return Error({.code = "model.not_found",
                 .what = "there is no model of this name",
-                .where = fmt::format("model '{}'", preview(model, 200)),
+                .where = fmt::format("model '{}'", preview(model, kShownBytesOfPath)),
                 .expected = std::move(expected),
                 .found = std::move(found),
                 .hint = std::move(hint)});
 }
 
+// Says whether a directory has a file that every model directory has. A directory that cannot be
+// seen counts as another one, because this only chooses the words of a hint.
+bool is_model_directory(const fs::path& directory) {
+  std::error_code error;
+  return fs::is_regular_file(directory / kConfigFile, error) ||
+         fs::is_regular_file(directory / kModulesFile, error);
+}
+
+// Returns the path with "./" before a lone name, which could otherwise be taken for a hub id.
+std::string as_path(const fs::path& path) {
+  const std::string text = path.string();
+  return preview(text.find('/') == std::string::npos ? "./" + text : text, kShownBytesOfPath);
+}
+
 Error file_given(const std::string& model) {
-  const std::string folder = fs::path(model).parent_path().string();
-  return not_found(model, "a directory, or a hub id", "a file",
-                   fmt::format("give the directory that holds the model's files: --model {}",
-                               preview(folder.empty() ? "." : folder, 200)));
+  const fs::path folder = fs::path(model).parent_path();
+  std::string hint = "give the directory that holds the model's config.json and weights";
+  if (is_model_directory(folder.empty() ? fs::path(".") : folder))
+    hint += fmt::format(": --model {}", folder.empty() ? "." : as_path(folder));
+  return not_found(model, "a directory, or a hub id", "a file", std::move(hint));
+}
+
+// Returns the model directory whose name `model` is a typo of: "./model" for "modle". Returns "" if
+// there is none.
+std::string nearest_directory(const std::string& model) {
+  const fs::path given = fs::path(model).lexically_normal();
+  const fs::path path = given.has_filename() ? given : given.parent_path();
+  const fs::path parent = path.parent_path();
+  std::vector<std::string> names;
+  std::error_code error;
+  fs::directory_iterator entry(parent.empty() ? fs::path(".") : parent, error);
+  for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
+    if (is_model_directory(entry->path())) names.push_back(entry->path().filename().string());
+  }
+  const std::string near = nearest(path.filename().string(), names.data(), names.size());
+  return near.empty() ? "" : as_path(parent / near);
+}
+
+std::string hint_of_typo(const std::string& model) {
+  const std::string near = nearest_directory(model);
+  return near.empty() ? "" : fmt::format("did you mean {}? Otherwise ", near);
 }
 
 }  // namespace
@@ -76,7 +115,7 @@ std::string resolve_model(const std::string& model, const std::optional<std::str
         model,
         "a directory, or a hub id 'org/name' with a revision of letters, digits, '.', '_', '-'",
         "no such directory, and not a hub id",
-        "check the path; relative paths start at the current directory");
+        hint_of_typo(model) + "check the path; a relative path starts at the current directory");
   }
   const std::string full_id = parts == 1 ? "sentence-transformers/" + model : model;
   std::vector<std::string> repositories = {hub_repository_folder(model)};
@@ -95,9 +134,10 @@ std::string resolve_model(const std::string& model, const std::optional<std::str
     }
   }
   if (is_file) throw file_given(model);
-  throw not_found(model, fmt::format("one of these directories:\n{}", searched), "none of them",
-                  fmt::format("download it once: encode pull {}{}", preview(full_id, 200),
-                              revision ? "@" + preview(*revision) : ""));
+  throw not_found(
+      model, fmt::format("one of these directories:\n{}", searched), "none of them",
+      fmt::format("{}download it once: encode pull {}{}", hint_of_typo(model),
+                  preview(full_id, kShownBytesOfPath), revision ? "@" + preview(*revision) : ""));
 }
 
 }  // namespace encode

@@ -180,6 +180,7 @@ class Planner {
   void refuse_own_batch(const SurveyedStream& surveyed, const PlannedDevice& device) const;
   void choose_batches(const SurveyedStream& surveyed, const PlannedDevice& device,
                       PlannedStream& stream) const;
+  int64_t chunk_rows_of(const PlannedStream& stream) const;
   void plan_disk(const std::vector<SurveyedStream>& streams, ExperimentPlan& plan) const;
   std::vector<PlannedSetting> settings(const DevicePlan& plan) const;
 
@@ -215,6 +216,16 @@ void Planner::choose_batches(const SurveyedStream& surveyed, const PlannedDevice
   stream.time = encoding_time(stream.request, stream.rate);
 }
 
+int64_t Planner::chunk_rows_of(const PlannedStream& stream) const {
+  const int64_t rows = stream.request.texts.rows;
+  if (request_.fixed_chunks) return request_.config.store.chunk_rows(rows);
+  return auto_chunk_rows({.rows = rows,
+                          .row_seconds = stream.time.seconds > 0
+                                             ? stream.time.seconds / static_cast<double>(rows)
+                                             : kUnknownRowSeconds,
+                          .commit_seconds = kUsualCommitSeconds});
+}
+
 PlannedStream Planner::plan_stream(const SurveyedStream& surveyed, const PlannedDevice& device) {
   PlannedStream stream;
   stream.name = surveyed.config->name();
@@ -232,14 +243,10 @@ PlannedStream Planner::plan_stream(const SurveyedStream& surveyed, const Planned
                                                .model_type = stream.request.shape.model_type,
                                                .hidden_size = stream.request.shape.hidden_size}));
   choose_batches(surveyed, device, stream);
-  const int64_t rows = stream.request.texts.rows;
-  stream.chunk_rows = auto_chunk_rows(
-      {.rows = rows,
-       .row_seconds = stream.time.seconds > 0 ? stream.time.seconds / static_cast<double>(rows)
-                                              : kUnknownRowSeconds,
-       .commit_seconds = kUsualCommitSeconds});
+  stream.chunk_rows = chunk_rows_of(stream);
   stream.request.chunk_rows = stream.chunk_rows;
   choose_batches(surveyed, device, stream);  // the chunks decide what a window has
+  stream.lost_rows = most_lost_rows(stream.request);
   stream.padding =
       padding_cost(stream.survey.sample, stream.planned.batch_size, effective.max_length);
   stream.micro =
@@ -267,24 +274,30 @@ DevicePlan Planner::plan_device(PlannedDevice device, const std::vector<Surveyed
 }
 
 void Planner::plan_disk(const std::vector<SurveyedStream>& streams, ExperimentPlan& plan) const {
-  RunConfig config = request_.config;
-  config.store.chunk_size = plan.devices.front().streams.front().chunk_rows;
+  const RunConfig& config = request_.config;
   std::vector<StreamDisk> disks;
-  for (const SurveyedStream& stream : streams) {
-    const EffectiveResult& effective = stream.request.effective;
-    const TextFacts& texts = stream.request.texts;
-    disks.push_back(stream_disk(config, stream.config->name(),
-                                effective.token_embeddings() ? texts.tokens : texts.rows,
-                                effective));
-    disks.back().column_bytes =
-        column_bytes(config.store.final_format, texts.rows, texts.text_bytes);
+  for (size_t i = 0; i < streams.size(); ++i) {
+    const std::string name = streams[i].config->name();
+    const EffectiveResult& effective = streams[i].request.effective;
+    const TextFacts& texts = streams[i].request.texts;
+    disks.push_back(
+        {.name = name,
+         .vectors = effective.token_embeddings() ? texts.tokens : texts.rows,
+         .largest_chunk = plan.devices.front().streams[i].chunk_rows,
+         .dim = effective.dim,
+         .column_bytes = column_bytes(config.store.final_format, texts.rows, texts.text_bytes),
+         .existing_bytes = existing_bytes(config, name)});
   }
   const ExperimentDisk checked = check_experiment_disk(config, std::move(disks));
   plan.disk = checked.need;
   plan.space = checked.space;
-  if (plan.disk.peak_bytes > plan.space.usable_bytes)
+  if (plan.disk.peak.total() > plan.space.usable_bytes)
     plan.notes.push_back(fmt::format("the disk may be too small: {} has {} free", plan.space.path,
                                      format_bytes(plan.space.usable_bytes)));
+  const EmbeddingCacheOptions& cache = config.embedding_cache;
+  if (!cache.dir.empty())
+    plan.notes.push_back(fmt::format("beside this, the embedding cache in {} takes up to {}",
+                                     preview(cache.dir, 200), format_bytes(cache.disk_bytes)));
 }
 
 // Streams with the same numbers share the settings of the whole config. If the streams differ, the
@@ -345,6 +358,11 @@ ExperimentPlan Planner::plan() {
 }
 
 }  // namespace
+
+double PlannedStream::lost_seconds() const {
+  const auto rows = static_cast<double>(std::max<int64_t>(1, request.texts.rows));
+  return time.seconds / rows * static_cast<double>(lost_rows);
+}
 
 const PlannedStream& DevicePlan::largest() const {
   return *std::max_element(streams.begin(), streams.end(),

@@ -19,6 +19,7 @@ struct PlanRequest {
   // The user has set batch_size or batch_tokens. A batch of this size is refused if it cannot fit.
   bool own_batches = false;
   bool fixed_batches = false;  // the plan is for the batches that `config` has, and finds no others
+  bool fixed_chunks = false;   // the same for the chunks
   // The keys of the config file that give batch settings to single streams. The plan sets them,
   // too, because they override those of all streams.
   std::vector<std::string> stream_keys = {};
@@ -53,10 +54,13 @@ struct PlannedStream {
   ComputeRate rate;
   EncodingTime time = {};
   int64_t chunk_rows = 0;
+  int64_t lost_rows = 0;  // see most_lost_rows()
   TextSurvey survey;
   PaddingCost padding;
   MicroBatches micro;
   std::vector<Price> prices = {};
+
+  double lost_seconds() const;  // the time of `lost_rows`; 0: not known
 };
 
 struct DevicePlan {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/units.h"
+#include "run_plan/memory/chunk_rows.h"
 
 namespace encode {
 namespace {
@@ -104,7 +105,8 @@ std::string render_settings(const PlannedStream& stream, const MemoryRoom& room)
                              format_count(stream.micro.batches, "micro-batch", "micro-batches"),
                              format_count(stream.micro.batch_rows, "row", "rows")));
   }
-  text += line("chunk_size", fmt::to_string(stream.chunk_rows));
+  text += line("chunk_size", fmt::format("{}  ({})", stream.chunk_rows,
+                                         describe_loss(stream.lost_rows, stream.lost_seconds())));
   if (room.kind == DeviceKind::kCpu) text += line("threads", fmt::to_string(planned.threads));
   text += line("padding",
                stream.survey.sample.empty()
@@ -170,6 +172,8 @@ Json to_json(const PlannedStream& stream) {
       {"batch_size", stream.planned.batch_size},
       {"threads", stream.planned.threads},
       {"chunk_size", stream.chunk_rows},
+      {"lost_rows", stream.lost_rows},
+      {"lost_seconds", known(stream.lost_seconds())},
       {"limited_by", to_string(stream.planned.limit)},
       {"memory", to_json(stream.planned.memory)},
       {"memory_share", stream.planned.share},
@@ -222,13 +226,10 @@ std::string render(const ExperimentPlan& plan) {
   }
   text += line("time",
                known_time(plan.time) + (plan.devices.size() > 1 ? " on all devices together" : ""));
-  if (plan.disk.peak_bytes > 0) {
-    text += line(
-        "disk",
-        fmt::format("{} at once: chunks {}, finals {}, combined {}; {} free in {}",
-                    format_bytes(plan.disk.peak_bytes), format_bytes(plan.disk.chunk_bytes),
-                    format_bytes(plan.disk.final_bytes), format_bytes(plan.disk.combined_bytes),
-                    format_bytes(plan.space.usable_bytes), preview(plan.space.path, 200)));
+  if (plan.disk.peak.total() > 0) {
+    text += line("disk", describe(plan.disk.peak) + ", at once");
+    text += line("", fmt::format("{} free in {}", format_bytes(plan.space.usable_bytes),
+                                 preview(plan.space.path, 200)));
   }
   for (const PlannedSetting& setting : plan.settings) text += line(setting.key, setting.value);
   for (const std::string& note : plan.notes) text += line("note", note);
@@ -258,11 +259,15 @@ Json to_json(const ExperimentPlan& plan) {
   Json settings = Json::object();
   for (const PlannedSetting& setting : plan.settings) settings[setting.key] = setting.value;
   Json disk;
-  if (plan.disk.peak_bytes > 0) {
-    disk = {{"chunk_bytes", plan.disk.chunk_bytes},
-            {"final_bytes", plan.disk.final_bytes},
-            {"combined_bytes", plan.disk.combined_bytes},
-            {"peak_bytes", plan.disk.peak_bytes},
+  const DiskParts& peak = plan.disk.peak;
+  if (peak.total() > 0) {
+    disk = {{"chunk_bytes", peak.chunk_bytes},
+            {"float32_bytes", peak.float32_bytes},
+            {"final_bytes", peak.final_bytes},
+            {"combined_bytes", peak.combined_bytes},
+            {"record_bytes", peak.record_bytes},
+            {"existing_bytes", peak.existing_bytes},
+            {"peak_bytes", peak.total()},
             {"largest_file_bytes", plan.disk.largest_file_bytes},
             {"free_bytes", plan.space.usable_bytes},
             {"path", plan.space.path}};

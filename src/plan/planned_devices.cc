@@ -9,6 +9,7 @@
 
 #include "base/host.h"
 #include "base/units.h"
+#include "run_plan/run_devices.h"
 #include "run_record/nvml.h"
 
 namespace encode {
@@ -120,19 +121,30 @@ std::vector<PlannedDevice> planned_devices(const HardwareOptions& hardware, int6
     return {absent_card(fmt::format("a GPU with {}", format_bytes(wish.memory_bytes)),
                         wish.memory_bytes, wish.safety_margin)};
   }
-  if (hardware.device.kind == DeviceChoice::Kind::kCpu)
-    return {cpu_device(threads, wish.safety_margin)};
+  std::vector<DeviceChoice> wanted = devices_of(hardware);
+  std::erase_if(wanted,
+                [](const DeviceChoice& device) { return device.kind == DeviceChoice::Kind::kCpu; });
+  if (wanted.empty()) return {cpu_device(threads, wish.safety_margin)};
   std::vector<PlannedDevice> gpus = gpus_of_machine(wish.safety_margin);
-  const std::string name = to_string(hardware.device);
-  if (hardware.device.number)
-    std::erase_if(gpus, [&](const PlannedDevice& gpu) { return gpu.place != name; });
+  const bool numbered = std::all_of(wanted.begin(), wanted.end(), [](const DeviceChoice& device) {
+    return device.number.has_value();
+  });
+  if (numbered) {
+    std::erase_if(gpus, [&wanted](const PlannedDevice& gpu) {
+      return std::none_of(wanted.begin(), wanted.end(), [&gpu](const DeviceChoice& device) {
+        return to_string(device) == gpu.place;
+      });
+    });
+  }
   if (!gpus.empty()) return gpus;
-  if (hardware.device.kind == DeviceChoice::Kind::kAuto)
-    return {cpu_device(threads, wish.safety_margin)};
+  const bool automatic = std::any_of(wanted.begin(), wanted.end(), [](const DeviceChoice& device) {
+    return device.kind == DeviceChoice::Kind::kAuto;
+  });
+  if (automatic) return {cpu_device(threads, wish.safety_margin)};
   throw Error({.code = "device.absent",
                .what = "the device asked for is not there",
                .where = "hardware.device",
-               .expected = name,
+               .expected = describe_devices(hardware),
                .found = "no such NVIDIA GPU",
                .hint = "plan for a card that is not there with --gpu NAME or --gpu-memory 24GB"});
 }

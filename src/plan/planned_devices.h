@@ -15,7 +15,8 @@
 
 namespace encode {
 
-// Which device to plan for. All empty: those that hardware.device names on this machine.
+// Which device to plan for. All empty: those that devices_of() names on this machine. A GPU without
+// a number stands for all GPUs, and a CPU beside GPUs does not count.
 struct DeviceWish {
   std::string gpu = {};      // a name of the table of cards
   int64_t memory_bytes = 0;  // a card with this memory
@@ -32,7 +33,7 @@ struct PlannedDevice {
 };
 
 // Throws Error kUsage "plan.card" for a card that is not in the table, kUnavailable "device.absent"
-// if `hardware.device` names a GPU and there is none, and "nvml.failed".
+// if the run asks for GPUs and none of them is there, and "nvml.failed".
 std::vector<PlannedDevice> planned_devices(const HardwareOptions& hardware, int64_t threads,
                                            const DeviceWish& wish);
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/units.h"
+#include "run_plan/memory/chunk_rows.h"
 
 namespace encode {
 namespace {
@@ -69,9 +70,11 @@ void add_chunks(const PlannedStream& stream, const MemoryRoom& room, std::vector
     MemoryRequest other = stream.request;
     other.chunk_rows = rows;
     prices.push_back(priced(times(rows, "chunk_size", word), other, stream, room));
-    if (row_seconds > 0)
-      prices.back().note = fmt::format(
-          "a kill costs up to {}", format_duration(2 * row_seconds * static_cast<double>(rows)));
+    if (row_seconds > 0) {
+      const auto lost = static_cast<double>(most_lost_rows(other));
+      prices.back().note =
+          fmt::format("a kill costs up to {}", format_duration(row_seconds * lost));
+    }
   });
 }
 

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,7 @@ struct CheckedStream {
 struct CheckedExperiment {
   std::map<std::string, std::unique_ptr<CheckedModel>> models;  // by path
   std::vector<CheckedStream> streams;
+  std::set<std::string> probed = {};  // directories that probe_once() has tried
 
   int64_t largest_model_bytes() const;
 };
@@ -68,8 +70,8 @@ void check_memory_to_run(const HostFacts& host, const HostNeeds& needs,
 
 // Shows which defences against faults of the device are in force with these settings:
 // docs/preflight.md lists them. These are the defences of the supervisor; the worker tries its own,
-// see check_worker().
-void check_defences(const RunConfig& config, PreflightFindings& findings);
+// see check_worker(). Says nothing of defences that exist only on a GPU unless the machine has one.
+void check_defences(const RunConfig& config, bool machine_has_gpu, PreflightFindings& findings);
 
 struct ModelNeeds {
   std::string hash_cache;            // for hash_model_files()
@@ -105,8 +107,9 @@ std::string without_cache(const ErrorDetail& error);
 // an embedding cache can be made there. A problem is yellow.
 bool probe_embedding_cache(const std::string& dir, PreflightFindings& findings);
 
-// Checks that no output would replace a foreign file, reads the inputs, and checks what a run
-// checks then: the columns, the room on the disk, the combined matrices, the quarantine.
+// Checks that no output would replace a foreign file and that the outputs can be written. Then
+// reads the inputs, and checks what a run checks then: the columns, the room on the disk, the
+// combined matrices, the quarantine.
 void check_outputs_and_plan(const RunConfig& config, CheckedExperiment& experiment,
                             PreflightFindings& findings);
 
@@ -114,15 +117,20 @@ void check_outputs_and_plan(const RunConfig& config, CheckedExperiment& experime
 struct StreamOutlook {
   bool finished = false;                  // the final is there, or is made without chunks
   bool encoded = false;                   // no row is left to encode
+  int64_t chunk_rows = 0;                 // of the chunks in the cache; 0: there are none
   int64_t rows_set_aside = 0;             // of the committed chunks
   std::vector<ChunkOrigin> origins = {};  // of the committed chunks
 };
 
 // Checks that the chunks and matrices that exist belong to this experiment, and that the files of a
 // run can be written. Returns an outlook for each stream of `experiment`.
-std::vector<StreamOutlook> check_results(const RunConfig& config,
-                                         const CheckedExperiment& experiment,
+std::vector<StreamOutlook> check_results(const RunConfig& config, CheckedExperiment& experiment,
                                          PreflightFindings& findings);
+
+// Says how much of each stream is lost if the run is killed. `outlooks` are those of
+// check_results().
+void check_interruption(const RunConfig& config, const CheckedExperiment& experiment,
+                        const std::vector<StreamOutlook>& outlooks, PreflightFindings& findings);
 
 // Returns true if nothing is left to encode. Reads every final and every chunk.
 bool is_complete(const RunConfig& config, const CheckedExperiment& experiment);

@@ -231,8 +231,7 @@ PluginFacts find_plugin(const std::string& program) {
 }
 
 void check_device(const DriverFacts& facts, const DeviceNeeds& needs, PreflightFindings& findings) {
-  if (needs.device.kind == DeviceChoice::Kind::kCpu)
-    return findings.green("device", "device: cpu, so no GPU is looked for");
+  if (needs.device.kind == DeviceChoice::Kind::kCpu) return;
   if (facts.failure) return lost(needs, "driver", *facts.failure, findings);
   if (!facts.driver || facts.gpus.empty()) {
     if (!asks_for_gpu(needs))

@@ -38,6 +38,7 @@ struct DeviceNeeds {
   GpuSelection selection = {};
 };
 
+// Says nothing if the CPU was asked for.
 void check_device(const DriverFacts& facts, const DeviceNeeds& needs, PreflightFindings& findings);
 
 }  // namespace encode

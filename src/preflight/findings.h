@@ -1,6 +1,7 @@
 // What `encode preflight` has found, and how it is shown.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -19,8 +20,9 @@ enum class RunStep {
   kConfig,
   kCache,      // the cache directory and its lock
   kLog,        // the list of inputs, the log, other files of the cache directory
+  kDevice,     // whether the machine has a driver
   kModels,     // the models and the options of the streams
-  kOutputs,    // what has the paths of the outputs
+  kOutputs,    // what has the paths of the outputs, and their directories
   kInputs,     // the inputs are read
   kPlan,       // columns, disk space, combined matrices, quarantine
   kResume,     // the results of earlier runs
@@ -71,21 +73,24 @@ class PreflightFindings {
   // The code with which a run would end: kOk without a red finding, otherwise the exit code of the
   // first red finding of the earliest step.
   ExitCode exit_code() const;
-  // Adds the findings of `more`.
+  // Adds the findings of `more`, without the errors that are there already.
   void add(const PreflightFindings& more);
   // Makes the red findings of the step and of all later ones yellow, with the reason `why` for
   // which a run does not fail there.
   void forgive(RunStep first, const std::string& why);
 
  private:
+  bool has_error(const PreflightFinding& red) const;
+
   RunStep step_ = RunStep::kConfig;
   std::vector<PreflightFinding> all_;
 };
 
 // Both escape text that comes from files. The text has a line for each finding, a line for the next
-// step of each that is not green, and a line with the totals. It ends in '\n'. The JSON is one line
-// without a newline.
-std::string render_text(const PreflightFindings& findings, double seconds);
+// step of each that is not green, and a line with the totals. It ends in '\n'. Lines are wrapped at
+// `columns`, the width of the terminal; 0: the text is for a file or a program, and each finding is
+// one line. The JSON is one line without a newline.
+std::string render_text(const PreflightFindings& findings, double seconds, size_t columns = 0);
 std::string render_json(const PreflightFindings& findings, double seconds);
 
 }  // namespace encode

@@ -16,12 +16,14 @@ namespace {
 // A worker opens the inputs, the weights, the chunk files and the libraries of LibTorch.
 constexpr int64_t kLeastOpenFiles = 256;
 
-void check_search(const RunConfig& config, PreflightFindings& findings) {
+void check_search(const RunConfig& config, bool on_gpu, PreflightFindings& findings) {
   const int64_t restarts = config.hardware.max_restarts;
   if (restarts >= FaultPolicy::kSearchRestarts) {
-    findings.green("search", fmt::format("a row that kills every worker is found after {} of them, "
-                                         "with synchronous launches, and set aside",
-                                         FaultPolicy::kSearchWorkers));
+    findings.green(
+        "search",
+        fmt::format("a row that kills every worker is found after {} of them{}, and set "
+                    "aside",
+                    FaultPolicy::kSearchWorkers, on_gpu ? ", with synchronous launches" : ""));
     return;
   }
   findings.yellow("search",
@@ -40,31 +42,30 @@ void check_quarantine_policy(const RunConfig& config, PreflightFindings& finding
 
 void check_replacement(const RunConfig& config, PreflightFindings& findings) {
   const HardwareOptions& hardware = config.hardware;
-  if (devices_of(hardware).front().kind == DeviceChoice::Kind::kCpu) return;
   if (!hardware.worker_chunks) {
     findings.green("worker",
-                   fmt::format("on a GPU a new process replaces it after at least {} chunks, so "
-                               "that its start costs at most {} % of the time",
+                   fmt::format("a new process replaces it after at least {} chunks, so that its "
+                               "start costs at most {} % of the time",
                                kLeastGpuChunks, 100 / kStartsPerRetirement));
     return;
   }
   if (*hardware.worker_chunks == 0) {
-    findings.yellow("worker",
-                    "worker_chunks: 0, so a worker on a GPU is replaced only after a fault",
+    findings.yellow("worker", "worker_chunks: 0, so a worker is replaced only after a fault",
                     "leave hardware.worker_chunks out");
     return;
   }
-  findings.green("worker", fmt::format("on a GPU a new process replaces it after {}",
+  findings.green("worker", fmt::format("a new process replaces it after {}",
                                        format_count(*hardware.worker_chunks, "chunk", "chunks")));
 }
 
-void check_allocator(const RunConfig& config, PreflightFindings& findings) {
+// A run refuses settings that cannot be read also on a machine without a GPU.
+void check_allocator(const RunConfig& config, bool on_gpu, PreflightFindings& findings) {
   const HardwareOptions& hardware = config.hardware;
-  if (devices_of(hardware).front().kind == DeviceChoice::Kind::kCpu) return;
   findings.guard("allocator", [&] {
-    findings.green("allocator", allocator_settings(hardware) + " (on a GPU)");
+    const std::string settings = allocator_settings(hardware);
+    if (on_gpu) findings.green("allocator", settings);
   });
-  if (!hardware.synchronous_launches) return;
+  if (!on_gpu || !hardware.synchronous_launches) return;
   findings.yellow("launches", "synchronous_launches: true makes a GPU slow",
                   "a run that searches a row turns them on by itself");
 }
@@ -117,21 +118,13 @@ void check_memory_to_run(const HostFacts& host, const HostNeeds& needs,
       "give the job more memory, or lower hardware.prefetch_bytes");
 }
 
-void check_defences(const RunConfig& config, PreflightFindings& findings) {
-  check_allocator(config, findings);
-  check_replacement(config, findings);
-  check_search(config, findings);
+void check_defences(const RunConfig& config, bool machine_has_gpu, PreflightFindings& findings) {
+  const bool may_use_gpu = devices_of(config.hardware).front().kind != DeviceChoice::Kind::kCpu;
+  const bool on_gpu = may_use_gpu && machine_has_gpu;
+  if (may_use_gpu) check_allocator(config, on_gpu, findings);
+  if (on_gpu) check_replacement(config, findings);
+  check_search(config, on_gpu, findings);
   check_quarantine_policy(config, findings);
-  const StoreOptions& store = config.store;
-  if (store.chunked()) {
-    const std::string rows = store.chunk_size == kAutoChunkRows
-                                 ? "a size that the run chooses"
-                                 : format_count(store.chunk_rows(), "row", "rows") + " each";
-    findings.green("chunks", rows + "; an interruption loses at most the chunks in flight");
-    return;
-  }
-  findings.yellow("chunks", "the standard mode has no chunks: an interruption loses a whole stream",
-                  "set semantic.use_chunked_encoding and semantic.save_chunks to true");
 }
 
 }  // namespace encode

@@ -5,6 +5,7 @@
 
 #include "encode/text.h"
 
+#include "base/empty_rows.h"
 #include "base/file.h"
 #include "base/input_format.h"
 #include "base/stopwatch.h"
@@ -31,6 +32,7 @@ struct Sample {
   int64_t longest_tokens = 0;
   int64_t truncated = 0;  // rows
   int64_t lost_tokens = 0;
+  EmptyRows empty_rows;
   bool ended = false;  // the input has no more rows
 };
 
@@ -87,6 +89,8 @@ Sample read_sample(const CheckedStream& stream) {
     sample.ended = !reader->next(text);
     if (sample.ended) break;
     ++sample.rows;
+    sample.empty_rows.empty += text.utf8.empty() && text.input_ids.empty() ? 1 : 0;
+    sample.empty_rows.blank += is_white_space(text.utf8) ? 1 : 0;
     const int64_t bytes = text.tokenized ? std::ssize(text.input_ids) * int64_t{4}
                                          : static_cast<int64_t>(text.utf8.size());
     sample.bytes += bytes;
@@ -106,8 +110,6 @@ std::string describe(const CheckedStream& stream, const Sample& sample) {
   std::string text =
       fmt::format("{}{} in {}", stream.whole ? "" : "about ",
                   format_count(stream.rows, "row", "rows"), stream.plan.config.input.path);
-  if (stream.whole && stream.plan.scan.empty > 0)
-    text += fmt::format(", {} of them empty", format_count(stream.plan.scan.empty));
   if (sample.rows == 0) return text;
   if (sample.tokens > 0) {
     text += fmt::format("; of the first {}: {} on average, none longer than {}",
@@ -116,6 +118,22 @@ std::string describe(const CheckedStream& stream, const Sample& sample) {
                         format_count(stream.plan.effective.max_length));
   }
   return text;
+}
+
+// Warns of rows without a text: of those of the whole input, or of the sample.
+void warn_of_empty_rows(const CheckedStream& stream, const Sample& sample, const std::string& check,
+                        PreflightFindings& findings) {
+  const InputScan& scan = stream.plan.scan;
+  const EmptyRows rows =
+      stream.whole ? EmptyRows{.empty = scan.empty, .blank = scan.blank} : sample.empty_rows;
+  if (!rows.any()) return;
+  const std::string where =
+      stream.whole ? stream.plan.config.input.path
+                   : fmt::format("the first {} of {}", format_count(sample.rows, "row", "rows"),
+                                 stream.plan.config.input.path);
+  findings.yellow(
+      check, fmt::format("{}: {}, and would be encoded like other rows", where, describe(rows)),
+      "to leave them out, " + empty_rows_advice(rows));
 }
 
 // Adds what a reader should know before he starts the run. Returns false if there was nothing.
@@ -148,6 +166,7 @@ bool warn(const CheckedStream& stream, const Sample& sample, const std::string& 
                                 format_count(scan.utf8_replaced, "row has", "rows have"), path),
                     "give --utf8 error to refuse such rows (utf8: error in the config)");
   }
+  warn_of_empty_rows(stream, sample, check, findings);
   if (sample.truncated > 0) {
     const Truncation cut = {.rows = sample.rows,
                             .truncated_rows = sample.truncated,

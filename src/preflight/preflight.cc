@@ -11,6 +11,7 @@
 #include "preflight/checks.h"
 #include "preflight/device_checks.h"
 #include "protocol/device_kind.h"
+#include "run_plan/early_checks.h"
 #include "run_plan/fit_check.h"
 #include "run_plan/run_devices.h"
 #include "store/run_files.h"
@@ -31,11 +32,11 @@ class Preflight {
         config_(request.config),
         stop_(stop),
         scratch_(temporary_folder() + "/encode", "preflight"),
-        host_(host_facts()) {}
+        driver_(ask_driver()) {}
 
   PreflightFindings run() {
     if (request_.config_error) findings_.red("config", *request_.config_error);
-    check_host(host_, findings_);
+    check_host(host_facts(), findings_);
     if (has_experiment()) {
       look_at_experiment();
     } else if (!request_.model.empty()) {
@@ -65,6 +66,8 @@ class Preflight {
       findings_.yellow("config", sentence, "delete the key");
     take_hashes();
     check_cache_directory(config_, findings_);
+    findings_.at(RunStep::kDevice);
+    findings_.guard("device", [this] { require_driver(config_); });
     check_streams(config_, model_needs(), experiment_, findings_);
     check_other_inputs(config_, experiment_, findings_);
     keep_streams_for_worker();
@@ -74,7 +77,9 @@ class Preflight {
     open_embedding_cache_ =
         !embedding_cache.empty() && probe_embedding_cache(embedding_cache, findings_);
     findings_.at(RunStep::kWorker);
-    check_defences(config_, findings_);
+    // A driver that does not answer has a GPU that the run may use once it answers.
+    check_defences(config_, !driver_.gpus.empty() || driver_.failure, findings_);
+    check_interruption(config_, experiment_, outlooks_, findings_);
   }
 
   // Hashing a large model takes minutes, so hashes of earlier runs are used, but not written back.
@@ -112,7 +117,6 @@ class Preflight {
   // A run goes on without a device that fails, as long as another one works. Returns the device
   // that a worker has opened.
   std::optional<DeviceFacts> check_devices() {
-    const DriverFacts driver = ask_driver();
     const PluginFacts plugin = find_plugin(request_.worker.program);
     std::vector<PreflightFindings> of_devices;
     std::optional<DeviceFacts> found;
@@ -122,7 +126,7 @@ class Preflight {
       looked_at.push_back(device);
       PreflightFindings& findings = of_devices.emplace_back();
       findings.at(RunStep::kWorker);
-      check_device(driver,
+      check_device(driver_,
                    {.device = device,
                     .model_bytes = experiment_.largest_model_bytes(),
                     .plugin = plugin,
@@ -132,7 +136,7 @@ class Preflight {
       found = try_worker(device, findings);
       if (findings.count(Grade::kRed) > 0) found = std::nullopt;
       const bool automatic = device.kind == DeviceChoice::Kind::kAuto;
-      if (found && found->kind == DeviceKind::kCpu && !driver.gpus.empty() && automatic) {
+      if (found && found->kind == DeviceKind::kCpu && !driver_.gpus.empty() && automatic) {
         findings.yellow("device", "this machine has an NVIDIA GPU, but the CPU computes",
                         "set device: cuda to see what is missing");
       }
@@ -163,17 +167,22 @@ class Preflight {
     HostNeeds needs = {.worker_bytes = worker.peak_bytes, .prefetch_bytes = 0};
     for (const StreamConfig& stream : config_.streams)
       needs.prefetch_bytes = std::max(needs.prefetch_bytes, stream.speed.prefetch_bytes);
-    check_memory_to_run(host_, needs, findings);
+    // Other processes may have begun or ended while the worker loaded the model.
+    check_memory_to_run(host_facts(), needs, findings);
     return worker.device;
   }
 
   // A run with strict_numerics refuses chunks of another kind of device.
   void check_origins(const DeviceFacts& device) {
     if (!config_.hardware.strict_numerics) return;
-    const ChunkOrigin here = origin_of(device);
     findings_.at(RunStep::kWorker);
     for (size_t i = 0; i < outlooks_.size(); ++i) {
-      const std::string& name = experiment_.streams[i].plan.config.name();
+      const StreamPlan& stream = experiment_.streams[i].plan;
+      const std::string& name = stream.config.name();
+      ChunkOrigin here = origin_of(device);
+      // The worker has told the kernels for the type of its first model.
+      if (stream.effective.dtype != for_worker_.streams.front().plan.effective.dtype)
+        here.kernels.clear();
       for (const ChunkOrigin& origin : outlooks_[i].origins) {
         if (outlooks_[i].encoded || origin.same_bits(here)) continue;
         findings_.red(
@@ -187,7 +196,7 @@ class Preflight {
   RunConfig config_;
   const StopSignal& stop_;
   const ScratchFolder scratch_;
-  const HostFacts host_;
+  const DriverFacts driver_;
   CheckedExperiment experiment_;
   CheckedExperiment for_worker_;
   std::vector<StreamOutlook> outlooks_;  // of the streams of experiment_

@@ -17,6 +17,7 @@
 #include "run_plan/cache_files.h"
 #include "run_plan/directory_probe.h"
 #include "run_plan/earlier_name.h"
+#include "run_plan/early_checks.h"
 #include "run_plan/final_outlook.h"
 #include "run_plan/final_table.h"
 #include "run_plan/fit_check.h"
@@ -117,8 +118,7 @@ void check_chunks(const RunConfig& config, const StreamPlan& plan, StreamOutlook
                   PreflightFindings& findings) {
   const std::string check = "results " + plan.config.name();
   const std::string folder = chunks_dir(config.store.cache_dir, plan.config.name());
-  const int64_t chunk_rows = config.store.chunk_rows();
-  check_chunk_owner(config.store.cache_dir, plan.identity, chunk_rows);
+  check_chunk_owner(config.store.cache_dir, plan.identity, plan.chunk_rows);
   outlook.encoded = plan.identity.rows == 0;
   // A run that was killed early leaves a folder without a description, which the next run writes.
   const std::string stream_file = fmt::format("{}/{}", folder, kStreamFile);
@@ -140,6 +140,7 @@ void check_chunks(const RunConfig& config, const StreamPlan& plan, StreamOutlook
                     "see encode status; encode retry-failed tries them again");
   }
   outlook.origins = progress.origins;
+  outlook.chunk_rows = progress.chunk_rows;
   if (progress.chunks == progress.chunk_count && progress.problems.empty())
     outlook.encoded = read_chunk_folder(folder).damaged.empty();
   outlook.rows_set_aside = progress.rows_set_aside;
@@ -188,7 +189,7 @@ void check_space(const RunConfig& config, const CheckedExperiment& experiment,
           "free space, or give --cache-dir DIR and --output FILE on another disk");
     findings.green(
         "space", fmt::format("{} free; the run needs {} {}", format_bytes(disk.space.usable_bytes),
-                             whole ? "at most" : "about", format_bytes(disk.need.peak_bytes)));
+                             whole ? "at most" : "about", format_bytes(disk.need.peak.total())));
   };
   if (whole) {
     findings.guard("space", look);
@@ -233,24 +234,26 @@ void check_plan(const RunConfig& config, CheckedExperiment& experiment,
 void check_outputs_and_plan(const RunConfig& config, CheckedExperiment& experiment,
                             PreflightFindings& findings) {
   findings.at(RunStep::kOutputs);
+  std::vector<StreamPlan> plans;
+  for (const CheckedStream& stream : experiment.streams) plans.push_back(stream.plan);
   findings.guard("outputs", [&] {
-    std::vector<StreamPlan> plans;
-    for (const CheckedStream& stream : experiment.streams) plans.push_back(stream.plan);
     require_tables(config.store, plans);
     OutputGuard guard(config.store.overwrite);
     for (const auto& [path, model] : experiment.models) guard.protect(model->opened.directory);
     check_outputs(config, std::move(guard));
     findings.green("outputs", "no output would replace a file that is not from encode");
   });
+  findings.guard("outputs", [&] { check_output_directories(plans, experiment.probed); });
   check_inputs(experiment, findings);
+  for (CheckedStream& stream : experiment.streams)
+    stream.plan.chunk_rows = config.store.chunk_rows(stream.rows);
   check_plan(config, experiment, findings);
 }
 
-std::vector<StreamOutlook> check_results(const RunConfig& config,
-                                         const CheckedExperiment& experiment,
+std::vector<StreamOutlook> check_results(const RunConfig& config, CheckedExperiment& experiment,
                                          PreflightFindings& findings) {
   std::vector<StreamOutlook> outlooks;
-  std::set<std::string> tried;  // directories
+  std::set<std::string>& tried = experiment.probed;
   for (const CheckedStream& stream : experiment.streams) {
     StreamOutlook& outlook = outlooks.emplace_back();
     findings.at(RunStep::kResume);

@@ -9,9 +9,14 @@
 
 namespace encode {
 
+// Must be increased if a new version of encode computes other bits on a GPU alone. Chunks and
+// cached vectors of a CPU do not have it, so they stay valid. A change of the bits on every device
+// increases Fingerprint::kVersion and kNumericsVersion instead.
+inline constexpr int64_t kCudaNumericsVersion = 1;
+
 ChunkOrigin origin_of(const DeviceFacts& device);  // without ChunkOrigin::batch_tokens
-// Returns "NVIDIA H200, LibTorch 2.11.0, driver 580.65.06", and the hash of the chosen algorithms
-// of the matrix products if there is one.
+// Returns "NVIDIA H200, LibTorch 2.11.0, driver 580.65.06", then the hash of the chosen algorithms
+// of the matrix products and the CUDA kernels if the origin has them.
 std::string describe(const ChunkOrigin& origin);
 // The Error kConfig "run.other_device" for a chunk at `path` that was computed elsewhere than
 // `here`.

@@ -70,9 +70,9 @@ void fields(auto& archive, MaybeConst<StreamIdentity> auto& value) {
 }
 
 void fields(auto& archive, MaybeConst<ChunkOrigin> auto& value) {
-  auto& [device, libtorch, driver, batch_tokens, products] = value;
+  auto& [device, libtorch, driver, batch_tokens, products, kernels, cuda_numerics] = value;
   archive("device", device)("libtorch", libtorch)("driver", driver)("batch_tokens", batch_tokens);
-  archive("products", products);
+  archive("products", products)("kernels", kernels)("cuda_numerics", cuda_numerics);
 }
 
 void fields(auto& archive, MaybeConst<InputScan::File> auto& value) {
@@ -87,10 +87,11 @@ void fields(auto& archive, MaybeConst<InputScan::Checkpoint> auto& value) {
 }
 
 void fields(auto& archive, MaybeConst<InputScan> auto& value) {
-  auto& [rows_in, rows, rejected, empty, tokenized, utf8_replaced, text_bytes, longest_bytes, files,
-         checkpoints] = value;
+  auto& [rows_in, rows, rejected, empty, blank, tokenized, utf8_replaced, text_bytes, longest_bytes,
+         files, checkpoints] = value;
   archive("rows_in", rows_in)("rows", rows)("rejected", rejected)("empty", empty);
-  archive("tokenized", tokenized)("utf8_replaced", utf8_replaced)("text_bytes", text_bytes);
+  archive("blank", blank)("tokenized", tokenized)("utf8_replaced", utf8_replaced);
+  archive("text_bytes", text_bytes);
   archive("longest_bytes", longest_bytes)("files", files);
   archive("checkpoints", checkpoints);
 }

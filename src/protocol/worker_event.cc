@@ -30,9 +30,9 @@ constexpr auto names(DeviceKind /*tag*/) {
 }
 
 void fields(auto& archive, MaybeConst<DeviceFacts> auto& value) {
-  auto& [kind, name, place, libtorch, driver, threads, places] = value;
+  auto& [kind, name, place, libtorch, driver, threads, places, kernels] = value;
   archive("kind", kind)("name", name)("place", place)("libtorch", libtorch)("driver", driver);
-  archive("threads", threads)("places", places);
+  archive("threads", threads)("places", places)("kernels", kernels);
 }
 
 void fields(auto& archive, MaybeConst<DeviceMemory> auto& value) {

@@ -9,6 +9,7 @@
 #include "encode/model_directory.h"
 #include "encode/store.h"
 
+#include "base/empty_rows.h"
 #include "base/file.h"
 #include "base/units.h"
 #include "model_dir/truncation.h"
@@ -196,6 +197,7 @@ class Collector {
       missing_.push_back(stream.name() +
                          ": texts and token lengths, because a vector is not a row of the input");
     }
+    add_empty_rows(sampled, section);
     add_lengths(sampled, section);
     add_geometry(sampled, section);
     if (samples_.empty() || samples_.front().vectors.cols() == sampled.vectors.cols()) {
@@ -213,7 +215,7 @@ class Collector {
     if (!original) {
       missing_.push_back(stream.name() +
                          ": the quantization error, because the float32 chunks are gone "
-                         "(semantic.keep_chunk_cache keeps them)");
+                         "(--keep-chunks, semantic.keep_chunk_cache, keeps them)");
       return;
     }
     const QuantizationError error = quantization_error(*original, sampled.vectors);
@@ -221,6 +223,17 @@ class Collector {
                                {"root_mean", error.root_mean},
                                {"mean_cosine", error.mean_cosine},
                                {"least_cosine", error.least_cosine}};
+  }
+
+  // How many rows of the sample have no text, and what to do about them.
+  static void add_empty_rows(const Sampled& sampled, Json& section) {
+    const EmptyRows& rows = sampled.texts.empty_rows;
+    if (!rows.any()) return;
+    section["empty_rows"] = {
+        {"found",
+         fmt::format("of {} that were looked at, {}",
+                     format_count(std::ssize(sampled.rows), "row", "rows"), describe(rows))},
+        {"next", empty_rows_advice(rows)}};
   }
 
   void add_lengths(const Sampled& sampled, Json& section) {

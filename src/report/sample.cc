@@ -157,6 +157,8 @@ SampleTexts read_texts(const StreamConfig& stream, const StreamIdentity& encoded
   for (Text text; wanted != rows.end() && reader->next(text);) {
     if (text.row != *wanted) continue;
     ++wanted;
+    texts.empty_rows.empty += text.utf8.empty() && text.input_ids.empty() ? 1 : 0;
+    texts.empty_rows.blank += is_white_space(text.utf8) ? 1 : 0;
     texts.rows.push_back({.text = text.tokenized
                                       ? fmt::format("{} token ids", text.input_ids.size())
                                       : shown(text.utf8),

@@ -9,6 +9,7 @@
 #include "encode/config.h"
 #include "encode/store.h"
 
+#include "base/empty_rows.h"
 #include "report/statistics.h"
 #include "store/matrix/matrix.h"
 
@@ -41,6 +42,7 @@ struct SampleText {
 struct SampleTexts {
   std::vector<SampleText>
       rows;                // in the order of the sample; fewer if the input has become shorter
+  EmptyRows empty_rows;    // among these rows
   int64_t max_length = 0;  // of the stream, in tokens; 0: not known
   std::string problem;     // why there are no token lengths, or ""
 };

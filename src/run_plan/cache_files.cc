@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
+#include <filesystem>
 #include <optional>
 #include <string_view>
 #include <sys/stat.h>
+#include <system_error>
 #include <unistd.h>
 
 #include "encode/error.h"
@@ -89,6 +91,32 @@ std::vector<std::string> remove_cache_directory(const std::string& cache_dir,
     throw system_error("io.remove", "delete folder", cache_dir, errno);
   }
   return left;
+}
+
+std::vector<std::string> absent_directories(const std::string& directory) {
+  std::vector<std::string> absent;
+  const auto is_absent = [](const std::filesystem::path& path) {
+    std::error_code ignored;
+    return std::filesystem::status(path, ignored).type() == std::filesystem::file_type::not_found;
+  };
+  for (std::filesystem::path path = directory; !path.empty() && is_absent(path);
+       path = path.parent_path())
+    absent.push_back(path.string());
+  return absent;
+}
+
+bool has_only_records(const std::string& cache_dir) {
+  const std::vector<std::string> names = list_directory(cache_dir);
+  return std::all_of(names.begin(), names.end(), [](const std::string& name) {
+    const RunFileKind* kind = run_file_kind(name);
+    return kind != nullptr && !kind->of_stream();
+  });
+}
+
+void remove_empty_directories(const std::vector<std::string>& innermost_first) {
+  for (const std::string& path : innermost_first) {
+    if (::rmdir(path.c_str()) != 0 && errno != ENOENT) return;
+  }
 }
 
 bool is_store_file(const std::string& directory, const std::string& name) {

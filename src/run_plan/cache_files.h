@@ -28,6 +28,18 @@ bool begins_like_log(std::string_view head);
 std::vector<std::string> remove_cache_directory(const std::string& cache_dir,
                                                 const std::string& stream);
 
+// Returns the directory and those above it that do not exist, the innermost first. Throws no Error.
+std::vector<std::string> absent_directories(const std::string& directory);
+
+// Returns true if the directory has nothing but the lock, the log and other records of a run: no
+// chunks, no list of rejected rows and no copy of standard input. Throws Error kIoError or
+// kNoPermission.
+bool has_only_records(const std::string& cache_dir);
+
+// Removes those of the directories that are empty or absent, up to the first one that is not.
+// Throws no Error.
+void remove_empty_directories(const std::vector<std::string>& innermost_first);
+
 // Deletes the temporary files that killed runs left in the cache directory, if they have the names
 // of the run's own files. The process must hold the CacheLock. Throws Error kIoError.
 void sweep_cache_files(const std::string& cache_dir);

@@ -19,24 +19,35 @@ namespace {
 // For a card that is not in the table of cards.
 constexpr double kUnknownGpuFlops = 40e12;
 
+// How fast a stream is encoded, roughly.
 struct Speed {
+  MemoryRequest request;
   double row_seconds = 0;
   std::string device;
 };
 
-Speed speed_on_gpu(const MemoryRequest& request, const MemoryLimit& gpu) {
-  ComputeRate rate = assumed_gpu_rate(find_card(gpu.name), request.effective);
-  if (rate.flops_per_second <= 0)
-    rate = {.flops_per_second = kUnknownGpuFlops,
-            .least_flops = kUnknownGpuFlops,
-            .most_flops = kUnknownGpuFlops};
-  return {.row_seconds = encoding_time(request, rate).seconds, .device = gpu.name};
+ComputeRate rate_of(const MemoryLimit& gpu, const EffectiveResult& effective) {
+  const ComputeRate rate = assumed_gpu_rate(find_card(gpu.name), effective);
+  if (rate.flops_per_second > 0) return rate;
+  return {.flops_per_second = kUnknownGpuFlops,
+          .least_flops = kUnknownGpuFlops,
+          .most_flops = kUnknownGpuFlops};
 }
 
-Speed speed_on_cpu(const MemoryRequest& request, int64_t threads) {
-  return {.row_seconds =
-              encoding_time(request, assumed_cpu_rate(request.effective.dtype, threads)).seconds,
-          .device = fmt::format("{} CPU threads", threads)};
+Speed speed_of(const StreamPlan& stream, const ModelDirectory& directory,
+               const std::optional<MemoryLimit>& gpu) {
+  const int64_t threads = threads_or_quota(stream.config.speed.threads);
+  Speed speed = {.request = planned_request(
+                     stream, directory,
+                     {.kind = gpu ? DeviceKind::kCuda : DeviceKind::kCpu, .threads = threads}),
+                 .row_seconds = 0,
+                 .device = gpu ? gpu->name : format_count(threads, "CPU thread", "CPU threads")};
+  const EffectiveResult& effective = stream.effective;
+  const ComputeRate rate =
+      gpu ? rate_of(*gpu, effective) : assumed_cpu_rate(effective.dtype, threads);
+  speed.row_seconds = encoding_time(speed.request, rate).seconds /
+                      static_cast<double>(std::max<int64_t>(1, speed.request.texts.rows));
+  return speed;
 }
 
 }  // namespace
@@ -59,27 +70,24 @@ double ChunkSizes::commit_seconds() {
 }
 
 void ChunkSizes::choose(const ModelDirectory& directory, StreamPlan& stream) {
-  const StoreOptions& store = config_.store;
-  if (store.chunk_size != kAutoChunkRows || !store.chunked()) {
-    stream.chunk_rows = store.chunk_rows();
-    return;
-  }
-  const std::optional<MemoryLimit>& gpu = gpu_.get();
-  const int64_t threads = threads_or_quota(stream.config.speed.threads);
-  const MemoryRequest request = planned_request(
-      stream, directory, {.kind = gpu ? DeviceKind::kCuda : DeviceKind::kCpu, .threads = threads});
-  Speed speed = gpu ? speed_on_gpu(request, *gpu) : speed_on_cpu(request, threads);
-  const auto rows = static_cast<double>(std::max<int64_t>(1, request.texts.rows));
-  speed.row_seconds /= rows;
-  stream.chunk_rows = auto_chunk_rows({.rows = request.texts.rows,
-                                       .row_seconds = speed.row_seconds,
-                                       .commit_seconds = commit_seconds()});
+  if (config_.store.chunk_size != kAutoChunkRows || !config_.store.chunked()) return;
+  const Speed speed = speed_of(stream, directory, gpu_.get());
+  const TextFacts& texts = speed.request.texts;
+  stream.chunk_rows = auto_chunk_rows(
+      {.rows = texts.rows, .row_seconds = speed.row_seconds, .commit_seconds = commit_seconds()});
   stream.chunk_reason = fmt::format(
       "chunk_size auto: about {} of work in a chunk, for rows of about {:.0f} tokens on {}; a "
       "commit takes {}",
       format_duration(speed.row_seconds * static_cast<double>(stream.chunk_rows)),
-      static_cast<double>(request.texts.tokens) / rows, speed.device,
-      format_duration(commit_seconds()));
+      static_cast<double>(texts.tokens) / static_cast<double>(std::max<int64_t>(1, texts.rows)),
+      speed.device, format_duration(commit_seconds()));
+}
+
+std::string describe_loss(const StreamPlan& stream, const ModelDirectory& directory, RunGpu& gpu) {
+  const Speed speed = speed_of(stream, directory, gpu.get());
+  const int64_t rows = most_lost_rows(speed.request);
+  return fmt::format("{} on {}", describe_loss(rows, speed.row_seconds * static_cast<double>(rows)),
+                     speed.device);
 }
 
 }  // namespace encode

@@ -69,11 +69,12 @@ void require_tables(const StoreOptions& store, const std::vector<StreamPlan>& st
     throw Error({.code = "output.token_vectors",
                  .what = "token embeddings cannot be written as a table",
                  .where = stream.config.name(),
-                 .expected = "one vector for each row, or output.format: npy",
-                 .found = fmt::format("pooling: none and output.format: {}",
+                 .expected = "one vector for each row, or a .npy output",
+                 .found = fmt::format("pooling: none and the output format {}",
                                       to_string(store.final_format.file)),
-                 .hint = "set output.format: npy, which numpy can map into memory; a file beside "
-                         "the matrix says where the vectors of a row begin"});
+                 .hint = "write a .npy file (--output NAME.npy; output.format: npy in a config), "
+                         "which numpy can map into memory; a file beside the matrix says where "
+                         "the vectors of a row begin"});
   }
 }
 

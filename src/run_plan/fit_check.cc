@@ -21,9 +21,6 @@
 namespace encode {
 namespace {
 
-// The log, the job, the status and the records of a short run.
-constexpr int64_t kRecordBytes = 64 << 10;
-
 // The total memory of every GPU. Empty if there is no GPU, or if the driver does not answer.
 std::vector<GpuStatus> ask_driver() {
   try {
@@ -86,7 +83,7 @@ std::optional<MemoryLimit> gpu_limit(const HardwareOptions& hardware) {
   if (!limit || hardware.device.kind != DeviceChoice::Kind::kAuto) return limit;
   // The CPU computes if the GPU cannot be used.
   const MemoryLimit host = host_limit();
-  return host.total_bytes > limit->total_bytes ? host : limit;
+  return host.total_bytes == 0 || host.total_bytes > limit->total_bytes ? host : limit;
 }
 
 int64_t file_bytes(const std::string& path) {
@@ -112,6 +109,15 @@ TextFacts facts_of(const InputScan& scan, int64_t max_length) {
           .tokens = static_cast<double>(tokens) > most ? static_cast<int64_t>(most) : tokens,
           .text_bytes = scan.text_bytes,
           .longest_row_tokens = std::min(scan.longest_bytes, max_length)};
+}
+
+// The request of a stream before its batches are known.
+MemoryRequest text_request(const StreamPlan& stream, const ModelDirectory& directory) {
+  MemoryRequest request = memory_request(directory, stream.effective);
+  request.texts = facts_of(stream.scan, stream.effective.max_length);
+  request.chunk_rows = stream.chunk_rows;
+  request.prefetch_bytes = stream.config.speed.prefetch_bytes;
+  return request;
 }
 
 std::vector<CombinedDisk> combined_of(const RunConfig& config) {
@@ -148,8 +154,7 @@ MemoryRequest memory_request(const ModelDirectory& directory, const EffectiveRes
 
 MemoryRequest planned_request(const StreamPlan& stream, const ModelDirectory& directory,
                               const DeviceFacts& device) {
-  MemoryRequest request = memory_request(directory, stream.effective);
-  request.texts = facts_of(stream.scan, stream.effective.max_length);
+  MemoryRequest request = text_request(stream, directory);
   request.batches = plan_batches(stream.config.speed, stream.effective.launch_tokens,
                                  stream.effective.max_length, device);
   return request;
@@ -177,36 +182,28 @@ void check_model_fits(const ModelDirectory& directory, const ResultOptions& opti
                  directory.path);
 }
 
-StreamDisk stream_disk(const RunConfig& config, const std::string& name, int64_t vectors,
-                       const EffectiveResult& effective) {
-  const StoreOptions& store = config.store;
-  StreamDisk stream = {.name = name,
-                       .vectors = vectors,
-                       .largest_chunk = store.chunked() ? store.chunk_rows() : 0,
-                       .dim = effective.dim};
-  stream.existing_bytes =
-      file_bytes(final_path_of(config, name)) + folder_bytes(chunks_dir(store.cache_dir, name));
-  return stream;
+int64_t existing_bytes(const RunConfig& config, const std::string& name) {
+  return file_bytes(final_path_of(config, name)) +
+         folder_bytes(chunks_dir(config.store.cache_dir, name));
 }
 
 ExperimentDisk check_experiment_disk(const RunConfig& config, std::vector<StreamDisk> streams) {
   const std::string final = final_path_of(config, config.streams.front().name());
   const DiskSpace space = disk_space_at(parent_directory(final));
-  if (disk_space_at(config.store.cache_dir).file_system != space.file_system) {
+  const bool chunks_count = config.store.chunked() &&
+                            disk_space_at(config.store.cache_dir).file_system == space.file_system;
+  if (!chunks_count) {
     for (StreamDisk& stream : streams) stream.largest_chunk = 0;
   }
   const DiskNeed need = disk_need(streams, combined_of(config), config.store);
-  DiskNeed with_records = need;
-  with_records.peak_bytes += kRecordBytes;
-  require_disk(with_records, space);
+  require_disk(need, space);
   return {.need = need, .space = space};
 }
 
 void settle_settings(StreamPlan& stream, const ModelDirectory& directory, RunGpu& gpu,
                      RunLog& log) {
   if (!stream.config.auto_batch.any()) return;
-  MemoryRequest request = memory_request(directory, stream.effective);
-  request.texts = facts_of(stream.scan, stream.effective.max_length);
+  const MemoryRequest request = text_request(stream, directory);
   const std::string note = choose_batches(stream.config, request, gpu.get());
   log.info("auto", fmt::format("{}: {}", stream.config.name(), note));
 }
@@ -223,18 +220,23 @@ void warn_of_memory(const StreamPlan& stream, const ModelDirectory& directory,
 ExperimentDisk check_disk(const RunConfig& config, const std::vector<StreamPlan>& streams) {
   std::vector<StreamDisk> disks;
   for (const StreamPlan& stream : streams) {
-    disks.push_back(stream_disk(config, stream.config.name(), stream.scan.rows, stream.effective));
-    disks.back().column_bytes =
-        column_bytes(config.store.final_format, stream.scan.rows, stream.scan.text_bytes);
+    const std::string name = stream.config.name();
+    disks.push_back({.name = name,
+                     .vectors = stream.scan.rows,
+                     .largest_chunk = stream.chunk_rows,
+                     .dim = stream.effective.dim,
+                     .column_bytes = column_bytes(config.store.final_format, stream.scan.rows,
+                                                  stream.scan.text_bytes),
+                     .existing_bytes = existing_bytes(config, name)});
   }
   return check_experiment_disk(config, std::move(disks));
 }
 
 std::optional<std::string> disk_warning(const ExperimentDisk& disk) {
   const auto& [need, space] = disk;
-  if (need.peak_bytes <= space.usable_bytes) return std::nullopt;
+  if (need.peak.total() <= space.usable_bytes) return std::nullopt;
   return fmt::format("the run needs up to {} of disk space, and {} has {} free",
-                     format_bytes(need.peak_bytes), space.path, format_bytes(space.usable_bytes));
+                     format_bytes(need.peak.total()), space.path, format_bytes(space.usable_bytes));
 }
 
 void note_padding(PaddingPolicy padding, RunLog& log) {

@@ -52,17 +52,16 @@ class RunGpu {
 void check_model_fits(const ModelDirectory& directory, const ResultOptions& options,
                       const std::optional<MemoryLimit>& limit);
 
-// A stream with its numbers for disk_need(). `vectors` is the number of rows; with token embeddings
-// it is at least that. The caller sets `column_bytes`.
-StreamDisk stream_disk(const RunConfig& config, const std::string& name, int64_t vectors,
-                       const EffectiveResult& effective);
+// StreamDisk::existing_bytes of the stream with this name.
+int64_t existing_bytes(const RunConfig& config, const std::string& name);
 // The need of a whole experiment on the file system of its finals, and the space there.
 struct ExperimentDisk {
   DiskNeed need;
   DiskSpace space;
 };
-// `streams` has a StreamDisk for each of config.streams, in the same order. Chunks do not count if
-// the cache directory is on another file system than the finals. Throws Error "limit.disk",
+// `streams` has a StreamDisk for each of config.streams, in the same order. Chunks do not count in
+// the standard mode, or if the cache directory is on another file system than the finals. Throws
+// Error "limit.disk",
 // "limit.file_size" and "io.statvfs".
 ExperimentDisk check_experiment_disk(const RunConfig& config, std::vector<StreamDisk> streams);
 

@@ -1,116 +1,154 @@
 #include "run_plan/input_scans.h"
 
+#include <algorithm>
 #include <atomic>
 #include <exception>
 #include <fmt/format.h>
 #include <optional>
+#include <string_view>
 #include <system_error>
 #include <thread>
 
+#include "base/empty_rows.h"
 #include "base/file.h"
 #include "base/host.h"
 #include "base/json.h"
 #include "base/stopwatch.h"
 #include "base/units.h"
+#include "run_plan/leavings.h"
 #include "store/run_files.h"
 
 namespace encode {
 namespace {
 
-std::string rejected_line(const RejectedRow& row) {
+std::string rejected_line(const RejectedRow& row, std::string_view file) {
   const Json line = {
-      {"record", row.record}, {"file", row.file}, {"line", row.line}, {"reason", row.reason}};
+      {"record", row.record}, {"file", file}, {"line", row.line}, {"reason", row.reason}};
   return line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-ScannedInput scan_one(const StreamConfig& stream, const std::string& cache_dir) {
-  const std::string path = RunFiles(cache_dir).rejected_rows(stream.name());
+// `list` is the path of the list of rejected rows, or "".
+ScannedInput scan_one(const StreamPlan& stream, const std::string& list) {
+  const Stopwatch watch;
   std::optional<AtomicFile> rejected;
   ScannedInput result;
-  result.scan = scan_texts(stream.input, [&](const RejectedRow& row) {
-    if (cache_dir.empty()) return;
-    if (!rejected) rejected.emplace(path, 0);
-    const std::string line = rejected_line(row);
+  result.scan = scan_texts(stream.config.input, [&](const RejectedRow& row) {
+    if (list.empty()) return;
+    if (!rejected) rejected.emplace(list, 0);
+    const std::string line =
+        rejected_line(row, stream.standard_input ? kStandardInputName : row.file);
     rejected->write(line.data(), line.size());
   });
   if (rejected) {
     rejected->commit();
-    result.rejected_path = path;
-  } else if (!cache_dir.empty()) {
-    remove_file(path);  // the list of an earlier run
+    result.rejected_path = list;
+  } else if (!list.empty()) {
+    remove_file(list);  // the list of an earlier run
   }
+  result.seconds = watch.seconds();
   return result;
 }
 
-std::string input_name(const InputScan& scan) {
+std::string name_of_input(const StreamPlan& stream, const InputScan& scan) {
   const std::string& first = scan.files.front().path;
+  if (stream.standard_input) return kStandardInputName;
   if (scan.files.size() == 1) return first;
   return fmt::format("{} files from {} to {}", format_count(std::ssize(scan.files)), first,
                      scan.files.back().path);
 }
 
 // A run without rows succeeds, and is seldom what was meant.
-void warn_of_no_rows(const StreamConfig& stream, const InputScan& scan, RunLog& log) {
+void warn_of_no_rows(const StreamPlan& stream, const InputScan& scan, RunLog& log) {
   std::string reason = "has no rows: check the path, and the format (--format)";
-  if (scan.file_bytes() == 0) reason = "is empty: check the path";
+  if (scan.file_bytes() == 0)
+    reason = stream.standard_input ? "is empty: the command in front of the pipe printed nothing"
+                                   : "is empty: check the path";
   if (scan.rejected > 0)
     reason = fmt::format("has {}, and all were rejected: look at the list of them",
                          format_count(scan.rejected, "row", "rows"));
   log.warning("no_rows",
-              fmt::format("{}: the matrix has no rows, because {} {}", stream.name(),
-                          input_name(scan), reason),
-              {{"stream", stream.name()},
-               {"path", stream.input.path},
+              fmt::format("{}: the matrix has no rows, because {} {}", stream.config.name(),
+                          name_of_input(stream, scan), reason),
+              {{"stream", stream.config.name()},
+               {"path", stream.config.input.path},
                {"file_bytes", scan.file_bytes()},
                {"rejected", scan.rejected}});
 }
 
-void report(const StreamConfig& stream, const ScannedInput& input, double seconds, RunLog& log) {
+void warn_of_replaced_bytes(const std::string& name, const InputScan& scan, RunLog& log) {
+  if (scan.utf8_replaced == 0) return;
+  log.warning(
+      "utf8_replaced",
+      fmt::format("{}: bytes that are not UTF-8 are in {} of {}, and U+FFFD replaces them; "
+                  "convert the file, for example with iconv, or refuse such rows with --utf8 "
+                  "error",
+                  name, format_count(scan.utf8_replaced), format_count(scan.rows, "row", "rows")),
+      {{"stream", name}, {"rows", scan.utf8_replaced}});
+}
+
+void warn_of_empty_rows(const std::string& name, const InputScan& scan, RunLog& log) {
+  const EmptyRows rows = {.empty = scan.empty, .blank = scan.blank};
+  if (!rows.any()) return;
+  log.warning("empty_rows",
+              fmt::format("{}: {}; they are encoded like other rows. To leave them out, {}", name,
+                          describe(rows), empty_rows_advice(rows)),
+              {{"stream", name}, {"empty", scan.empty}, {"blank", scan.blank}});
+}
+
+// `list` is where the list of rejected rows is when the run has ended; "" if there is none.
+void report(const StreamPlan& stream, const ScannedInput& input, const std::string& list,
+            RunLog& log) {
   const InputScan& scan = input.scan;
-  std::string text =
-      fmt::format("{}: {}, {} in {} ({})", stream.name(), format_count(scan.rows, "row", "rows"),
-                  format_bytes(scan.file_bytes()), input_name(scan), format_duration(seconds));
+  const std::string name = stream.config.name();
+  std::string text = fmt::format(
+      "{}: {}, {} in {} ({})", name, format_count(scan.rows, "row", "rows"),
+      format_bytes(scan.file_bytes()), name_of_input(stream, scan), format_duration(input.seconds));
   if (scan.empty > 0) text += fmt::format("; {} empty", format_count(scan.empty));
   if (scan.tokenized > 0) text += fmt::format("; {} of token ids", format_count(scan.tokenized));
   if (scan.rejected > 0) text += fmt::format("; {} rejected", format_count(scan.rejected));
-  if (!input.rejected_path.empty()) text += fmt::format(", see {}", input.rejected_path);
+  if (!list.empty()) text += fmt::format(", listed in {} when the run has ended", list);
   log.info("input_scanned", text,
-           {{"stream", stream.name()},
-            {"path", stream.input.path},
+           {{"stream", name},
+            {"path", stream.config.input.path},
             {"files", std::ssize(scan.files)},
             {"rows_in", scan.rows_in},
             {"rows", scan.rows},
             {"rejected", scan.rejected},
             {"empty", scan.empty},
+            {"blank", scan.blank},
             {"tokenized", scan.tokenized},
             {"utf8_replaced", scan.utf8_replaced},
             {"file_bytes", scan.file_bytes()},
             {"sha256", scan.files.front().sha256}});
   if (scan.rows == 0) warn_of_no_rows(stream, scan, log);
-  if (scan.utf8_replaced == 0) return;
-  log.warning(
-      "utf8_replaced",
-      fmt::format("{}: bytes that are not UTF-8 are in {} of {}, and U+FFFD replaces them; "
-                  "convert the file, for example with iconv, or refuse such rows with utf8: "
-                  "error",
-                  stream.name(), format_count(scan.utf8_replaced),
-                  format_count(scan.rows, "row", "rows")),
-      {{"stream", stream.name()}, {"rows", scan.utf8_replaced}});
+  warn_of_replaced_bytes(name, scan, log);
+  warn_of_empty_rows(name, scan, log);
 }
 
 }  // namespace
 
-std::vector<ScannedInput> scan_inputs(const std::vector<StreamConfig>& streams,
-                                      const std::string& cache_dir, RunLog& log) {
+Error naming_standard_input(const Error& error, const std::vector<StreamPlan>& streams) {
+  const auto stream = std::find_if(streams.begin(), streams.end(), [](const StreamPlan& candidate) {
+    return candidate.standard_input;
+  });
+  return stream == streams.end() ? error : naming_standard_input(error, stream->config.input);
+}
+
+std::vector<ScannedInput> scan_inputs(const std::vector<StreamPlan>& streams,
+                                      const StoreOptions& store, PlanPurpose purpose, RunLog& log) {
+  const auto list_of = [&](const StreamPlan& stream) {
+    return purpose == PlanPurpose::kRun
+               ? RunFiles(store.cache_dir).rejected_rows(stream.config.name())
+               : "";
+  };
   std::vector<ScannedInput> results(streams.size());
   std::vector<std::exception_ptr> failures(streams.size());
   std::atomic<size_t> next = 0;
   const auto work = [&] {
     for (size_t i = next++; i < streams.size(); i = next++) {
       try {
-        const Stopwatch watch;
-        results[i] = scan_one(streams[i], cache_dir);
-        report(streams[i], results[i], watch.seconds(), log);
+        results[i] = scan_one(streams[i], list_of(streams[i]));
+        report(streams[i], results[i], lasting_list(store, results[i].rejected_path), log);
       } catch (...) {
         failures[i] = std::current_exception();
         next = streams.size();  // no thread starts another scan
@@ -128,7 +166,12 @@ std::vector<ScannedInput> scan_inputs(const std::vector<StreamConfig>& streams,
     work();
   }
   for (const std::exception_ptr& failure : failures) {
-    if (failure) std::rethrow_exception(failure);
+    if (!failure) continue;
+    try {
+      std::rethrow_exception(failure);
+    } catch (const Error& error) {
+      throw naming_standard_input(error, streams);
+    }
   }
   return results;
 }

@@ -5,8 +5,10 @@
 #include <vector>
 
 #include "encode/config.h"
+#include "encode/error.h"
 #include "encode/text.h"
 
+#include "run_plan/plan.h"
 #include "run_record/run_log.h"
 
 namespace encode {
@@ -14,12 +16,16 @@ namespace encode {
 struct ScannedInput {
   InputScan scan;
   std::string rejected_path;  // <cache>/<name>.rejected.jsonl; "" if no list was written
+  double seconds = 0;
 };
 
 // Returns the scans in the order of `streams`. Reads as many inputs at once as there are
-// processors. Writes the list of rejected rows of each input, unless `cache_dir` is "". If several
+// processors. Writes the list of rejected rows of each input if the purpose is kRun. If several
 // inputs fail, throws the Error of the first stream among them.
-std::vector<ScannedInput> scan_inputs(const std::vector<StreamConfig>& streams,
-                                      const std::string& cache_dir, RunLog& log);
+std::vector<ScannedInput> scan_inputs(const std::vector<StreamPlan>& streams,
+                                      const StoreOptions& store, PlanPurpose purpose, RunLog& log);
+
+// Returns the Error with standard input in place of its copy.
+Error naming_standard_input(const Error& error, const std::vector<StreamPlan>& streams);
 
 }  // namespace encode

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/own_cache.h"
 #include "base/path_kind.h"
+#include "run_plan/cache_files.h"
 #include "run_record/finished_run.h"
 #include "store/layout.h"
 
@@ -55,6 +56,10 @@ void check_leavings(const StoreOptions& store, const OutputGuard& guard) {
   guard.check_beside(finished_run_path(store.output), is_foreign_finished_run(store.output));
 }
 
+std::string lasting_list(const StoreOptions& store, const std::string& list) {
+  return list.empty() || !has_own_cache(store) ? list : rejected_rows_path(store.output);
+}
+
 void leave_rejected_rows(const StreamPlan& stream) {
   const std::string path = rejected_rows_path(stream.final_path);
   if (!stream.rejected_path.empty()) {
@@ -71,6 +76,18 @@ void leave_record(const StreamPlan& stream, const std::string& cache_dir, bool e
   run.xxh3_128 = manifest->xxh3_128;
   run.model = stream.model_path;
   write_finished_run(stream.final_path, run);
+}
+
+void remove_after_refusal(const RunConfig& config, const std::vector<std::string>& made) {
+  const StoreOptions& store = config.store;
+  if (!has_own_cache(store)) return;
+  const std::string& stream = config.streams.front().name();
+  const bool finished = read_finished_run(store.output) &&
+                        !entry_exists(chunks_dir(store.cache_dir, stream), "store.stream");
+  const bool made_for_nothing = !made.empty() && has_only_records(store.cache_dir);
+  if (!finished && !made_for_nothing) return;
+  remove_cache_directory(store.cache_dir, stream);
+  remove_empty_directories(made);
 }
 
 }  // namespace encode

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "encode/config.h"
 #include "encode/store.h"
 
 #include "run_plan/output_guard.h"
@@ -16,6 +17,10 @@ namespace encode {
 // rejected rows, or of the record of the run. Does nothing for other runs.
 void check_leavings(const StoreOptions& store, const OutputGuard& guard);
 
+// Returns where the list of rejected rows is when a run has ended: beside the output, if the run
+// has a cache directory of its own. `list` is the path of the list during the run, or "".
+std::string lasting_list(const StoreOptions& store, const std::string& list);
+
 // Publishes the list of rejected rows beside the final, or deletes the list of an earlier run.
 // Throws what AtomicFile and remove_file() throw.
 void leave_rejected_rows(const StreamPlan& stream);
@@ -23,5 +28,13 @@ void leave_rejected_rows(const StreamPlan& stream);
 // Publishes the record of the run, unless the record of the run that has made this matrix is there
 // and this run has encoded nothing. Throws what write_finished_run() throws.
 void leave_record(const StreamPlan& stream, const std::string& cache_dir, bool encoded_nothing);
+
+// Removes the cache directory of a run that was refused before it resumed its stream, because the
+// run has made it for nothing: the output is finished and the directory has no chunks, or the run
+// has made the directory and has only records in it. `made` are the directories that the run has
+// made, the innermost first; those that are empty then go, too. Does nothing for other runs. The
+// process must hold the CacheLock. Throws what remove_cache_directory() and read_finished_run()
+// throw.
+void remove_after_refusal(const RunConfig& config, const std::vector<std::string>& made);
 
 }  // namespace encode

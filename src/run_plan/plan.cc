@@ -19,6 +19,7 @@
 #include "model_dir/prompt_families.h"
 #include "run_plan/chunk_size.h"
 #include "run_plan/earlier_name.h"
+#include "run_plan/early_checks.h"
 #include "run_plan/final_table.h"
 #include "run_plan/fit_check.h"
 #include "run_plan/input_scans.h"
@@ -273,6 +274,7 @@ void check_outputs(const RunConfig& config, OutputGuard guard) {
 }
 
 RunPlan make_plan(const RunConfig& config, PlanPurpose purpose, RunLog& log) {
+  if (purpose == PlanPurpose::kRun) require_driver(config);
   const std::string& cache_dir = config.store.cache_dir;
   OutputGuard guard(config.store.overwrite);
   const std::optional<MemoryLimit> limit = memory_limit_of(config.hardware);
@@ -290,15 +292,13 @@ RunPlan make_plan(const RunConfig& config, PlanPurpose purpose, RunLog& log) {
   if (purpose == PlanPurpose::kRun) {
     require_tables(config.store, plan.streams);
     check_outputs(config, std::move(guard));
+    check_output_directories(plan.streams, plan.probed);
   }
   for (StreamPlan& planned : plan.streams) {
-    if (planned.config.input.path == "-")
-      planned.config.input = spool(planned.config, cache_dir, log);
+    planned.standard_input = planned.config.input.path == "-";
+    if (planned.standard_input) planned.config.input = spool(planned.config, cache_dir, log);
   }
-  std::vector<StreamConfig> streams;
-  for (const StreamPlan& stream : plan.streams) streams.push_back(stream.config);
-  std::vector<ScannedInput> inputs =
-      scan_inputs(streams, purpose == PlanPurpose::kRun ? cache_dir : "", log);
+  std::vector<ScannedInput> inputs = scan_inputs(plan.streams, config.store, purpose, log);
 
   RunGpu gpu(config.hardware);
   ChunkSizes chunk_sizes(config, gpu);
@@ -306,12 +306,13 @@ RunPlan make_plan(const RunConfig& config, PlanPurpose purpose, RunLog& log) {
     StreamPlan& planned = plan.streams[i];
     planned.scan = std::move(inputs[i].scan);
     planned.rejected_path = std::move(inputs[i].rejected_path);
+    planned.chunk_rows = config.store.chunk_rows(planned.scan.rows);
     const OpenedModel& model = models.open(config.streams[i].result);
     settle_settings(planned, model.directory, gpu, log);
     if (purpose == PlanPurpose::kRun) {
       require_columns(config.store, planned);
-      warn_of_memory(planned, model.directory, limit, log);
       chunk_sizes.choose(model.directory, planned);
+      warn_of_memory(planned, model.directory, limit, log);
     }
     finish_stream_plan(planned, model);
     if (take_earlier_name(config, planned))

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "encode/store.h"
 #include "encode/text.h"
 
+#include "base/standard_input_name.h"
 #include "run_plan/memory/memory_estimate.h"
 #include "run_plan/output_guard.h"
 #include "run_record/run_log.h"
@@ -19,8 +21,9 @@
 namespace encode {
 
 struct StreamPlan {
-  StreamConfig config;     // `input.path` is a file, even if the input is standard input
-  std::string model_path;  // the absolute path of the model directory
+  StreamConfig config;          // `input.path` is a file, even if the input is standard input
+  bool standard_input = false;  // the file is a copy of standard input
+  std::string model_path;       // the absolute path of the model directory
   std::vector<FileHash> model_files;
   EffectiveResult effective;
   int64_t position_limit = 0;  // ModelDirectory::position_limit
@@ -28,8 +31,11 @@ struct StreamPlan {
   StreamIdentity identity;
   std::string final_path;
   std::string rejected_path;  // see ScannedInput
-  int64_t chunk_rows = 0;     // of a new chunk; chunks on disk keep their size. Only for kRun
-  std::string chunk_reason;   // why `chunk_rows` was chosen; "" if the config gives the number
+  int64_t chunk_rows = 0;     // of a new chunk; chunks on disk keep their size
+  std::string chunk_reason;   // why ChunkSizes chose `chunk_rows`; "" without `chunk_size: auto`
+
+  // The input in a message.
+  std::string input_name() const { return standard_input ? kStandardInputName : config.input.path; }
 };
 
 struct CombinePlan {
@@ -41,6 +47,7 @@ struct CombinePlan {
 struct RunPlan {
   std::vector<StreamPlan> streams;
   std::vector<CombinePlan> combine;
+  std::set<std::string> probed = {};  // directories that probe_once() has tried; only for kRun
 };
 
 enum class PlanPurpose {
@@ -51,9 +58,10 @@ enum class PlanPurpose {
   kAudit,
 };
 
-// Opens the models, checks the outputs of a run, and reads every input once, several inputs at a
-// time. Throws the errors of resolve_model(), open_model_directory(), effective_result(),
-// OutputGuard, require_tables(), spool_standard_input(), scan_inputs() and require_columns(). Also
+// Looks for the driver of the devices, opens the models, checks the outputs of a run, and then
+// reads every input once, several inputs at a time. Throws the errors of require_driver(),
+// resolve_model(), open_model_directory(), effective_result(), OutputGuard, require_tables(),
+// check_output_directories(), spool_standard_input(), scan_inputs() and require_columns(). Also
 // throws Error:
 //   kConfig  a stream of a combined matrix has token embeddings, or rows of token ids have a prompt
 //   kData    the streams of a combined matrix have different numbers of rows

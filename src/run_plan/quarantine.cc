@@ -15,10 +15,10 @@ namespace {
 [[noreturn]] void refuse(const std::string& policy, std::string expected, std::string found) {
   throw Error({.code = "config.quarantine",
                .what = fmt::format("quarantine: {} cannot be applied to this run", policy),
-               .where = "semantic.quarantine",
+               .where = "--quarantine (semantic.quarantine)",
                .expected = std::move(expected),
                .found = std::move(found),
-               .hint = "set quarantine: error (--quarantine error)"});
+               .hint = "give --quarantine error (semantic.quarantine: error in a config)"});
 }
 
 }  // namespace
@@ -27,7 +27,8 @@ void check_quarantine(const StoreOptions& options, const RunPlan& plan) {
   if (options.quarantine == QuarantinePolicy::kError) return;
   const std::string policy(to_string(options.quarantine));
   if (!options.chunked())
-    refuse(policy, "use_chunked_encoding: true and save_chunks: true", "the standard mode");
+    refuse(policy, "a run in chunks (use_chunked_encoding: true and save_chunks: true in a config)",
+           "the standard mode, which saves no chunks (--standard)");
   if (options.quarantine != QuarantinePolicy::kDrop) return;
   for (const std::vector<size_t>& split : streams_of_splits(plan)) {
     const StreamPlan& first = plan.streams[split.front()];

@@ -45,7 +45,7 @@ bool StreamFinisher::has_final(const StreamPlan& stream) const {
 }
 
 std::string StreamFinisher::what_is_kept(const std::vector<StreamPlan>& streams) const {
-  if (!chunk_files()) return "the same command starts again, because the run has no chunks";
+  if (!chunk_files()) return "the run has no chunks, so the same command starts again";
   int64_t rows = 0;
   int64_t kept = 0;
   try {
@@ -96,8 +96,8 @@ bool StreamFinisher::keep_final(const StreamPlan& stream) const {
 void StreamFinisher::explain_outlook(const FinalOutlook& outlook, const StreamPlan& stream) const {
   if (!outlook.fits_quarantine) {
     log_.info("final_other_quarantine",
-              fmt::format("{} lacks rows in another way than semantic.quarantine: {} says; it "
-                          "is made again from the chunks",
+              fmt::format("{} was not made with --quarantine {} (semantic.quarantine), as this run "
+                          "asks for; it is made again from the chunks",
                           stream.final_path, to_string(options_.quarantine)),
               {{"path", stream.final_path}});
   } else if (outlook.has_format) {
@@ -135,12 +135,11 @@ int64_t StreamFinisher::take_back(const StreamPlan& stream) const {
   if (manifest && manifest->quarantine != QuarantinePolicy::kError) remove_final(stream.final_path);
   store->discard(chunks);
   if (rows == 0) return rows;
-  log_.info(
-      "rows_taken_back",
-      fmt::format("{}: {} tried again, with the other rows of {}", stream.config.name(),
-                  format_count(rows, "row that was set aside is", "rows that were set aside are"),
-                  format_count(std::ssize(chunks), "chunk", "chunks")),
-      {{"stream", stream.config.name()}, {"rows", rows}, {"chunks", chunks.size()}});
+  log_.info("rows_taken_back",
+            fmt::format("{}: {} tried again, with the other rows of {}", stream.config.name(),
+                        format_count(rows, "row that failed is", "rows that failed are"),
+                        format_count(std::ssize(chunks), "chunk", "chunks")),
+            {{"stream", stream.config.name()}, {"rows", rows}, {"chunks", chunks.size()}});
   return rows;
 }
 
@@ -250,8 +249,8 @@ void StreamFinisher::publish(const StreamPlan& stream, ChunkStore& store,
   if (rows.empty()) return;
   log_.warning(
       "rows_missing",
-      fmt::format("{}: {} set aside; the matrix has {}; {} lists them", stream.config.name(),
-                  format_count(std::ssize(rows), "row was", "rows were"),
+      fmt::format("{}: {} not be encoded; the matrix has {}; {} lists them", stream.config.name(),
+                  format_count(std::ssize(rows), "row could", "rows could"),
                   drops ? "no row for them" : "zeros in their place",
                   set_aside_path(stream.final_path)),
       {{"stream", stream.config.name()},
@@ -277,14 +276,15 @@ void StreamFinisher::publish_split(const std::vector<const StreamPlan*>& streams
         ChunkStore::open(options_.cache_dir, streams[i]->identity, streams[i]->chunk_rows,
                          ChunkStore::Open::kResume);
     if (!store->pending().empty()) {
-      throw Error({.code = "run.dropped_rows",
-                   .what = "other rows of the split were set aside after this final was published",
-                   .where = streams[i]->final_path,
-                   .expected = fmt::format("a final without {}, or its chunks",
-                                           format_count(std::ssize(rows), "row", "rows")),
-                   .found = fmt::format("a final without {}, and no chunks",
-                                        format_count(std::ssize(own[i]), "row", "rows")),
-                   .hint = fresh_hint(options_)});
+      throw Error(
+          {.code = "run.dropped_rows",
+           .what = "rows of another stream of the split failed after this matrix was complete",
+           .where = streams[i]->final_path,
+           .expected = fmt::format("a matrix without {}, or its chunks",
+                                   format_count(std::ssize(rows), "row", "rows")),
+           .found = fmt::format("a matrix without {}, and no chunks",
+                                format_count(std::ssize(own[i]), "row", "rows")),
+           .hint = fresh_hint(options_)});
     }
     publish(*streams[i], *store, rows);
     states[i]->finished = true;

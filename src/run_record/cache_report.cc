@@ -27,7 +27,7 @@ constexpr std::array<Field, 10> kFields = {{{"deduplicated_rows", &CacheCounts::
 }  // namespace
 
 std::string describe(const CacheCounts& counts) {
-  std::string equal = fmt::format("{} equal to another row of the same window",
+  std::string equal = fmt::format("{} with the same text as another row",
                                   format_count(counts.deduplicated_rows, "row", "rows"));
   if (counts.requests == 0) return equal;
   std::string text = fmt::format(

@@ -3,6 +3,9 @@
 #include <ctime>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <iterator>
+#include <map>
 
 #include "base/units.h"
 #include "run_record/cache_report.h"
@@ -12,8 +15,9 @@
 namespace encode {
 namespace {
 
-constexpr NameTable<StreamStatus::State, 4> kStates = {
+constexpr NameTable<StreamStatus::State, 5> kStates = {
     {{"not_started", StreamStatus::State::kNotStarted},
+     {"encoding", StreamStatus::State::kEncoding},
      {"partial", StreamStatus::State::kPartial},
      {"done", StreamStatus::State::kDone},
      {"unreadable", StreamStatus::State::kUnreadable}}};
@@ -32,26 +36,37 @@ std::string error_text(const std::string& code, const std::string& what, const s
   return where.empty() ? text : fmt::format("{} ({})", text, preview(where, 300));
 }
 
+// "running, encoding", "ended while it read its inputs"
+std::string state_in_words(const RunStatus& status) {
+  if (status.state == "died" && status.phase == "scanning") return "ended while it read its inputs";
+  std::string text = preview(status.state);
+  if (status.state == "running" && !status.phase.empty()) text += ", " + preview(status.phase);
+  if (status.state == "died" && !status.phase.empty())
+    text += fmt::format(" without a message while it was {}", preview(status.phase));
+  return text;
+}
+
+std::string rate_line(const RunStatus& status) {
+  if (status.rows_per_second <= 0) return "";
+  std::string text =
+      fmt::format("rate      {} rows/s, {} tokens/s", format_rate(status.rows_per_second),
+                  format_rate(status.tokens_per_second));
+  if (status.seconds_left >= 0)
+    text += fmt::format(", {} left", format_duration(status.seconds_left));
+  return text + "\n";
+}
+
 std::string head(const RunStatus& status) {
-  const bool ended_early = status.state == "died" && status.phase == "scanning";
-  std::string text = fmt::format(
-      "run       {}", ended_early ? "ended while it read its inputs" : preview(status.state));
+  std::string text = fmt::format("run       {}", state_in_words(status));
   if (status.lock.pid > 0) {
     text += fmt::format(", process {} on {}", status.lock.pid, preview(status.lock.host));
     if (!status.lock.started.empty()) text += ", started " + preview(status.lock.started);
   }
   text += '\n';
-  if (!status.phase.empty() && status.phase != status.state && !ended_early)
-    text += fmt::format("phase     {}\n", preview(status.phase));
   if (status.written > 0)
     text += fmt::format("reported  {}, {}\n", utc(status.written),
                         format_count(status.restarts, "restart", "restarts"));
-  if (status.rows_per_second > 0) {
-    text += fmt::format("rate      {} rows/s, {} tokens/s\n", format_rate(status.rows_per_second),
-                        format_rate(status.tokens_per_second));
-  }
-  if (status.seconds_left >= 0)
-    text += fmt::format("left      {}\n", format_duration(status.seconds_left));
+  text += rate_line(status);
   if (!status.error_code.empty()) {
     text += fmt::format("error     {}\n",
                         error_text(status.error_code, status.error_what, status.error_where));
@@ -75,12 +90,15 @@ Json to_json(const RefusedRun& refused) {
 std::string line_of(const StreamStatus& stream) {
   std::string text =
       fmt::format("  {:<24} {:<11}", preview(stream.name), name_of(kStates, stream.state));
+  const bool encoding = stream.state == StreamStatus::State::kEncoding;
+  const int64_t rows = encoding ? stream.rows_computed : stream.rows_done;
   if (stream.rows >= 0) {
-    const double percent = stream.rows > 0 ? 100.0 * static_cast<double>(stream.rows_done) /
-                                                 static_cast<double>(stream.rows)
-                                           : 100.0;
-    text += fmt::format(" {:5.1f}% {} of {}", percent, format_count(stream.rows_done),
+    const double percent =
+        stream.rows > 0 ? 100.0 * static_cast<double>(rows) / static_cast<double>(stream.rows)
+                        : 100.0;
+    text += fmt::format(" {:5.1f}% {} of {}", percent, format_count(rows),
                         format_count(stream.rows, "row", "rows"));
+    if (encoding) text += fmt::format(" computed, {} saved", format_count(stream.rows_done));
   }
   if (stream.chunks >= 0)
     text += fmt::format(", {} of {}", format_count(stream.chunks_done),
@@ -162,6 +180,7 @@ Json to_json(const StreamStatus& stream) {
           {"state", name_of(kStates, stream.state)},
           {"rows", stream.rows},
           {"rows_done", stream.rows_done},
+          {"rows_computed", stream.rows_computed},
           {"chunks", stream.chunks},
           {"chunks_done", stream.chunks_done},
           {"rows_set_aside", stream.rows_set_aside}};
@@ -186,21 +205,8 @@ Json to_json(const FaultSummary& fault) {
           {"last_message", fault.last.message}};
 }
 
-template <typename Items>
-Json array_of(const Items& items) {
-  Json array = Json::array();
-  for (const auto& item : items) array.push_back(to_json(item));
-  return array;
-}
-
-}  // namespace
-
-std::string render_text(const RunStatus& status) {
-  std::string text =
-      fmt::format("cache     {}\n",
-                  status.cache_dir.empty() ? "none is left" : preview(status.cache_dir, 300)) +
-      head(status);
-  text += "streams\n";
+std::string everything_else(const RunStatus& status) {
+  std::string text = "streams\n";
   for (const StreamStatus& stream : status.streams) text += line_of(stream);
   if (!status.workers.empty()) text += "devices\n";
   for (const WorkerStatus& worker : status.workers) text += line_of(worker);
@@ -213,6 +219,81 @@ std::string render_text(const RunStatus& status) {
   if (status.faults_dropped) text += "  older records were dropped to limit the size\n";
   if (!status.memory.empty()) text += "memory\n" + memory_lines(status.memory);
   if (!status.warnings.empty()) text += "warnings\n" + warning_lines(status.warnings);
+  return text;
+}
+
+// The streams of StatusDetail::kShort: all of them if they are few, else those that are encoded now
+// and others that are not done.
+std::string short_stream_lines(const std::vector<StreamStatus>& streams) {
+  constexpr size_t kFew = 8;
+  std::vector<StreamStatus> shown;
+  std::copy_if(streams.begin(), streams.end(), std::back_inserter(shown), [&](const auto& stream) {
+    return streams.size() <= kFew || stream.state != StreamStatus::State::kDone ||
+           stream.rows_set_aside > 0;
+  });
+  if (shown.size() > kFew) {
+    std::stable_partition(shown.begin(), shown.end(), [](const auto& stream) {
+      return stream.state == StreamStatus::State::kEncoding;
+    });
+    shown.resize(kFew);
+  }
+  std::string text;
+  for (const StreamStatus& stream : shown) text += line_of(stream);
+  if (shown.size() == streams.size()) return text;
+  const auto done = std::count_if(streams.begin(), streams.end(), [](const auto& stream) {
+    return stream.state == StreamStatus::State::kDone;
+  });
+  return text + fmt::format("  {} of {} streams are done; --verbose lists all of them\n", done,
+                            streams.size());
+}
+
+// "2 encoding, 1 lost"
+std::string counted_states(const std::vector<WorkerStatus>& workers) {
+  std::map<std::string, size_t> counts;
+  for (const WorkerStatus& worker : workers) ++counts[worker.state];
+  std::vector<std::string> parts;
+  for (const auto& [state, count] : counts)
+    parts.push_back(fmt::format("{} {}", count, preview(state)));
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::string what_matters(const RunStatus& status) {
+  std::string text = "streams\n" + short_stream_lines(status.streams);
+  if (!status.workers.empty())
+    text += fmt::format("devices   {}\n", counted_states(status.workers));
+  if (!status.faults.empty()) {
+    int64_t count = 0;
+    for (const FaultSummary& fault : status.faults) count += fault.count;
+    const FaultSummary& most = status.faults.front();
+    text += fmt::format("faults    {}, most often {}; --verbose lists them\n", format_count(count),
+                        name_of(kFaultTypes, most.type));
+  }
+  if (!status.warnings.empty()) {
+    const GpuWarning& last = status.warnings.back();
+    text += fmt::format("warnings  {}, the last {}  {}: {}\n",
+                        format_count(std::ssize(status.warnings)), utc(last.time),
+                        name_of(kGpuTroubles, last.trouble), preview(last.message, 300));
+  }
+  return text;
+}
+
+template <typename Items>
+Json array_of(const Items& items) {
+  Json array = Json::array();
+  for (const auto& item : items) array.push_back(to_json(item));
+  return array;
+}
+
+}  // namespace
+
+std::string render_text(const RunStatus& status, StatusDetail detail) {
+  std::string text = fmt::format(
+      "cache     {}\n", status.cache_dir.empty() ? "none is left" : preview(status.cache_dir, 300));
+  if (!status.input_copy.empty())
+    text += fmt::format("input     standard input; {} is the copy of it\n",
+                        preview(status.input_copy, 300));
+  text += head(status);
+  text += detail == StatusDetail::kFull ? everything_else(status) : what_matters(status);
   for (const std::string& problem : status.problems) text += fmt::format("problem   {}\n", problem);
   return text + fmt::format("next      {}\n", status.advice);
 }
@@ -239,6 +320,8 @@ std::string render_json(const RunStatus& status) {
                        {"exit_code", status.exit_code}}},
                      {"refused", status.refused ? to_json(*status.refused) : Json()},
                      {"config", status.config_path},
+                     {"command", to_json(status.command)},
+                     {"input_copy", status.input_copy},
                      {"streams", array_of(status.streams)},
                      {"workers", array_of(status.workers)},
                      {"embedding_cache", to_json(status.reuse)},

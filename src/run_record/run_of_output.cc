@@ -61,7 +61,9 @@ RunOfOutput run_of_output(const std::string& path) {
          .where = path,
          .expected = "a matrix with its manifest, or the --output of a run that has begun",
          .found = path_exists(path, "status.output") ? "a file without a manifest" : "no such file",
-         .hint = "check the path, or name the run by its config or its cache directory"});
+         .hint =
+             "check the path, or give the cache directory of the run (cache/embeddings if it had "
+             "no --output) or its config"});
   }
   if (run.cache_dir.empty()) {
     take_record(*manifest, run);  // without a cache directory there is a manifest

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <map>
 #include <optional>
 #include <set>
@@ -14,10 +13,12 @@
 
 #include "base/file.h"
 #include "base/names.h"
+#include "base/own_cache.h"
 #include "base/path_kind.h"
 #include "base/units.h"
 #include "run_record/cache_report.h"
 #include "run_record/finished_run.h"
+#include "run_record/run_advice.h"
 #include "run_record/stage_report.h"
 #include "run_record/status_file.h"
 #include "store/layout.h"
@@ -67,6 +68,8 @@ void take_status_file(const Json& json, const std::string& path, RunStatus& stat
   status.seconds_left = fields.number_or("seconds_left", -1, -1, kMaxRate);
   status.exit_code = fields.integer_or("exit_code", 0, 0, 255);
   if (status.config_path.empty()) status.config_path = fields.string_or("config", "");
+  if (fields.has("command"))
+    status.command = run_command_from(JsonFields(fields.object("command"), path, "status.damaged"));
   if (fields.has("workers")) {
     for (const Json& entry : fields.array("workers")) {
       const JsonFields worker(entry, path, "status.damaged");
@@ -96,22 +99,36 @@ void take_status_file(const Json& json, const std::string& path, RunStatus& stat
   status.error_where = error.string_or("where", "");
 }
 
-// What status.json says about the streams of the last worker, by name.
-using ReportedRows = std::map<std::string, int64_t>;
+// What status.json says about a stream of the last worker.
+struct ReportedStream {
+  int64_t rows = 0;
+  int64_t rows_computed = 0;
+  bool encoding = false;  // a worker encodes it
+};
+using ReportedStreams = std::map<std::string, ReportedStream>;
 
-ReportedRows reported_rows(const Json& json, const std::string& path) {
-  ReportedRows rows;
+ReportedStreams reported_streams(const Json& json, const std::string& path,
+                                 const RunStatus& status) {
+  ReportedStreams streams;
   const JsonFields fields(json, path, "status.damaged");
-  if (!fields.has("streams")) return rows;
+  if (!fields.has("streams")) return streams;
+  const std::string current = fields.string_or("stream", "");
   for (const Json& entry : fields.array("streams")) {
     const JsonFields stream(entry, path, "status.damaged");
-    rows[stream.string("stream")] = stream.integer("rows", 0, kMaxInteger);
+    const std::string name = stream.string("stream");
+    const bool encoding =
+        name == current || std::any_of(status.workers.begin(), status.workers.end(),
+                                       [&](const auto& worker) { return worker.stream == name; });
+    streams[name] = {.rows = stream.integer("rows", 0, kMaxInteger),
+                     .rows_computed = stream.integer_or("rows_done", 0, 0, kMaxInteger),
+                     .encoding = encoding};
   }
-  return rows;
+  return streams;
 }
 
 std::string state_of(const RunStatus& status, bool own_file) {
-  if (status.lock.held == LockState::Held::kYes) return "running";
+  // The worker of a run that was killed holds the lock a moment longer.
+  if (status.lock.held == LockState::Held::kYes && !status.lock.owner_ended) return "running";
   if (status.lock.held == LockState::Held::kUnknown) return "unknown";
   if (!own_file) return status.written == 0 && status.lock.pid == 0 ? "none" : "died";
   const bool ended =
@@ -121,9 +138,9 @@ std::string state_of(const RunStatus& status, bool own_file) {
 
 // Reads status.json. It counts only if the process that LOCK names has written it: a run that has
 // just begun leaves the file of the run before it.
-ReportedRows read_status_file(RunStatus& status) {
+ReportedStreams read_status_file(RunStatus& status) {
   const std::string path = RunFiles(status.cache_dir).status();
-  ReportedRows rows;
+  ReportedStreams streams;
   bool own_file = false;
   if (is_there(path)) {
     guarded(status, path, [&] {
@@ -131,7 +148,7 @@ ReportedRows read_status_file(RunStatus& status) {
       const JsonFields fields(json, path, "status.damaged");
       const int64_t pid = fields.integer_or("pid", 0, 0, kMaxInteger);
       take_status_file(json, path, status);
-      rows = reported_rows(json, path);
+      streams = reported_streams(json, path, status);
       own_file = status.lock.pid == 0 || pid == status.lock.pid;
     });
   }
@@ -144,8 +161,9 @@ ReportedRows read_status_file(RunStatus& status) {
     status.rows_per_second = 0;
     status.tokens_per_second = 0;
     status.seconds_left = -1;
+    for (auto& [name, stream] : streams) stream = {.rows = stream.rows};  // it computes nothing
   }
-  return rows;
+  return streams;
 }
 
 // Takes the final matrix of a stream, if there is one. Returns false if there is none.
@@ -190,14 +208,19 @@ void take_chunks(StreamStatus& stream, RunStatus& status) {
     stream.state = StreamStatus::State::kUnreadable;
 }
 
-StreamStatus stream_status(const StatusRequest::Stream& stream, const ReportedRows& reported,
+StreamStatus stream_status(const StatusRequest::Stream& stream, const ReportedStreams& reported,
                            RunStatus& status) {
   StreamStatus result;
   result.name = stream.name;
-  const auto rows = reported.find(stream.name);
-  if (rows != reported.end()) result.rows = rows->second;
+  const auto found = reported.find(stream.name);
+  const ReportedStream said = found != reported.end() ? found->second : ReportedStream{.rows = -1};
+  result.rows = said.rows;
   take_final(stream.final_path, result, status);
   take_chunks(result, status);
+  result.rows_computed = std::max(result.rows_done, said.rows_computed);
+  const bool open = result.state == StreamStatus::State::kNotStarted ||
+                    result.state == StreamStatus::State::kPartial;
+  if (said.encoding && open) result.state = StreamStatus::State::kEncoding;
   return result;
 }
 
@@ -236,7 +259,7 @@ std::string stream_of_manifest(const std::string& name) {
 
 // Adds the streams that have left files in the directory and that the request does not name.
 std::vector<StatusRequest::Stream> all_streams(const StatusRequest& request,
-                                               const ReportedRows& reported) {
+                                               const ReportedStreams& reported) {
   std::vector<StatusRequest::Stream> streams = request.streams;
   std::set<std::string> names;
   for (const StatusRequest::Stream& stream : streams) names.insert(stream.name);
@@ -252,7 +275,7 @@ std::vector<StatusRequest::Stream> all_streams(const StatusRequest& request,
       add(name.substr(0, name.size() - kChunksSuffix.size()));
     if (const std::string stream = stream_of_manifest(name); !stream.empty()) add(stream);
   }
-  for (const auto& [name, rows] : reported) add(name);
+  for (const auto& [name, said] : reported) add(name);
   return streams;
 }
 
@@ -285,52 +308,9 @@ void take_memory(MemoryHistory history, RunStatus& status) {
     status.problems.push_back(preview(problem, 400));
 }
 
-// Returns the first directories in `directory` that a run has used as its cache directory.
-std::vector<std::string> runs_below(const std::string& directory) {
-  constexpr size_t kMost = 3;
-  std::vector<std::string> found;
-  for (const std::string& name : list_cache(directory)) {
-    const std::string path = join_path(directory, name);
-    if (is_there(RunFiles(path).lock())) found.push_back(path);
-    if (found.size() == kMost) break;
-  }
-  return found;
-}
-
-std::string advice(const RunStatus& status) {
-  const std::string command =
-      status.config_path.empty()
-          ? "the same command"
-          : fmt::format("encode run --config {}", preview(status.config_path, 300));
-  int64_t set_aside = 0;
-  for (const StreamStatus& stream : status.streams) set_aside += stream.rows_set_aside;
-  if (status.state == "running")
-    return fmt::format(
-        "Wait: the run goes on as process {}; SIGTERM stops it, and it can continue "
-        "later.",
-        status.lock.pid);
-  if (status.state == "unknown")
-    return "Check whether the run is alive: its lock cannot be read here.";
-  if (set_aside > 0)
-    return fmt::format(
-        "Look at the {} set aside (chunk_*.set_aside.jsonl beside "
-        "the chunks says why), then run: {}",
-        format_count(set_aside, "row that was", "rows that were"),
-        status.config_path.empty()
-            ? "encode retry-failed with the flags of the run"
-            : fmt::format("encode retry-failed --config {}", preview(status.config_path, 300)));
-  if (status.state == "done") return "Nothing is left to do; encode verify checks the matrices.";
-  if (status.state == "none") {
-    const std::vector<std::string> below =
-        status.streams.empty() ? runs_below(status.cache_dir) : std::vector<std::string>();
-    if (below.empty()) return fmt::format("Start the run: {}", command);
-    return fmt::format("No run has used this directory itself: encode status {}",
-                       preview(fmt::format("{}", fmt::join(below, " or ")), 300));
-  }
-  constexpr int64_t kTempFail = static_cast<int64_t>(ExitCode::kTempFail);
-  if (status.state == "failed" && status.exit_code != kTempFail)
-    return fmt::format("Remove the cause of the error, then continue the run: {}", command);
-  return fmt::format("Continue the run: {}", command);
+// A run reads standard input for one of its streams only.
+void take_input_copy(const std::string& cache_dir, const std::string& stream, RunStatus& status) {
+  if (status.input_copy.empty()) status.input_copy = standard_input_copy(cache_dir, stream);
 }
 
 // The status of a run whose cache directory is gone: what the record beside its output and the
@@ -354,6 +334,8 @@ void take_finished_run(const StatusRequest& request, RunStatus& status) {
     StreamStatus& found = status.streams.emplace_back();
     found.name = stream.name;
     take_final(stream.final_path, found, status);
+    found.rows_computed = found.rows_done;
+    take_input_copy(own_cache_dir(stream.final_path), stream.name, status);
     done = done && found.state == StreamStatus::State::kDone;
   }
   status.lock.held = LockState::Held::kNo;
@@ -364,7 +346,7 @@ void take_finished_run(const StatusRequest& request, RunStatus& status) {
     take_faults(fault_history(std::move(run->faults), path), status);
     take_memory(memory_history(std::move(run->memory), path), status);
   }
-  status.advice = done ? advice(status) : "Encode the texts again with the command of the run.";
+  status.advice = done ? next_step(status) : next_step_without_cache(status);
 }
 
 // A finished run may have removed its cache directory and left a record beside its output.
@@ -387,13 +369,15 @@ RunStatus read_run_status(const StatusRequest& request) {
   list_cache(request.cache_dir);
   status.lock = read_lock_state(request.cache_dir);
   if (!status.lock.problem.empty()) status.problems.push_back(preview(status.lock.problem, 400));
-  const ReportedRows reported = read_status_file(status);
-  for (const StatusRequest::Stream& stream : all_streams(request, reported))
+  const ReportedStreams reported = read_status_file(status);
+  for (const StatusRequest::Stream& stream : all_streams(request, reported)) {
     status.streams.push_back(stream_status(stream, reported, status));
+    take_input_copy(request.cache_dir, stream.name, status);
+  }
   const RunFiles files(status.cache_dir);
   take_faults(read_faults(files.faults()), status);
   take_memory(read_memory(files.memory()), status);
-  status.advice = advice(status);
+  status.advice = next_step(status);
   return status;
 }
 

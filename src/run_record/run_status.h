@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "run_record/fault_log.h"
 #include "run_record/memory_log.h"
+#include "run_record/run_command.h"
 #include "run_record/run_of_output.h"
 #include "store/audit.h"
 
@@ -36,12 +37,14 @@ StatusRequest status_request(const RunOfOutput& run);
 StatusRequest status_request_of_directory(const std::string& cache_dir);
 
 struct StreamStatus {
-  enum class State { kNotStarted, kPartial, kDone, kUnreadable };
+  // kEncoding: a worker of a run that goes on encodes it now.
+  enum class State { kNotStarted, kEncoding, kPartial, kDone, kUnreadable };
   std::string name;
   State state = State::kNotStarted;
-  int64_t rows = -1;  // -1: not known
-  int64_t rows_done = 0;
-  int64_t chunks = -1;  // -1: not known
+  int64_t rows = -1;          // -1: not known
+  int64_t rows_done = 0;      // that are saved
+  int64_t rows_computed = 0;  // the same, and those that a running worker has not saved yet
+  int64_t chunks = -1;        // -1: not known
   int64_t chunks_done = 0;
   int64_t rows_set_aside = 0;
 };
@@ -92,6 +95,8 @@ struct RunStatus {
   int64_t exit_code = 0;
   std::optional<RefusedRun> refused;  // a later run; everything else is about the run before it
   std::string config_path;
+  RunCommand command;      // that started the run
+  std::string input_copy;  // the copy of the standard input that the run has read; "" if none
   std::vector<StreamStatus> streams;  // sorted by name, or in the order of the config
   std::vector<WorkerStatus> workers;  // empty if the run has one device
   CacheCounts reuse;                  // of the last run
@@ -109,9 +114,13 @@ struct RunStatus {
 // kNoPermission "status.directory" if the directory cannot be listed. Any thread may call it.
 RunStatus read_run_status(const StatusRequest& request);
 
+// kShort: what a person needs of a run that goes well, in about 15 lines, and whatever goes wrong.
+// kFull: also the devices, what was reused, the stages, the faults one by one, and the memory.
+enum class StatusDetail { kShort, kFull };
+
 // Both escape the text that comes from files. The text has several lines and ends in '\n'; the JSON
 // document has no newline.
-std::string render_text(const RunStatus& status);
+std::string render_text(const RunStatus& status, StatusDetail detail);
 std::string render_json(const RunStatus& status);
 
 }  // namespace encode

@@ -10,8 +10,8 @@ std::string describe(const StageSeconds& stages) {
   const double main = stages.main_thread();
   if (main <= 0) return "";
   return fmt::format(
-      "encode {:.1f}%, rows awaited {:.1f}%, commit awaited {:.1f}% of {}; beside it read {}, "
-      "tokenize {}, pack {}, commit {}",
+      "encoding {:.1f}%, waiting for input {:.1f}%, waiting for the disk {:.1f}% of {}; in other "
+      "threads: read {}, tokenize {}, pack {}, write {}",
       100 * stages.encode / main, 100 * stages.rows_awaited / main,
       100 * stages.commit_awaited / main, format_duration(main), format_duration(stages.read),
       format_duration(stages.tokenize), format_duration(stages.pack),

@@ -9,9 +9,9 @@
 
 namespace encode {
 
-// "encode 96.2%, rows awaited 1.1%, commit awaited 2.7% of 11.3 s; beside it read 0.1 s, ...": the
-// stages of the main thread as shares of its time, then the stages of the other threads. "" if no
-// stage has taken time. Does not throw Error.
+// "encoding 96.2%, waiting for input 1.1%, waiting for the disk 2.7% of 11.3 s; in other threads:
+// read 0.1 s, ...": the stages of the main thread as shares of its time, then the stages of the
+// other threads. "" if no stage has taken time. Does not throw Error.
 std::string describe(const StageSeconds& stages);
 
 Json to_json(const StageSeconds& stages);  // {name of the stage: seconds}; does not throw Error

@@ -23,7 +23,7 @@ void StatusFile::write(Json status, bool at_once) {
   replace(std::move(status));
 }
 
-void StatusFile::keep_earlier(const ErrorDetail* error) {
+void StatusFile::keep_earlier(const ErrorDetail* error, const RunCommand& command) {
   Json refusal;
   if (error != nullptr)
     refusal = {{"code", error->code.name()}, {"what", error->what}, {"where", error->where}};
@@ -35,7 +35,7 @@ void StatusFile::keep_earlier(const ErrorDetail* error) {
     }
     return replace(*std::move(kept));
   }
-  Json status = {{"state", error != nullptr ? "failed" : "stopped"}};
+  Json status = {{"state", error != nullptr ? "failed" : "stopped"}, {"command", to_json(command)}};
   if (error != nullptr) {
     status["error"] = std::move(refusal);
     status["exit_code"] = static_cast<int>(error->exit_code);

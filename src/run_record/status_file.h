@@ -8,6 +8,7 @@
 #include "encode/error.h"
 
 #include "base/json.h"
+#include "run_record/run_command.h"
 
 namespace encode {
 
@@ -28,8 +29,9 @@ class StatusFile {
   // Must be called instead of write() for a run that ends before it has changed anything that an
   // earlier run has made. The file keeps what it says about the earlier run, and names the error of
   // this one under "refused". `error` is null if a signal has ended the run. If the file names no
-  // stream, there is no earlier run, and the file says that this one failed or was stopped.
-  void keep_earlier(const ErrorDetail* error);
+  // stream, there is no earlier run, and the file says that this one, which `command` started,
+  // failed or was stopped.
+  void keep_earlier(const ErrorDetail* error, const RunCommand& command);
 
  private:
   std::optional<Json> earlier() const;

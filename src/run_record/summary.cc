@@ -38,8 +38,8 @@ std::string render(const RunSummary& summary) {
                       dropped ? " + dropped" : "");
   for (const FinishedMatrix& matrix : summary.matrices) {
     if (matrix.dropped == 0) continue;
-    text += fmt::format("{}: without {} set aside\n", matrix.name,
-                        format_count(matrix.dropped, "row that was", "rows that were"));
+    text += fmt::format("{}: without {} not be encoded\n", matrix.name,
+                        format_count(matrix.dropped, "row that could", "rows that could"));
   }
   for (const FinishedMatrix& matrix : summary.matrices) {
     text += fmt::format("{}: {}\n", matrix.name, matrix.path);
@@ -47,10 +47,16 @@ std::string render(const RunSummary& summary) {
       text +=
           fmt::format("{}: rejected rows are listed in {}\n", matrix.name, matrix.rejected_path);
   }
+  for (const FinishedMatrix& matrix : summary.matrices) {
+    if (!matrix.empty_rows.any()) continue;
+    text += fmt::format("{}: {}; to leave them out, {}\n", matrix.name, describe(matrix.empty_rows),
+                        empty_rows_advice(matrix.empty_rows));
+  }
   if (const PressureTotals& pressure = summary.pressure; pressure.times > 0) {
-    text += fmt::format("host memory was short {}, {} in all; windows were smaller then\n",
-                        pressure.times == 1 ? "once" : fmt::format("{} times", pressure.times),
-                        format_duration(pressure.seconds));
+    text +=
+        fmt::format("host memory was short {}, {} in all; fewer rows were encoded at once then\n",
+                    pressure.times == 1 ? "once" : fmt::format("{} times", pressure.times),
+                    format_duration(pressure.seconds));
   }
   return text + fmt::format("mode {}, {}, peak memory {}, {}\n", summary.mode,
                             format_duration(summary.seconds), format_bytes(summary.peak_host_bytes),
@@ -66,6 +72,8 @@ Json to_json(const RunSummary& summary) {
                         {"rejected", matrix.rejected},
                         {"rejected_path", matrix.rejected_path},
                         {"dropped", matrix.dropped},
+                        {"empty_rows", matrix.empty_rows.empty},
+                        {"blank_rows", matrix.empty_rows.blank},
                         {"rows", matrix.rows},
                         {"dim", matrix.dim},
                         {"tokens", matrix.tokens},

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/empty_rows.h"
 #include "base/json.h"
 #include "model_dir/truncation.h"
 
@@ -23,6 +24,7 @@ struct FinishedMatrix {
   Truncation truncation;
   double tokens_per_second = 0;  // 0: nothing was encoded in this run
   bool combined = false;         // made by `combine` from other matrices
+  EmptyRows empty_rows = {};     // rows of the input that were encoded without a text
 };
 
 // How often and how long the workers were short of host memory (MemoryPressure).

@@ -44,22 +44,21 @@ const StreamConfig& stream_of(const RunConfig& config, const std::string& name) 
 
 // Says how far a stream without a final is.
 Error unfinished(const RunConfig& config, const StreamConfig& stream, const std::string& path) {
-  std::string found = "no committed rows";
+  std::string found = "no encoded rows";
   const std::string folder = chunks_dir(config.store.cache_dir, stream.name());
   if (path_exists(join_path(folder, kStreamFile), "store.stream")) {
     const ChunkProgress progress = read_chunk_progress(folder);
-    found = fmt::format("{} of {} committed", format_count(progress.rows),
+    found = fmt::format("{} of {} encoded", format_count(progress.rows),
                         format_count(progress.identity.rows, "row is", "rows are"));
   }
   return Error(
       {.code = "search.unfinished",
        .what = fmt::format("the stream {} is not finished", stream.name()),
        .where = path,
-       .expected = "the final matrix of the stream",
+       .expected = "the finished matrix of the stream",
        .found = std::move(found),
-       .hint =
-           "a search needs the final matrix, and not its chunks: encode run with the same config "
-           "goes on and makes it"});
+       .hint = "a search needs the finished matrix, and not its chunks: `encode run` with the same "
+               "config continues and makes it"});
 }
 
 constexpr size_t kShownBytesOfPath = 400;

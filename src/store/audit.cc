@@ -51,6 +51,7 @@ ChunkProgress read_chunk_progress(const std::string& directory) {
   ChunkLog log = read_chunk_log(join_path(directory, kLogFile));
   ChunkProgress progress;
   progress.identity = stream.identity;
+  progress.chunk_rows = stream.chunk_rows;
   progress.chunk_count = stream.chunk_count();
   progress.problems = std::move(log.problems);
   std::set<int64_t> chunks;

@@ -70,6 +70,7 @@ std::string own_run_dir(const std::string& output);
 // How far a chunk folder is, from stream.json and chunks.log alone.
 struct ChunkProgress {
   StreamIdentity identity;
+  int64_t chunk_rows = 0;             // the rows of a whole chunk
   int64_t chunk_count = 0;            // of the whole stream
   int64_t chunks = 0;                 // the committed chunks; each has a record and a file
   int64_t rows = 0;                   // the rows of these chunks
@@ -89,6 +90,8 @@ struct LockState {
   int64_t pid = 0;      // 0: not known
   std::string host;     // text from the file; escape it before it is shown
   std::string started;  // the same
+  // True: the process is certainly gone. Its worker, which ends after it, may still hold the lock.
+  bool owner_ended = false;
   std::string problem;  // one sentence if something cannot be read, or ""
 };
 

@@ -149,11 +149,11 @@ std::string check_beside_chunk(const std::string& directory, const ChunkRecord& 
   };
   if (record.ledger) {
     const std::string wrong = check_sealed_file(path(ChunkPart::kLedger), *record.ledger);
-    if (!wrong.empty()) return fmt::format("its truncation ledger is damaged ({})", wrong);
+    if (!wrong.empty()) return fmt::format("its list of truncated rows is damaged ({})", wrong);
   }
   if (record.set_aside) {
     const std::string wrong = check_sealed_file(path(ChunkPart::kSetAside), *record.set_aside);
-    if (!wrong.empty()) return fmt::format("its ledger of rows set aside is damaged ({})", wrong);
+    if (!wrong.empty()) return fmt::format("its list of rows that failed is damaged ({})", wrong);
   }
   if (!record.offsets) return "";
   const std::string wrong = check_offsets(path(ChunkPart::kOffsets), *record.offsets,

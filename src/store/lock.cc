@@ -1,10 +1,13 @@
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <ctime>
 #include <fcntl.h>
+#include <filesystem>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <system_error>
 #include <thread>
 #include <unistd.h>
 #include <utility>
@@ -34,14 +37,33 @@ constexpr int kMaxReopens = 16;
 constexpr auto kPatience = std::chrono::milliseconds(500);
 constexpr auto kRetryInterval = std::chrono::milliseconds(10);
 
+// Returns the PID namespace of this process, outside of which its number means nothing; "" if the
+// kernel tells none.
+std::string pid_namespace() {
+  std::error_code ignored;
+  return std::filesystem::read_symlink("/proc/self/ns/pid", ignored).string();
+}
+
+// Returns true if no process of this PID namespace has this number, or only a zombie: a process
+// that has ended and for which its parent has not waited yet.
+bool has_ended(int64_t pid) {
+  if (::kill(static_cast<pid_t>(pid), 0) != 0) return errno == ESRCH;
+  const std::string stat = read_first_line(fmt::format("/proc/{}/stat", pid)).value_or("");
+  const size_t name_end = stat.rfind(')');  // "12 (encode) Z 1 ..."
+  return name_end != std::string::npos && stat.compare(name_end, 3, ") Z") == 0;
+}
+
 // Writes into the lock file who holds the lock. A failed write is ignored, because only the error
 // message of another run uses this text, and the lock itself is in the kernel.
 void write_owner(int fd) {
   const std::string now = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
-  const std::string owner =
-      Json{{"pid", ::getpid()}, {"host", host_name()}, {"boot_id", boot_id()}, {"started", now}}
-          .dump(-1, ' ', false, Json::error_handler_t::replace) +
-      "\n";
+  const std::string owner = Json{{"pid", ::getpid()},
+                                 {"pid_namespace", pid_namespace()},
+                                 {"host", host_name()},
+                                 {"boot_id", boot_id()},
+                                 {"started", now}}
+                                .dump(-1, ' ', false, Json::error_handler_t::replace) +
+                            "\n";
   if (retried([&] { return ::ftruncate(fd, 0); }) != 0) return;
   [[maybe_unused]] const ssize_t written =
       retried([&] { return ::pwrite(fd, owner.data(), owner.size(), 0); });
@@ -55,14 +77,30 @@ void read_owner(const std::string& path, LockState& state) {
   state.pid = fields.integer("pid", 1, INT32_MAX);
   state.host = fields.string("host");
   state.started = fields.string("started");
+  const std::string boot = boot_id();
+  const std::string numbers = pid_namespace();
+  const bool is_visible = !boot.empty() && !numbers.empty() && state.host == host_name() &&
+                          fields.string_or("boot_id", "") == boot &&
+                          fields.string_or("pid_namespace", "") == numbers;
+  state.owner_ended = is_visible && has_ended(state.pid);
+}
+
+// Reads what write_owner() has written. A run that has just got the lock has not written its name
+// yet, so what seems to be the name of a dead owner is read once more.
+void read_present_owner(const std::string& path, LockState& state) {
+  read_owner(path, state);
+  if (state.held != LockState::Held::kYes || !state.owner_ended) return;
+  std::this_thread::sleep_for(kRetryInterval);
+  read_owner(path, state);
 }
 
 std::string owner_in_words(const std::string& path) {
   try {
     LockState owner;
     read_owner(path, owner);
-    return fmt::format("process {} on {}, started {}", owner.pid, preview(owner.host),
-                       preview(owner.started));
+    return fmt::format("process {} on {}, started {}{}", owner.pid, preview(owner.host),
+                       preview(owner.started),
+                       owner.owner_ended ? ", which has ended; its worker has not yet" : "");
   } catch (const Error&) {
     return "a process that has not written its name";
   }
@@ -203,7 +241,7 @@ LockState read_lock_state(const std::string& cache_dir) {
   try {
     const UniqueFd fd = open_for_reading(path, "store.lock");
     state.held = is_held(fd, path) ? LockState::Held::kYes : LockState::Held::kNo;
-    read_owner(path, state);
+    read_present_owner(path, state);
   } catch (const Error& error) {
     if (error.exit_code() == ExitCode::kNoInput) {
       state.held = LockState::Held::kNo;  // no run has used this directory

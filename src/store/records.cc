@@ -73,6 +73,10 @@ Json to_json(const ChunkOrigin& origin) {
                {"driver", cut(origin.driver)},
                {"batch_tokens", origin.batch_tokens}};
   if (!origin.products.empty()) json["products"] = cut(origin.products);
+  if (!origin.kernels.empty()) {
+    json["kernels"] = cut(origin.kernels);
+    json["cuda_numerics"] = origin.cuda_numerics;
+  }
   return json;
 }
 
@@ -82,7 +86,9 @@ ChunkOrigin chunk_origin_from_json(const Json& json, const std::string& where) {
           .libtorch = fields.string_or("libtorch", ""),
           .driver = fields.string_or("driver", ""),
           .batch_tokens = fields.integer_or("batch_tokens", 0, 0, kMaxInteger),
-          .products = fields.string_or("products", "")};
+          .products = fields.string_or("products", ""),
+          .kernels = fields.string_or("kernels", ""),
+          .cuda_numerics = fields.integer_or("cuda_numerics", 0, 0, kMaxInteger)};
 }
 
 void add_origin(std::vector<ChunkOrigin>& origins, const ChunkOrigin& origin) {

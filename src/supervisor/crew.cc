@@ -23,7 +23,7 @@ Crew::Crew(const CrewContext& context, std::vector<StreamState>& states)
   shared_ = devices.size() > 1 || !counted_;
   if (shared_ && !context_.finisher.chunk_files()) {
     context_.log.info("one_worker",
-                      "the standard mode has one worker, on " + to_string(devices.front()));
+                      "without chunk files a run uses one device, " + to_string(devices.front()));
     devices.resize(1);
     shared_ = false;
     counted_ = true;
@@ -155,7 +155,7 @@ std::vector<UnitProgress> Crew::progress_of(const Slot& slot) const {
     const StreamPlan& stream = context_.plan.streams[i];
     units.push_back({.stream = i,
                      .name = stream.config.name(),
-                     .input_path = stream.config.input.path,
+                     .input_path = stream.input_name(),
                      .rows = stream.identity.rows,
                      .rows_before = committed_[i],
                      .chunks = states_[i].chunks,

@@ -17,7 +17,9 @@ void RunReporter::on(Worker& worker, const MemoryPressure& event) {
   if (event.pressed) {
     ++pressure_.times;
     log_.warning("memory_pressure",
-                 memory + ": reading ahead stops, caches shrink, windows of a quarter or less",
+                 memory +
+                     ": reading ahead stops, caches shrink, at most a quarter of the rows is "
+                     "encoded at once",
                  facts);
   } else {
     log_.info("memory_pressure_over",

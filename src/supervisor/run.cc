@@ -8,7 +8,7 @@
 #include <fmt/ranges.h>
 #include <memory>
 #include <optional>
-#include <set>
+#include <unistd.h>
 #include <utility>
 #include <vector>
 
@@ -18,19 +18,18 @@
 #include "base/file.h"
 #include "base/host.h"
 #include "base/own_cache.h"
-#include "base/stop_signal.h"
 #include "base/stopwatch.h"
 #include "base/units.h"
 #include "run_plan/cache_files.h"
 #include "run_plan/directory_probe.h"
 #include "run_plan/fit_check.h"
+#include "run_plan/input_scans.h"
 #include "run_plan/leavings.h"
 #include "run_plan/plan.h"
 #include "run_plan/plan_steps.h"
 #include "run_plan/quarantine.h"
 #include "run_plan/resume.h"
 #include "run_plan/run_devices.h"
-#include "run_record/finished_run.h"
 #include "run_record/progress.h"
 #include "run_record/run_log.h"
 #include "run_record/status_file.h"
@@ -38,7 +37,9 @@
 #include "store/layout.h"
 #include "store/run_files.h"
 #include "supervisor/crew.h"
+#include "supervisor/finished_matrices.h"
 #include "supervisor/run_reporter.h"
+#include "supervisor/run_signals.h"
 #include "supervisor/worker/worker_recovery.h"
 
 namespace encode {
@@ -50,6 +51,7 @@ class Run {
       : config_(config),
         environment_(environment),
         cache_dir_(config.store.cache_dir),
+        made_directories_(absent_directories(cache_dir_)),
         lock_(CacheLock::acquire(cache_dir_)),
         log_(config.log, err, out),
         progress_(err, log_, config.log.progress && !config.log.json),
@@ -59,6 +61,7 @@ class Run {
 
  private:
   void prepare();
+  void announce_reading();
   void record_end(const std::string& state, const ErrorDetail* error);
   void take_back();
   void encode_all();
@@ -68,20 +71,19 @@ class Run {
   void self_check() const;
   void leave_output();
   void leave_nothing_after_refusal() noexcept;
+  std::string same_command() const;
+  void add_command(ErrorDetail& detail) const;
   RunSummary summarize() const;
-  void warn_of_truncation(const RunSummary& summary);
 
   const RunConfig& config_;
   const RunEnvironment& environment_;
   const std::string cache_dir_;
+  const std::vector<std::string> made_directories_;  // that the lock has made; innermost first
   const CacheLock lock_;
   RunLog log_;
   Progress progress_;
   Recovery recovery_;
-  std::optional<StopSignal> own_stop_;
-  // Null until prepare() has made the plan. Until then a signal ends the process, unless the
-  // environment has a StopSignal.
-  const StopSignal* stop_ = nullptr;
+  std::optional<RunSignals> signals_;
   RunPlan plan_;
   bool prepared_ = false;  // everything that refuses the run lies behind it
   bool changes_ = false;   // results of an earlier run may have been deleted
@@ -105,27 +107,48 @@ RunEnd Run::execute() {
     self_check();
     RunEnd end = {.stopped_by = 0, .summary = summarize()};
     check_rows(end.summary);
-    warn_of_truncation(end.summary);
+    warn_of_truncation(end.summary, log_);
     reporter_->state("done", nullptr);
     leave_output();
     log_.result("summary", render(end.summary), to_json(end.summary));
     return end;
   } catch (const Stopped&) {
+    signals_->finish();
     progress_.clear();
-    const int number = stop_->number();
-    log_.warning("stopped",
-                 fmt::format("stopped by signal {} ({}); {}", number, ::strsignal(number),
-                             finisher_->what_is_kept(plan_.streams)),
-                 {{"signal", number}});
+    const int number = signals_->stop().number();
+    const std::string command = same_command();
+    log_.warning(
+        "stopped",
+        fmt::format("stopped by signal {} ({}); {}{}", number, ::strsignal(number),
+                    finisher_->what_is_kept(plan_.streams), command.empty() ? "" : ": " + command),
+        {{"signal", number}});
     record_end("stopped", nullptr);
     return {.stopped_by = number};
   } catch (const Error& error) {
     progress_.clear();
-    log_.final_error(error.detail());
-    record_end("failed", &error.detail());
+    ErrorDetail detail = error.detail();
+    add_command(detail);
+    log_.final_error(detail);
+    record_end("failed", &detail);
     leave_nothing_after_refusal();
-    throw;
+    throw Error(std::move(detail));
   }
+}
+
+// Returns the command that goes on with this run; "" if it is not known.
+std::string Run::same_command() const {
+  std::string copy;
+  for (const StreamPlan& stream : plan_.streams)
+    copy += standard_input_copy(cache_dir_, stream.config.name());
+  return resume_command(environment_.command, copy);
+}
+
+// Adds the command to an error after which it makes sense to start the run again as it was.
+void Run::add_command(ErrorDetail& detail) const {
+  const bool may_go_on =
+      detail.exit_code == ExitCode::kTempFail || detail.exit_code == ExitCode::kIoError;
+  const std::string command = same_command();
+  if (prepared_ && may_go_on && !command.empty()) detail.hint += "\nto go on: " + command;
 }
 
 void Run::record_end(const std::string& state, const ErrorDetail* error) {
@@ -135,7 +158,7 @@ void Run::record_end(const std::string& state, const ErrorDetail* error) {
   } catch (const Error&) {
     return;  // the file of this name may be someone else's
   }
-  StatusFile(RunFiles(cache_dir_).status()).keep_earlier(error);
+  StatusFile(RunFiles(cache_dir_).status()).keep_earlier(error, environment_.command);
 }
 
 void Run::prepare() {
@@ -157,29 +180,43 @@ void Run::prepare() {
   const StoreOptions& store = config_.store;
   std::string mode = "mode: standard, one pass without chunk files";
   if (store.chunked()) {
-    mode = fmt::format("mode: chunked, chunks are {} after the final is published",
+    mode = fmt::format("mode: chunked, chunks are {} when the output is complete",
                        store.keep_chunk_cache ? "kept" : "deleted");
   }
   log_.detail("mode", mode, {{"chunked", store.chunked()}});
   note_padding(config_.padding, log_);
   for (const std::string& sentence : config_.retired_keys) log_.warning("retired_key", sentence);
-  progress_.step("reading the texts and the model");
+  signals_.emplace(environment_.stop, log_, progress_);
+  announce_reading();
   plan_ = make_plan(config_, PlanPurpose::kRun, log_);
+  signals_->inputs_are_read();
   check_quarantine(store, plan_);
   recovery_.run_started();
   reporter_.emplace(log_, progress_, config_, plan_.streams.size());
-  stop_ = environment_.stop != nullptr ? environment_.stop : &own_stop_.emplace();
-  finisher_ = std::make_unique<StreamFinisher>(config_.store, log_, *stop_);
+  reporter_->command = environment_.command;
+  finisher_ = std::make_unique<StreamFinisher>(config_.store, log_, signals_->stop());
   changes_ = environment_.retry_set_aside || store.fresh;
   if (environment_.retry_set_aside) take_back();
   for (const StreamPlan& stream : plan_.streams) states_.push_back(finisher_->resume(stream));
   encoded_nothing_ = std::all_of(states_.begin(), states_.end(),
                                  [](const StreamState& state) { return state.finished; });
   // A final that cannot be written would be found out only after its rows are encoded.
-  std::set<std::string> tried = {cache_dir_};  // the job is written there next
+  plan_.probed.insert(cache_dir_);  // the job is written there next
   for (size_t i = 0; i < states_.size(); ++i) {
-    if (!states_[i].finished) probe_once(parent_directory(plan_.streams[i].final_path), tried);
+    if (!states_[i].finished)
+      probe_once(parent_directory(plan_.streams[i].final_path), plan_.probed);
   }
+}
+
+// Without these words, a run that was started without a pipe would wait in silence. The keyboard
+// gets a line of its own, because what is typed would stand behind a status line.
+void Run::announce_reading() {
+  const bool from_keyboard =
+      ::isatty(STDIN_FILENO) == 1 &&
+      std::any_of(config_.streams.begin(), config_.streams.end(),
+                  [](const StreamConfig& stream) { return stream.input.path == "-"; });
+  if (!from_keyboard) return progress_.step("reading the texts and the model");
+  log_.warning("keyboard_input", "reading texts from the keyboard; end with Ctrl-D");
 }
 
 void Run::take_back() {
@@ -188,7 +225,8 @@ void Run::take_back() {
     recovery_.take_back(stream.config.name());
     rows += finisher_->take_back(stream);
   }
-  if (rows == 0) log_.info("nothing_set_aside", "no committed row is set aside");
+  if (rows == 0)
+    log_.info("nothing_set_aside", "no row has failed, so there is nothing to encode again");
 }
 
 void Run::encode_all() {
@@ -197,12 +235,16 @@ void Run::encode_all() {
              .plan = plan_,
              .finisher = *finisher_,
              .lock = lock_,
-             .stop = *stop_,
+             .stop = signals_->stop(),
              .log = log_,
              .recovery = recovery_,
              .reporter = *reporter_},
             states_);
-  crew.encode_all();
+  try {
+    crew.encode_all();
+  } catch (const Error& error) {
+    throw naming_standard_input(error, plan_.streams);
+  }
   worker_peak_bytes_ = crew.peak_resident_bytes();
 }
 
@@ -222,7 +264,7 @@ void Run::publish_splits() {
 
 void Run::combine_all() {
   for (const CombinePlan& combine : plan_.combine) {
-    if (stop_->number() != 0) throw Stopped();
+    if (signals_->stop().number() != 0) throw Stopped();
     const bool complete = std::all_of(combine.streams.begin(), combine.streams.end(),
                                       [this](size_t i) { return states_[i].finished; });
     if (!complete) continue;
@@ -290,89 +332,29 @@ void Run::leave_output() {
   }
 }
 
-// A run that is refused because the output is finished otherwise has made its cache directory for
-// nothing.
 void Run::leave_nothing_after_refusal() noexcept {
-  if (!states_.empty() || !has_own_cache(config_.store)) return;
+  if (!states_.empty()) return;
   try {
-    const std::string& name = config_.streams.front().name();
-    if (!read_finished_run(config_.store.output) ||
-        entry_exists(chunks_dir(cache_dir_, name), "store.stream"))
-      return;
-    remove_cache_directory(cache_dir_, name);
+    remove_after_refusal(config_, made_directories_);
   } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): the error of the run counts
   }
 }
 
-void Run::warn_of_truncation(const RunSummary& summary) {
-  for (const FinishedMatrix& matrix : summary.matrices) {
-    const Truncation& cut = matrix.truncation;
-    if (cut.truncated_rows == 0) continue;
-    log_.warning(
-        "truncated",
-        fmt::format("{}: {}; to lose less, {}", matrix.name,
-                    describe(cut, format_count(cut.rows, "row", "rows")), truncation_advice(cut)),
-        {{"stream", matrix.name},
-         {"rows", cut.rows},
-         {"truncated_rows", cut.truncated_rows},
-         {"tokens", cut.tokens},
-         {"lost_tokens", cut.lost_tokens},
-         {"max_length", cut.max_length}});
-  }
-}
-
 RunSummary Run::summarize() const {
-  RunSummary summary;
-  for (size_t i = 0; i < plan_.streams.size(); ++i) {
-    const StreamPlan& stream = plan_.streams[i];
-    const std::optional<Manifest> manifest = read_manifest(stream.final_path);
-    const RowStats stats = manifest ? manifest->stats : RowStats{};
-    const StreamRate& rate = reporter_->rate(i);
-    summary.matrices.push_back(
-        {.name = stream.config.name(),
-         .path = stream.final_path,
-         .rows_in = stream.scan.rows_in,
-         .rejected = stream.scan.rejected,
-         .rejected_path = has_own_cache(config_.store) && !stream.rejected_path.empty()
-                              ? rejected_rows_path(stream.final_path)
-                              : stream.rejected_path,
-         .dropped = manifest ? manifest->dropped_rows : 0,
-         .rows = manifest ? manifest->identity.rows - manifest->dropped_rows : 0,
-         .dim = stream.identity.dim,
-         .tokens = stats.tokens,
-         .truncation = {.rows = manifest ? manifest->identity.rows - manifest->dropped_rows : 0,
-                        .truncated_rows = stats.truncated_rows,
-                        .tokens = stats.tokens,
-                        .lost_tokens = stats.lost_tokens,
-                        .max_length = stream.effective.max_length,
-                        .position_limit = stream.position_limit},
-         .tokens_per_second =
-             rate.seconds > 0 ? static_cast<double>(rate.tokens) / rate.seconds : 0});
-  }
-  for (const CombinePlan& combine : plan_.combine) {
-    const std::optional<Manifest> manifest = read_manifest(combine.path);
-    FinishedMatrix& matrix = summary.matrices.emplace_back();
-    matrix.name = combine.name;
-    matrix.path = combine.path;
-    matrix.rows = manifest ? manifest->vectors() : 0;
-    matrix.rows_in = matrix.rows;
-    matrix.dim = manifest ? manifest->identity.dim : 0;
-    matrix.combined = true;
-  }
-  summary.mode = finisher_->chunk_files() ? "chunked" : "standard";
-  summary.seconds = watch_.seconds();
-  summary.peak_host_bytes =
-      std::max(worker_peak_bytes_, reporter_->worker_peak_bytes()) + peak_resident_bytes();
-  summary.host_memory = describe(host_memory());
-  summary.pressure = reporter_->pressure();
-  return summary;
+  return {.matrices = finished_matrices(config_.store, plan_, *reporter_),
+          .mode = finisher_->chunk_files() ? "chunked" : "standard",
+          .seconds = watch_.seconds(),
+          .peak_host_bytes =
+              std::max(worker_peak_bytes_, reporter_->worker_peak_bytes()) + peak_resident_bytes(),
+          .host_memory = describe(host_memory()),
+          .pressure = reporter_->pressure()};
 }
 
 }  // namespace
 
 RunEnd run_experiment(const RunConfig& config, const RunEnvironment& environment, Terminal& err,
                       Terminal& out) {
-  // Before the StopSignal exists, the inputs are read, which may take minutes.
+  // Before the StopSignal exists, the run waits for the lock.
   if (environment.stop == nullptr) end_at_once_if_asked_for_restart();
   return Run(config, environment, err, out).execute();
 }

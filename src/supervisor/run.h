@@ -7,6 +7,7 @@
 #include "encode/config.h"
 #include "encode/worker_event.h"
 
+#include "run_record/run_command.h"
 #include "run_record/summary.h"
 #include "run_record/terminal.h"
 #include "supervisor/worker/worker_session.h"
@@ -17,6 +18,7 @@ struct RunEnvironment {
   WorkerOptions worker;
   double first_restart_delay_seconds = 1;  // see FaultPolicy::restart()
   std::string version;                     // of encode, for the log
+  RunCommand command = {};                 // for status.json and for messages
   // True: the rows that earlier runs set aside are tried again.
   bool retry_set_aside = false;
   // The run stops when this StopSignal has received a signal. It must outlive the run. If it is
@@ -33,7 +35,8 @@ struct RunEnd {
 };
 
 // Encodes the rows that are not committed yet and publishes the finals. After a signal it stops the
-// worker, keeps every committed chunk and returns; the caller then raises the signal again. Throws
+// worker, keeps every committed chunk and returns; the caller then raises the signal again. While
+// the inputs are read, a signal ends the process, unless there is RunEnvironment::stop. Throws
 // Error with the documented exit code, and writes the error to the log file if that is open.
 // Catches signals while it runs, so call it from the main thread.
 RunEnd run_experiment(const RunConfig& config, const RunEnvironment& environment, Terminal& err,

@@ -343,6 +343,7 @@ Json RunReporter::status() const {
   Json status = {{"state", working == workers_.end() ? "loading" : "encoding"},
                  {"started", started_},
                  {"config", config_path_},
+                 {"command", to_json(command)},
                  {"restarts", restarts},
                  {"rows_per_second", progress_.rows_per_second()},
                  {"tokens_per_second", progress_.tokens_per_second()},

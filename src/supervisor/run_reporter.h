@@ -21,6 +21,7 @@
 #include "run_record/gpu_watch.h"
 #include "run_record/memory_log.h"
 #include "run_record/progress.h"
+#include "run_record/run_command.h"
 #include "run_record/run_log.h"
 #include "run_record/status_file.h"
 #include "run_record/summary.h"
@@ -75,6 +76,7 @@ class RunReporter {
   const PressureTotals& pressure() const { return pressure_; }
   // The longest time between two samples of the memory, and between two lines about it in the log.
   static constexpr auto kMemoryInterval = std::chrono::seconds(60);
+  RunCommand command = {};  // is written to status.json
   // How often the driver is asked about a GPU.
   std::chrono::milliseconds gpu_interval = std::chrono::seconds(10);
 

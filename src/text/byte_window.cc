@@ -3,6 +3,8 @@
 #include <cstring>
 #include <utility>
 
+#include "encode/error.h"
+
 namespace encode {
 
 ByteWindow::ByteWindow(std::unique_ptr<ByteSource> source, size_t block_bytes)
@@ -20,6 +22,15 @@ bool ByteWindow::extend() {
   const size_t n = source_->read(buffer_.data() + end_, block_bytes_);
   end_ += n;
   return n > 0;
+}
+
+std::string_view ByteWindow::peek(size_t size) {
+  try {
+    while (view().size() < size && extend()) {
+    }
+  } catch (const Error&) {  // NOLINT(bugprone-empty-catch): see the header
+  }
+  return view().substr(0, size);
 }
 
 void ByteWindow::seek(int64_t offset) {

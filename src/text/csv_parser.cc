@@ -1,7 +1,7 @@
 // The parser of CSV and TSV (RFC 4180). The first record is the header. The texts of the rows are
-// the fields of one column. Semicolons separate the fields of a CSV file whose header has a
-// semicolon and no comma, as in the files that spreadsheets write where the comma is a decimal
-// point.
+// the fields of one column. What separates the fields of a CSV file is the first of kCsvDelimiters
+// that its header has: spreadsheets write semicolons where the comma is a decimal point, and
+// databases export tabs and vertical bars.
 //
 // If a record breaks the RFC (a quote in an unquoted field, text after a closing quote, a wrong
 // number of fields), that record is a bad row. A quote that is never closed makes the rest of the
@@ -31,6 +31,12 @@ int64_t count_line_feeds(std::string_view text) {
   for (size_t at = text.find('\n'); at != std::string_view::npos; at = text.find('\n', at + 1))
     ++count;
   return count;
+}
+
+const char* column_hint(size_t columns) {
+  return columns == 1 ? "the header has one column: name it, or separate the columns with commas, "
+                        "semicolons, tabs or |"
+                      : "name one of these columns; a name must be unique in the header";
 }
 
 class CsvParser final : public RecordParser {
@@ -80,7 +86,7 @@ CsvParser::CsvParser(ByteWindow& window, const InputOptions& options, char delim
       path_(options.path),
       hold_bytes_(static_cast<size_t>(kMaxHeaderBytes)),
       delimiter_(delimiter) {
-  if (delimiter == ',') find_delimiter();
+  if (delimiter == kCsvDelimiters.front()) find_delimiter();
   for (const char c : {delimiter_, '\n', '"'}) special_[static_cast<unsigned char>(c)] = true;
   read_header(options.field);
   hold_bytes_ = static_cast<size_t>(options.max_row_bytes);
@@ -89,17 +95,16 @@ CsvParser::CsvParser(ByteWindow& window, const InputOptions& options, char delim
 // Looks at the header line outside of its quotes.
 void CsvParser::find_delimiter() {
   bool quoted = false;
-  bool semicolon = false;
+  size_t best = kCsvDelimiters.size();
   for (size_t i = 0; i < hold_bytes_; ++i) {
     if (i == window_.view().size() && !window_.extend()) break;
     const char c = window_.view()[i];
     if (c == '"') quoted = !quoted;
     if (quoted) continue;
-    if (c == ',') return;
     if (c == '\n') break;
-    semicolon = semicolon || c == ';';
+    best = std::min(best, kCsvDelimiters.find(c));
   }
-  if (semicolon) delimiter_ = ';';
+  if (best < kCsvDelimiters.size()) delimiter_ = kCsvDelimiters[best];
 }
 
 void CsvParser::read_header(const std::string& column) {
@@ -145,8 +150,7 @@ void CsvParser::read_header(const std::string& column) {
                .expected = fmt::format("one column '{}'", preview(column)),
                .found = list.size() > kMostShown ? list.substr(0, kMostShown) + ", ..." : list,
                .hint = near.empty() || near == column
-                           ? "give one of these columns as the field (--field), with a name that "
-                             "is unique"
+                           ? column_hint(names.size())
                            : fmt::format("did you mean '{}'?", preview(near))});
 }
 

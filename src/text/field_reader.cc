@@ -60,9 +60,11 @@ class Field {
                          fmt::format("a record {}", record_.line));
     if (record_.problem) {
       if (is_absent(record_.problem)) return std::nullopt;
-      throw record_error(record_, options_.path,
-                         fmt::format("correct the record, or take '{}' out of output.columns",
-                                     preview(options_.field)));
+      throw record_error(
+          record_, options_.path,
+          fmt::format("correct the record, or take '{}' out of --columns (output.columns "
+                      "in the config)",
+                      preview(options_.field)));
     }
     if (is_valid_utf8(record_.text)) return std::string(record_.text);
     std::string repaired;
@@ -148,7 +150,8 @@ void require_in_records(InputFile& file, const InputOptions& options) {
                                        format_count(kMostRecords)),
                .found = fmt::format("it is missing in all of the first {}; the first has {}",
                                     format_count(records), list_fields(options)),
-               .hint = "correct output.columns: row and text are known, and every other name is a "
+               .hint = "correct --columns (output.columns in the config): row and text are known, "
+                       "and every other name is a "
                        "field of the input"});
 }
 

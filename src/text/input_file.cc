@@ -3,15 +3,19 @@
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
+#include <optional>
 #include <utility>
 
 #include "encode/error.h"
 
 #include "base/file.h"
+#include "base/foreign_input.h"
+#include "base/input_format.h"
 #include "base/lfs_pointer.h"
 #include "text/byte_source.h"
 #include "text/byte_window.h"
 #include "text/columnar_file.h"
+#include "text/json_layout.h"
 #include "text/text_format.h"
 
 namespace encode {
@@ -21,11 +25,12 @@ std::unique_ptr<RecordParser> make_parser(ByteWindow& window, const InputOptions
                                           bool any_values) {
   switch (resolve_format(options).format) {
     case TextFormat::kJsonl:
+      refuse_other_json(window, options);
       return make_jsonl_parser(window, options, any_values);
     case TextFormat::kJson:
       return make_json_array_parser(window, options, any_values);
     case TextFormat::kCsv:
-      return make_csv_parser(window, options, ',');
+      return make_csv_parser(window, options, kCsvDelimiters.front());
     case TextFormat::kTsv:
       return make_csv_parser(window, options, '\t');
     default:
@@ -54,18 +59,23 @@ bool looks_like_utf16(std::string_view start) {
   return 10 * std::max(zeros[0], zeros[1]) >= 9 * (start.size() / 2);
 }
 
-// Skips a byte order mark. Refuses a file that begins like gzip, zstd or UTF-16, because
-// Utf8Policy::kReplace would silently turn it into rows of U+FFFD, or into texts with NULs.
+Error not_text(const std::string& path, const std::string& found, std::string hint) {
+  return Error({.code = "text.encoding",
+                .what = "the file is not UTF-8 text",
+                .where = path,
+                .expected = "UTF-8",
+                .found = fmt::format("{}, by its first bytes", found),
+                .hint = std::move(hint)});
+}
+
+// Skips a byte order mark. Refuses a file that begins like gzip, zstd or UTF-16, or like a file of
+// another program, because Utf8Policy::kReplace would silently turn it into rows of U+FFFD, or into
+// texts with NULs.
 void check_encoding(ByteWindow& window, const std::string& path) {
   while (window.view().size() < kLeastBytes && window.extend()) {
   }
-  try {
-    while (window.view().size() < kEncodingBytes && window.extend()) {
-    }
-  } catch (const Error&) {  // NOLINT(bugprone-empty-catch): the parser comes to the damage too
-    // The rows before the damage are read.
-  }
-  const std::string_view start = window.view();
+  std::string_view start = window.peek(kEncodingBytes);
+  if (may_be_zip(start)) start = window.peek(kForeignBytes);
   if (start.starts_with("\xEF\xBB\xBF")) {
     window.consume(3);
     return;
@@ -75,16 +85,15 @@ void check_encoding(ByteWindow& window, const std::string& path) {
   if (start.starts_with("\x28\xB5\x2F\xFD")) found = "zstd";
   if (start.starts_with("\xFF\xFE") || start.starts_with("\xFE\xFF")) found = "UTF-16";
   if (start.starts_with("PAR1")) found = "Parquet";
+  if (start.starts_with(std::string_view("ARROW1\0\0", 8))) found = "Arrow";
+  if (const std::optional<ForeignFile> file = foreign_file(path, start))
+    throw not_text(path, std::string(file->name), std::string(file->hint));
   if (found == nullptr && looks_like_utf16(start))
     found = "UTF-16 or UTF-32 without a byte order mark";
   if (found == nullptr) return;
-  throw Error({.code = "text.encoding",
-               .what = "the file is not UTF-8 text",
-               .where = path,
-               .expected = "UTF-8",
-               .found = fmt::format("{}, by its first bytes", found),
-               .hint = "compressed files need the suffix .gz or .zst, and Parquet files the suffix "
-                       ".parquet; convert UTF-16 with iconv -f UTF-16LE -t UTF-8"});
+  throw not_text(path, found,
+                 "compressed files need the suffix .gz or .zst, Parquet files .parquet, and Arrow "
+                 "files .arrow; convert UTF-16 with iconv -f UTF-16LE -t UTF-8");
 }
 
 // Refuses a Git LFS pointer, which would be taken for a text of three lines.
@@ -123,15 +132,29 @@ class TextFile final : public InputFile {
   std::unique_ptr<RecordParser> parser_;
 };
 
+// Adds to an error about the name of a field where the user has given the name.
+Error naming_setting(const Error& error, const FileReading& reading) {
+  ErrorDetail detail = error.detail();
+  const bool about_name = detail.code == "csv.column" || detail.code == "arrow.column" ||
+                          detail.code == "arrow.type" || detail.code == "jsonl.pointer";
+  if (!about_name) return error;
+  detail.hint += reading.any_values ? " (--columns, or output.columns in the config)"
+                                    : " (--field, or field in the config)";
+  return Error(std::move(detail));
+}
+
 }  // namespace
 
 std::unique_ptr<InputFile> open_input_file(const InputOptions& options,
                                            const FileReading& reading) {
   const TextFormat format = resolve_format(options).format;
   refuse_lfs_pointer(options.path);
-  if (format == TextFormat::kParquet || format == TextFormat::kArrow)
-    return open_columnar_file(options, format, reading);
-  return std::make_unique<TextFile>(options, reading);
+  try {
+    if (is_columnar(format)) return open_columnar_file(options, format, reading);
+    return std::make_unique<TextFile>(options, reading);
+  } catch (const Error& error) {
+    throw naming_setting(error, reading);
+  }
 }
 
 }  // namespace encode

@@ -36,7 +36,7 @@ struct FileReading {
   size_t block_bytes = 0;  // of what is read at once from a file of text
   // False: the field holds rows, which are texts or token ids. True: it holds any values. Every
   // record then has a text: strings as they are, and other values as they are written. A value that
-  // is missing or null is a problem.
+  // is missing or null is a problem. A hint then names the columns of the output, not the field.
   bool any_values = false;
 };
 

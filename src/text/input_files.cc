@@ -9,6 +9,7 @@
 #include "encode/text.h"
 
 #include "base/file.h"
+#include "base/foreign_input.h"
 #include "base/json.h"
 #include "base/path_kind.h"
 #include "base/units.h"
@@ -53,20 +54,7 @@ std::vector<std::string> matches(const std::string& pattern) {
 // Returns the files that the state.json of datasets.save_to_disk lists.
 std::vector<std::string> saved_dataset_files(const std::string& folder) {
   const std::string path = folder + "/state.json";
-  if (!path_exists(path, "text.files")) {
-    const bool splits = path_exists(folder + "/dataset_dict.json", "text.files");
-    throw Error(
-        {.code = "text.files",
-         .what = "the input is a folder",
-         .where = folder,
-         .expected =
-             "a file, a pattern, or a folder that datasets.save_to_disk wrote (with state.json)",
-         .found = splits ? "a directory of several splits (dataset_dict.json)" : "a directory",
-         .hint = splits
-                     ? fmt::format("name the folder of one split, as in {}/train", folder)
-                     : fmt::format("name the files in it with a pattern, as in {}/part-*.parquet",
-                                   folder)});
-  }
+  if (!path_exists(path, "text.files")) throw folder_error(folder, folder);
   const Json state = read_json_file(path, {.max_bytes = kMaxStateBytes}, "text.files");
   const JsonFields fields(state, path, "text.files");
   // Older versions of the library can save all rows and the numbers of those that count. Version

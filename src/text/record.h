@@ -21,6 +21,9 @@ inline constexpr int64_t kMaxRecordBytes = int64_t{64} << 20;
 inline constexpr int64_t kMaxCsvFieldBytes = int64_t{16} << 20;
 inline constexpr int64_t kMaxCsvColumns = 4096;
 inline constexpr int kMaxJsonDepth = 64;
+// What may separate the fields of a CSV file. The first one that the header has outside of quotes
+// does.
+inline constexpr std::string_view kCsvDelimiters = ",;\t|";
 
 // The reason why a record cannot become a row. `code` is empty if the record has no problem.
 struct RowProblem {

@@ -7,6 +7,7 @@
 
 #include "encode/error.h"
 
+#include "base/empty_rows.h"
 #include "base/utf8.h"
 #include "text/byte_source.h"
 #include "text/row_hash.h"
@@ -222,6 +223,7 @@ InputScan RowReader::scan(const std::function<void(const RejectedRow&)>& on_reje
                          .xxh3_128 = {}});
     const int64_t size = record_.size_bytes();
     scan.empty += size == 0 ? 1 : 0;
+    scan.blank += is_white_space(record_.text) ? 1 : 0;
     scan.tokenized += record_.tokenized ? 1 : 0;
     scan.utf8_replaced += record_.replaced ? 1 : 0;
     scan.text_bytes += size;

@@ -15,6 +15,7 @@
 #include "base/input_format.h"
 #include "base/json.h"
 #include "base/names.h"
+#include "base/standard_input_name.h"
 #include "base/system_call.h"
 #include "base/units.h"
 #include "text/byte_window.h"
@@ -26,21 +27,39 @@ namespace {
 
 constexpr size_t kGuessBytes = size_t{64} << 10;
 
+// A file of lines may be empty, and so may one of JSONL. Every other format has at least a header.
+bool may_be_empty(const InputOptions& options) {
+  return options.format == TextFormat::kLines || options.format == TextFormat::kJsonl ||
+         (options.format == TextFormat::kAuto && options.field.empty());
+}
+
+Error no_input() {
+  return Error(
+      {.code = "text.format",
+       .what = "standard input is empty",
+       .where = kStandardInputName,
+       .expected = "the texts",
+       .found = "no bytes",
+       .hint = "the command in front of the pipe printed nothing: run it alone to see why"});
+}
+
 // Copies standard input to `path`, with a suffix that says how it is compressed. Returns the path.
-std::string copy_standard_input(const std::string& path) {
+std::string copy_standard_input(const InputOptions& options, const std::string& path) {
   std::vector<char> block(RowReader::kBlockBytes);
   size_t size = 0;
+  bool ended = false;  // a terminal can be read again after its end
   const auto fill = [&] {
-    while (size < block.size()) {
+    while (!ended && size < block.size()) {
       const ssize_t n =
           retried([&] { return ::read(STDIN_FILENO, block.data() + size, block.size() - size); });
-      if (n < 0) throw system_error("io.read", "read", "standard input", errno);
-      if (n == 0) return;
+      if (n < 0) throw system_error("io.read", "read", kStandardInputName, errno);
+      ended = n == 0;
       size += static_cast<size_t>(n);
     }
   };
   fill();
   const std::string_view start(block.data(), size);
+  if (start.empty() && !may_be_empty(options)) throw no_input();
   std::string spooled = path;
   if (start.starts_with("\x1F\x8B")) spooled += ".gz";
   if (start.starts_with("\x28\xB5\x2F\xFD")) spooled += ".zst";
@@ -93,7 +112,8 @@ bool is_object(const Start& start) {
 
 // Whether the file has a header of at least two columns, one of which is the field.
 bool has_column(const InputOptions& options, TextFormat format, const Start& start) {
-  if (start.line().find_first_of(format == TextFormat::kTsv ? "\t" : ",;") ==
+  // A header with tabs is one of TSV.
+  if (start.line().find_first_of(format == TextFormat::kTsv ? "\t" : ",;|") ==
       std::string_view::npos)
     return false;
   InputOptions table = options;
@@ -136,17 +156,17 @@ bool looks_like_table(const Start& start) {
     const int64_t columns = take_record(text, delimiter);
     return columns > 1 && columns == take_record(text, delimiter);
   };
-  return same(',') || same('\t') || same(';');
+  return std::any_of(kCsvDelimiters.begin(), kCsvDelimiters.end(), same);
 }
 
 Error unknown_format(const Start& start, std::string expected, std::string hint) {
   constexpr size_t kShownBytes = 40;
   return Error({.code = "text.format",
                 .what = "the format of standard input is not clear",
-                .where = "-",
+                .where = kStandardInputName,
                 .expected = std::move(expected),
                 .found = start.bytes.empty()
-                             ? "no text: standard input is empty"
+                             ? "only white space"
                              : fmt::format("'{}'", preview(start.line(), kShownBytes)),
                 .hint = std::move(hint)});
 }
@@ -201,6 +221,14 @@ Guess guess_fields(const InputOptions& options, const Start& start) {
       "set --format: jsonl, json, csv or tsv; a text on each line needs no --field");
 }
 
+// Throws for bytes that are no text, whatever the format.
+void refuse_binary(const InputOptions& options) {
+  InputOptions lines = options;
+  lines.format = TextFormat::kLines;
+  lines.field.clear();
+  open_input_file(lines, {.hashed = false, .block_bytes = kGuessBytes});
+}
+
 Guess guess_format(const InputOptions& options) {
   const Start start = read_start(options);
   if (start.bytes.starts_with("PAR1"))
@@ -209,6 +237,7 @@ Guess guess_format(const InputOptions& options) {
     return {.format = TextFormat::kArrow, .reason = "it begins with ARROW1"};
   if (start.bytes.starts_with("\xFF\xFF\xFF\xFF"))
     return {.format = TextFormat::kArrow, .reason = "it begins as an Arrow IPC stream does"};
+  refuse_binary(options);
   return options.field.empty() ? guess_texts(options, start) : guess_fields(options, start);
 }
 
@@ -216,9 +245,14 @@ Guess guess_format(const InputOptions& options) {
 
 SpooledInput spool_standard_input(const InputOptions& options, const std::string& spool_path) {
   SpooledInput spooled = {.options = options};
-  spooled.options.path = copy_standard_input(spool_path);
+  spooled.options.path = copy_standard_input(options, spool_path);
   if (options.format != TextFormat::kAuto) return spooled;
-  const Guess guess = guess_format(spooled.options);
+  Guess guess;
+  try {
+    guess = guess_format(spooled.options);
+  } catch (const Error& error) {
+    throw naming_standard_input(error, spooled.options);
+  }
   spooled.options.format = guess.format;
   spooled.guess = fmt::format("standard input is read as {}: {}. --format sets another format",
                               name_of(kTextFormats, guess.format), guess.reason);

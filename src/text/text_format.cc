@@ -5,6 +5,7 @@
 
 #include "encode/error.h"
 
+#include "base/foreign_input.h"
 #include "base/input_format.h"
 
 namespace encode {
@@ -30,6 +31,7 @@ FileFormat resolve_format(const InputOptions& options) {
   if (named.compression == "gz") resolved.compression = Compression::kGzip;
   if (named.compression == "zst") resolved.compression = Compression::kZstd;
   if (resolved.format == TextFormat::kAuto) {
+    refuse_foreign_input(options.path, options.path);
     throw refusal(
         options, "the file name does not state the format",
         fmt::format("{}, optionally followed by .gz or .zst; {}", kTextSuffixes, kColumnarSuffixes),

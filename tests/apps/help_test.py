@@ -5,6 +5,7 @@
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
 
 ENCODE = sys.argv[1]
@@ -52,6 +53,44 @@ class Help(unittest.TestCase):
     def test_a_flag_that_the_help_does_not_show_is_accepted(self):
         end = run("verify", "--pooling", "cls")
         self.assertIn("no matrix is named", end.stderr)
+
+    def test_the_help_of_a_run_begins_with_what_a_run_needs(self):
+        text = help_of("run")
+        self.assertNotIn("The other options of", text)
+        places = [text.index(f"  {name} ") for name in ("--model", "--input", "--field", "--output", "--device")]
+        self.assertEqual(places, sorted(places))
+        self.assertLess(places[-1], text.index("--help"))
+        for name in ("retry-failed", "bench"):
+            self.assertNotIn("The other options of", help_of(name))
+
+    def test_defaults_are_shown(self):
+        entries = [" ".join(entry.split()) for entry in re.split(r"\n  (?=-)", help_of("run"))]
+        for option in ("--dtype", "--device", "--batch-size", "--chunk-size", "--log-level", "--format", "--output",
+                       "--pooling", "--max-length"):
+            of_option = [entry for entry in entries if entry.startswith(option + " ")]
+            self.assertEqual(len(of_option), 1, option)
+            self.assertRegex(of_option[0], r"default: [^)]+\)", option)
+        self.assertNotIn("(default: null)", " ".join(entries))
+
+    def test_few_choices_are_listed(self):
+        for path, choices in ((("tokenize",), "--special-tokens by_class|as_in_tokenizer_json"),
+                              (("search",), "--device auto|cpu|cuda"), (("completions",), "bash, zsh or fish"),
+                              (("reference",), "commands, config, errors or architectures"),
+                              (("run",), "--log-level trace|debug|info|warning|error")):
+            self.assertIn(choices, " ".join(help_of(*path).split()))
+
+    def test_the_defaults_are_printed_without_a_config(self):
+        end = run("config", "--print", "--dtype", "bfloat16")
+        self.assertEqual(end.returncode, 0, end.stderr)
+        self.assertRegex(end.stdout, r"(?m)^  chunk_size: \d+ +# default$")
+        self.assertRegex(end.stdout, r"(?m)^  dtype: bfloat16 +# --dtype$")
+        self.assertRegex(end.stdout, r"(?m)^  model: path/to/model +# an example")
+        self.assertEqual(run("config").stdout, run("config", "--print").stdout)
+        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+            file.write(end.stdout)
+            file.flush()
+            self.assertIn("dtype: bfloat16", run("config", "--config", file.name).stdout)
+        self.assertEqual(run("config", "--print", "--format", "lines").returncode, 0)
 
     def test_help_is_a_command(self):
         self.assertEqual(run("help").stdout, help_of())
@@ -107,6 +146,35 @@ class Errors(unittest.TestCase):
             self.assertIn(f"did you mean {long}?", self.error("run", short, "x"))
             self.assertIn(f"did you mean {long}?", self.error(short, "x"))
         self.assertNotIn("did you mean", self.error("run", "-z"))
+        self.assertIn("did you mean --log-level debug, or encode --version?", self.error("run", "-v"))
+        self.assertIn("did you mean --log-level debug, or encode --version?", self.error("-v"))
+        # A command without the usual option gets one that it has, or none.
+        self.assertIn("did you mean --json?", self.error("models", "-j"))
+        self.assertNotIn("did you mean", self.error("models", "-v"))
+
+    def test_the_beginning_of_an_option_gets_the_options(self):
+        self.assertIn("did you mean --batch-size or --batch-tokens?", self.error("run", "--batch", "4"))
+        self.assertIn("did you mean --memory-limit or --memory-pressure-percent?", self.error("--memory", "4GB"))
+        self.assertNotIn("product-search", self.error("run", "--product"))
+
+    def test_the_options_of_other_programs_get_ours(self):
+        for theirs, ours in (("--precision", "--dtype or --output-dtype"), ("--input-format", "--format"),
+                             ("--max_seq_length", "--max-length"), ("--fp16", "--dtype float16"),
+                             ("--text-column=t", "--field"), ("--verbose", "--log-level debug")):
+            self.assertIn(f"did you mean {ours}?", self.error("run", theirs))
+
+    def test_the_short_option_of_the_config_is_one_everywhere(self):
+        for name in ("run", "status", "verify", "config", "plan", "preflight", "bench", "search", "report"):
+            self.assertIn("-c, --config", help_of(name))
+        self.assertNotEqual(run("report", "-c", "nowhere.yaml").returncode, 64)
+
+    def test_an_error_lists_the_choices_and_names_the_option(self):
+        end = self.error("run", "--model", "m", "--input", "a.txt", "--log-level", "loud")
+        self.assertIn("--log-level has a value that is not valid", end)
+        self.assertIn("one of: trace, debug, info, warning, error", end)
+        needed = ("tokenize", "--model", "m", "--input", "a", "--output", "b")
+        self.assertIn("by_class,as_in_tokenizer_json", self.error(*needed, "--special-tokens", "x"))
+        self.assertIn("auto, cpu, cuda or cuda:N", self.error("search", "m.npy", "text", "--device", "x"))
 
     def test_a_command_without_its_subject_points_to_its_own_help(self):
         for name in ("status", "verify"):

@@ -118,6 +118,48 @@ TEST_F(HostFiles, GiveTheStallsOfTheMachineIfNoGroupCountsThem) {
   EXPECT_EQ(read().stalled_percent, 0);
 }
 
+class MostMemory : public HostFiles {
+ protected:
+  int64_t most() const { return most_memory_bytes(root_.path()); }
+  void zones(int64_t pages) {
+    root_.write("proc/zoneinfo",
+                "Node 0, zone   DMA\n  pages free     3\n        present  1000\n"
+                "        managed  900\nNode 0, zone   Normal\n        present  " +
+                    std::to_string(pages) + "\n");
+  }
+  static int64_t bytes(int64_t pages) { return pages * ::sysconf(_SC_PAGESIZE); }
+};
+
+// A balloon has taken the pages that MemTotal lacks, and gives them back on use.
+TEST_F(MostMemory, CountsThePagesThatABalloonHasTaken) {
+  constexpr int64_t kPages = 40'000'000;  // at least 160 GB beside a MemTotal of 64 GB
+  zones(kPages);
+  EXPECT_EQ(most(), bytes(kPages + 1000));
+  EXPECT_EQ(read().limit_bytes, 64'000'000 * kKibi) << "there is no more now";
+}
+
+TEST_F(MostMemory, IsNeverLessThanThereIsNow) {
+  zones(5);
+  EXPECT_EQ(most(), 64'000'000 * kKibi);
+}
+
+TEST_F(MostMemory, IsWithinTheLimitOfTheGroup) {
+  root_.write("proc/self/cgroup", "0::/job\n");
+  group("job/memory.max", "8000000\n");
+  EXPECT_EQ(most(), 8'000'000);
+  zones(40'000'000);
+  EXPECT_EQ(most(), 8'000'000);
+}
+
+TEST_F(MostMemory, IsNotKnownIfTotalMayGrowWithoutALimit) { EXPECT_EQ(most(), 0); }
+
+TEST_F(HostFiles, AreReadAgainForEachDecision) {
+  EXPECT_EQ(read().available_bytes, 40'000'000 * kKibi);
+  root_.write("proc/meminfo", "MemTotal:       99000000 kB\nMemAvailable:   70000000 kB\n");
+  EXPECT_EQ(read().limit_bytes, 99'000'000 * kKibi);
+  EXPECT_EQ(read().available_bytes, 70'000'000 * kKibi);
+}
+
 TEST(HostMemory, OfAFewProcessesIsWithinTheHosts) {
   const HostMemory host = {.limit_bytes = 1000, .available_bytes = 600};
   EXPECT_EQ(within(host, 500, 100).limit_bytes, 500);

@@ -14,6 +14,8 @@ TEST(FormatBytes, UsesDecimalUnits) {
   EXPECT_EQ(format_bytes(1536), "1.5 kB");
   EXPECT_EQ(format_bytes(293'000'000), "293.0 MB");
   EXPECT_EQ(format_bytes(999'960), "1.0 MB") << "not 1000.0 kB";
+  EXPECT_EQ(format_bytes_of(293'000'000, 1'400'000'000), "0.3 GB");
+  EXPECT_EQ(format_bytes_of(12, 512), "12 B");
 }
 
 TEST(ParseBytes, ReadsANumberWithAUnit) {

@@ -82,7 +82,7 @@ TEST(LaunchTokens, FallWithTheWidthAndStayPowersOfTwo) {
 
 TEST(BatchPlan, InWords) {
   EXPECT_EQ(describe(plan(0, 0, gpu())),
-            "batches of at most 16,384 tokens in launches of 4,096, rows of at most 512");
+            "batches of at most 16,384 tokens (4,096 at a time on the GPU), rows of at most 512");
   EXPECT_EQ(describe(plan(0, 0, cpu(2))), "batches of at most 512 tokens, rows of at most 512");
 }
 

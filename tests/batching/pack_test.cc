@@ -80,6 +80,19 @@ TEST(Pack, FillsBatchesOfMixedLengthsToTheBrim) {
   EXPECT_LT(static_cast<double>(batches * 512), 1.02 * static_cast<double>(tokens) + 512);
 }
 
+// A GPU has room for so many tokens that a batch of short rows would exceed the grid of a kernel.
+TEST(Pack, NoBatchHasMoreSequencesThanACudaGridHasBlocks) {
+  constexpr int64_t kRows = 2 * kMostSequences + 5;
+  const auto batches = best_fit(std::vector<int64_t>(kRows, 1), 1 << 20);
+  ASSERT_EQ(batches.size(), 3U);
+  std::vector<int> packed(kRows, 0);
+  for (const std::vector<int64_t>& members : batches) {
+    EXPECT_LE(std::ssize(members), kMostSequences);
+    for (const int64_t row : members) ++packed[static_cast<size_t>(row)];
+  }
+  EXPECT_EQ(std::count(packed.begin(), packed.end(), 1), kRows) << "each row once";
+}
+
 TEST(Pack, LongestBatchComesFirst) {
   const std::vector<int64_t> lengths = {3, 700, 5, 40, 1};
   const auto batches = best_fit(lengths, 512);

@@ -45,7 +45,7 @@ TEST(EmbeddingKey, ChangesWithEveryRule) {
   };
   // A new field does not compile here until it has a line.
   const auto& [fingerprint, numerics_version, prompt_tokens, token_types, device, libtorch, driver,
-               self_test] = rules();
+               self_test, kernels, cuda_numerics] = rules();
   changed([&](KeyRules& r) { r.fingerprint = fingerprint + " "; });
   changed([&](KeyRules& r) { r.numerics_version = numerics_version + 1; });
   changed([&](KeyRules& r) { r.prompt_tokens = prompt_tokens + 1; });
@@ -54,6 +54,11 @@ TEST(EmbeddingKey, ChangesWithEveryRule) {
   changed([&](KeyRules& r) { r.libtorch = libtorch + "x"; });
   changed([&](KeyRules& r) { r.driver = driver + "x"; });
   changed([&](KeyRules& r) { r.self_test = self_test + "x"; });
+  changed([&](KeyRules& r) { r.kernels = kernels + "off"; });
+  changed([&](KeyRules& r) {
+    r.kernels = kernels + "off";
+    r.cuda_numerics = cuda_numerics + 1;
+  });
 }
 
 // The rows of a cache that an older version has filled keep their keys. The number was computed

@@ -18,6 +18,7 @@ namespace {
 
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 using ::testing::TestWithParam;
 using ::testing::ValuesIn;
 
@@ -300,6 +301,36 @@ TEST(BrokenFlag, IsAnErrorOfTheCommandLineAndNamesTheFlag) {
     EXPECT_EQ(error.where, test.flag.flag);
     EXPECT_THAT(error.hint, HasSubstr(test.hint));
   }
+}
+
+// A user of flags is told of flags, and a user of --set or of a config of keys.
+TEST(BrokenFlag, MessagesNameWhatTheUserHasGiven) {
+  const auto error_without_file = [](const std::vector<Override>& flags) {
+    try {
+      load_config("", flags);
+    } catch (const Error& error) {
+      return error.detail();
+    }
+    return ErrorDetail();
+  };
+  const Override model = {"semantic.model", "m", "--model"};
+  const Override input = {"input.file", "a.txt", "--input"};
+  const auto what = [&](const std::string& value, const std::string& flag) {
+    const ErrorDetail error =
+        error_without_file({model, input, {"semantic.chunk_size", value, flag}});
+    return error.what + "; " + error.hint;
+  };
+  EXPECT_THAT(what("-1", "--chunk-size"), StartsWith("--chunk-size has a value"));
+  EXPECT_THAT(what("-1", "--chunk-size"), HasSubstr("set --chunk-size to 0 or more"));
+  EXPECT_THAT(what("-1", "--set"), StartsWith("semantic.chunk_size has a value"));
+  EXPECT_EQ(error_without_file({input}).expected, "--model DIR");
+  EXPECT_THAT(error_without_file({model}).expected, HasSubstr("--input FILE"));
+
+  const Override format = {"output.format", "parquet", "--output-format"};
+  const ErrorDetail suffix =
+      error_without_file({model, input, {"output.file", "o.npy", "--output"}, format});
+  EXPECT_THAT(suffix.expected, HasSubstr("--output-format npy"));
+  EXPECT_THAT(suffix.found, HasSubstr("--output-format parquet"));
 }
 
 TEST(BrokenFlag, AMissingFieldIsReportedWithTheFieldsOfTheInput) {

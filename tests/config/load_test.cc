@@ -77,13 +77,6 @@ TEST(Load, ExperimentHasSixStreamsInOrderAndThreeCombinedMatrices) {
   EXPECT_EQ(run.store.chunk_size, 1000);
 }
 
-TEST(Load, ChunkSizeMayBeZeroAndIsOtherwiseTheDefault) {
-  const std::string quickstart = configs_dir + "quickstart.yaml";
-  EXPECT_EQ(load_config(quickstart, {}).run.store.chunk_size, kDefaultChunkRows);
-  const Override zero = {"semantic.chunk_size", "0", "--chunk-size"};
-  EXPECT_EQ(load_config(quickstart, {zero}).run.store.chunk_size, 0);
-}
-
 TEST(Load, QuickstartIsTheDemo) {
   const RunConfig run = load_config(configs_dir + "quickstart.yaml", {}).run;
   EXPECT_EQ(names(run), (std::vector<std::string>{"demo_tc", "demo_commit"}));

@@ -123,6 +123,15 @@ TEST(Reference, ControlAKeyWithoutFlagOrReasonIsFound) {
   EXPECT_NE(fault({.name = "--x", .fixed = "perhaps", .help = "What x is"}, ""), "");
 }
 
+TEST(Reference, SettingsAreSpelledAsTheUserGivesThem) {
+  EXPECT_EQ(spelled_setting("semantic.dtype", "int8", true), "--dtype int8");
+  EXPECT_EQ(spelled_setting("semantic.dtype", "int8", false), "semantic.dtype: int8");
+  EXPECT_EQ(spelled_setting("semantic.use_chunked_encoding", "false", true), "--standard");
+  EXPECT_EQ(spelled_setting("semantic.use_chunked_encoding", "true", true),
+            "--set semantic.use_chunked_encoding=true");
+  EXPECT_EQ(spelled_setting("hardware.max_restarts", "5", true), "--set hardware.max_restarts=5");
+}
+
 // A flag and --set name a key in the same way.
 TEST(Reference, FlagsSetTheKeysOfTheOnlyInput) {
   std::map<std::string, std::string> keys;

@@ -244,7 +244,8 @@ TEST(CudaMonitor, RecordsTheGpuAndWarnsOfACardThatIsFull) {
   ASSERT_EQ(end.exit_code, 0) << end.err;
   EXPECT_THAT(end.err, HasSubstr("97.0% of the GPU's memory is used"));
   const ProgramEnd status =
-      Program(runs.dir().path(), {"status", runs.dir().file(".watched.npy.cache")}).wait();
+      Program(runs.dir().path(), {"status", "--verbose", runs.dir().file(".watched.npy.cache")})
+          .wait();
   EXPECT_THAT(status.out, HasSubstr("GPU 1.9 GB used, 83% busy, 71 C"));
   EXPECT_THAT(status.out, HasSubstr("near_limit: 97.0% of the GPU's memory is used"));
 }
@@ -258,6 +259,56 @@ TEST(CudaMonitor, ADriverThatDoesNotAnswerIsSaidOnceAndTheRunGoesOn) {
   ASSERT_EQ(end.exit_code, 0) << end.err;
   EXPECT_THAT(end.err, HasSubstr("the GPU is not watched"));
   EXPECT_THAT(end.err, HasSubstr("Driver/library version mismatch"));
+}
+
+// Chunks that encode's kernels have computed, and a last one that is missing.
+// ENCODE_CUDA_KERNELS=off would compute it with other last bits.
+class OtherKernels : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_EQ(run({}, {}).exit_code, 0);
+    int removed = 0;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(cache())) {
+      if (entry.path().filename() == "chunk_0003.npy")
+        removed += std::filesystem::remove(entry.path()) ? 1 : 0;
+    }
+    ASSERT_EQ(removed, 1);
+    std::filesystem::remove(runs_.matrix("out"));
+    std::filesystem::remove(runs_.matrix("out") + ".manifest.json");
+  }
+  ProgramEnd run(std::vector<std::string> more, const Program::Environment& environment) const {
+    more.insert(more.end(), {"--chunk-size", "30", "--keep-chunks", "--cache-dir", cache()});
+    return run_with(runs_, "out", on_cuda(more), environment);
+  }
+  std::string strict() const {
+    return runs_.dir().write("strict.yaml", "hardware: {strict_numerics: true}\n");
+  }
+  std::string cache() const { return runs_.dir().file("cache"); }
+
+  const RealRun runs_{"bert", kRows};
+};
+
+TEST_F(OtherKernels, AreRefusedWithStrictNumerics) {
+  const ProgramEnd end = run({"--config", strict()}, {{"ENCODE_CUDA_KERNELS", "off"}});
+  EXPECT_EQ(end.exit_code, 78) << end.err;
+  EXPECT_THAT(end.err, HasSubstr("run.other_device"));
+  EXPECT_THAT(end.err, HasSubstr("CUDA kernels off"));
+  EXPECT_THAT(end.err, HasSubstr("layer_norm")) << "the kernels of the chunks";
+}
+
+TEST_F(OtherKernels, AreWarnedOfAndRecorded) {
+  const ProgramEnd end = run({}, {{"ENCODE_CUDA_KERNELS", "off"}});
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(end.err, HasSubstr("other matrix products or CUDA kernels"));
+  const std::string manifest = read_bytes(runs_.matrix("out") + ".manifest.json");
+  EXPECT_THAT(manifest, HasSubstr("\"off\""));
+  EXPECT_THAT(manifest, HasSubstr("layer_norm,"));
+}
+
+TEST_F(OtherKernels, AreNotSeenWithTheSameKernels) {
+  const ProgramEnd end = run({"--config", strict()}, {});
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(end.err, ::testing::Not(HasSubstr("CUDA kernels")));
 }
 
 TEST(CudaDevice, OneThatIsNotThereIsRefused) {

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
 #include "encode/encoder.h"
@@ -126,6 +127,30 @@ TEST_P(Cuda, ReleasingTheCacheGivesMemoryBack) {
   const DeviceMemory after = encoder->memory();
   EXPECT_LE(after.reserved_bytes, before.reserved_bytes);
   EXPECT_LE(after.allocated_bytes, before.allocated_bytes);
+}
+
+// The other cores tokenize and write, so the host's last steps of a batch leave them alone.
+TEST_P(Cuda, TheHostsLastStepsUseOneThread) {
+  const int before = at::get_num_threads();
+  constexpr int kThreads = 3;
+  at::set_num_threads(kThreads);
+  const auto encoder = load(GetParam(), "cuda", ComputeType::kFloat32);
+  const TokenizedRows rows = testing::random_rows(100);
+  std::vector<float> out(static_cast<size_t>(rows.size() * encoder->dim()));
+  int most = 0;
+  encoder->encode(pack(rows, 1024, 0), out, [&most](const PackedBatch&) {
+    most = std::max(most, at::get_num_threads());
+    return true;
+  });
+  EXPECT_EQ(most, 1);
+  EXPECT_EQ(at::get_num_threads(), kThreads) << "loading another model may use them all";
+  at::set_num_threads(before);
+}
+
+// The record of a chunk says which of encode's kernels have computed it.
+TEST_P(Cuda, TheDeviceNamesTheKernelsThatCompute) {
+  EXPECT_NE(load(GetParam(), "cuda", ComputeType::kFloat32)->device().kernels, "");
+  EXPECT_EQ(load(GetParam(), "cpu", ComputeType::kFloat32)->device().kernels, "");
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, Cuda,

@@ -240,7 +240,8 @@ TEST(Worker, IsReplacedAfterSomeChunksWithoutARestart) {
   run.config.hardware.worker_chunks = 64;  // a window has 64 chunks
   const FaultRunEnd end = run.run();
   EXPECT_EQ(end.exit_code, ExitCode::kOk) << render(end.error);
-  EXPECT_THAT(end.log, HasSubstr("a new worker replaces the worker: it has encoded 64 chunks"));
+  EXPECT_THAT(end.log,
+              HasSubstr("a new worker process replaces the old one: it has encoded 64 chunks"));
   EXPECT_THAT(end.log, Not(HasSubstr("starting another worker")));
   expect_undisturbed(run, expected);
 }

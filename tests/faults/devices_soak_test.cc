@@ -144,7 +144,7 @@ TEST(DevicesSoak, ManyChunksWithAFaultInEvery37thBatchNeedNoHelp) {
   const Growth there = growth(worker);
   constexpr double kMega = 1e6;
   std::cout << rows << " chunks, " << lines("starting another worker") << " faults, "
-            << lines("a new worker replaces the worker") << " retirements; supervisor "
+            << lines("a new worker process replaces the old one") << " retirements; supervisor "
             << here.first / kMega << " to " << here.last / kMega << " MB, workers "
             << there.first / kMega << " to " << there.last / kMega << " MB\n";
   if (rows < 1000) return;  // the first hundred chunks are most of a short run

@@ -32,7 +32,7 @@ TEST(Quarantine, ErrorKeepsTheChunksAndALaterTryNeedsOnlyThePolicy) {
   EXPECT_TRUE(std::filesystem::exists(run.cache("train_tc_chunks/chunk_0001.set_aside.jsonl")));
   const RunStatus status = read_run_status(status_request(run.config));
   EXPECT_EQ(status.streams[0].rows_set_aside, 1);
-  EXPECT_THAT(render_text(status), HasSubstr("1 row set aside"));
+  EXPECT_THAT(render_text(status, StatusDetail::kShort), HasSubstr("1 row set aside"));
   EXPECT_THAT(status.advice, HasSubstr("retry-failed"));
   // The same command again ends in the same way, without a worker.
   run.environment.worker.program = "/no/such/worker";

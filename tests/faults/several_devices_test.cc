@@ -81,7 +81,7 @@ TEST(SeveralDevices, APoisonRowIsNamedAndTheRestIsEncoded) {
     run.config.store.quarantine = QuarantinePolicy::kZeros;
     const FaultRunEnd end = run.run(std::string(what) + "@token:1*9999");
     ASSERT_EQ(end.exit_code, ExitCode::kOk) << what << render(end.error) << end.log;
-    for (const char* row : {"row 33 is set aside", "row 77 is set aside"})
+    for (const char* row : {"row 33 cannot be encoded", "row 77 cannot be encoded"})
       EXPECT_THAT(end.log, HasSubstr(row));
     run.expect_rows({33, 77});
   }

@@ -68,7 +68,8 @@ void require_printable(const std::string& text) {
 void read_status() {
   const encode::RunStatus status =
       encode::read_run_status({.cache_dir = cache(), .streams = {}, .config_path = ""});
-  require_printable(encode::render_text(status));
+  require_printable(encode::render_text(status, encode::StatusDetail::kShort));
+  require_printable(encode::render_text(status, encode::StatusDetail::kFull));
   require_printable(encode::render_json(status));
 }
 

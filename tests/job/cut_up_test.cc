@@ -136,10 +136,10 @@ TEST(RealWorker, TheProcessorCanBeHeldDown) {
 
 TEST(RealWorker, TheWorkersErrorReachesTheUser) {
   const RealRun runs("bert", 10);
-  Program program(runs.dir().path(), runs.arguments("x", {"--device", "cuda:77"}));
+  Program program(runs.dir().path(), runs.arguments("x", {"--dtype", "fp8"}));
   const ProgramEnd end = program.wait();
   EXPECT_EQ(end.exit_code, 69);
-  EXPECT_THAT(end.err, HasSubstr("error[device.absent]"));
+  EXPECT_THAT(end.err, HasSubstr("error[device.fp8]"));
 }
 
 }  // namespace

@@ -156,7 +156,7 @@ TEST_F(CachedRun, StatusShowsTheCache) {
   run_cached("first");
   run_cached("second", {"--keep-chunks"});
   const std::string cache_dir = runs_.dir().file(".second.npy.cache");
-  const ProgramEnd text = Program(runs_.dir().path(), {"status", cache_dir}).wait();
+  const ProgramEnd text = Program(runs_.dir().path(), {"status", cache_dir, "--verbose"}).wait();
   EXPECT_THAT(text.out, HasSubstr("100.0% of"));
   const ProgramEnd json = Program(runs_.dir().path(), {"status", cache_dir, "--json"}).wait();
   EXPECT_EQ(Json::parse(json.out)["embedding_cache"]["hit_rate"], 1);

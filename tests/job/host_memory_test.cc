@@ -104,7 +104,8 @@ TEST(HostMemory, PressureMakesTheWindowsSmallerAndChangesNoByte) {
   ASSERT_EQ(pressed.exit_code, 0) << pressed.err;
   EXPECT_TRUE(read_bytes(run.matrix("pressed")) == read_bytes(run.matrix("free")));
   EXPECT_THAT(pressed.err, HasSubstr("host memory 100.0% (0 B available): reading ahead stops, "
-                                     "caches shrink, windows of a quarter or less"));
+                                     "caches shrink, at most a quarter of the rows is encoded "
+                                     "at once"));
   EXPECT_THAT(pressed.out + pressed.err, HasSubstr("host memory was short once"));
   EXPECT_THAT(read_bytes(run.dir().file(".pressed.npy.cache/memory.jsonl")),
               HasSubstr("\"pressed\":true"));

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fmt/format.h>
+#include <functional>
 #include <sstream>
 #include <string>
 
@@ -98,15 +99,18 @@ class SearchedProducts : public OtherDevice {
  protected:
   void SetUp() override {
     OtherDevice::SetUp();
+    change_records([](Json& record) { record["products"] = kHash; });
+  }
+  void change_records(const std::function<void(Json&)>& change) const {
     const std::filesystem::path log = last_chunk_.parent_path() / "chunks.log";
     std::istringstream lines(read_bytes(log));
-    std::string old;
+    std::string changed;
     for (std::string line; std::getline(lines, line);) {
       Json record = unseal(line, log);
-      record["products"] = kHash;
-      old += seal(record) + "\n";
+      change(record);
+      changed += seal(record) + "\n";
     }
-    write_bytes(log, old);
+    write_bytes(log, changed);
   }
   void TearDown() override { ::unsetenv("ENCODE_CPU_CAPABILITY"); }
 
@@ -133,6 +137,29 @@ TEST_F(SearchedProducts, AreRefusedWithStrictNumerics) {
   const ProgramEnd end = run_on_the_same_device({"--config", config});
   EXPECT_EQ(end.exit_code, 78) << end.err;
   EXPECT_THAT(end.err, HasSubstr("run.other_device"));
+}
+
+// A record says which kernels have computed its chunk, and another one does not. Only known kernels
+// that differ would be refused.
+class UnknownKernels : public SearchedProducts {
+ protected:
+  void SetUp() override {
+    OtherDevice::SetUp();
+    change_records([](Json& record) {
+      record["kernels"] = "layer_norm,pool";
+      record["cuda_numerics"] = 1;
+    });
+  }
+};
+
+TEST_F(UnknownKernels, GiveAWarningAlsoWithStrictNumerics) {
+  const std::string config =
+      runs_.dir().write("strict.yaml", "hardware: {strict_numerics: true}\n");
+  const ProgramEnd end = run_on_the_same_device({"--config", config});
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(end.err, AllOf(HasSubstr("do not say which CUDA kernels have computed them"),
+                             HasSubstr("layer_norm,pool")));
+  EXPECT_EQ(read_manifest(runs_.matrix("out"))->origins.size(), 2U);
 }
 
 TEST_F(OtherDevice, IsNotSeenOnTheSameKind) {

@@ -84,7 +84,7 @@ TEST_F(ReportOfARun, StagesAreThoseOfAllWorkersAndGrowFromSampleToSample) {
   ASSERT_EQ(page["timeline"].size(), samples.size());
   for (size_t i = 0; i < samples.size(); ++i)
     EXPECT_EQ(page["timeline"][i]["stages"], samples[i]["stages"]) << i;
-  EXPECT_THAT(call({"status"}).out, HasSubstr("\nstages    encode "));
+  EXPECT_THAT(call({"status", "--verbose"}).out, HasSubstr("\nstages    encoding "));
 }
 
 // When a worker begins its first window it has only waited, and "rows awaited 100 %" would be all

@@ -162,5 +162,35 @@ TEST(ResolveModel, FileIsNotADirectory) {
   EXPECT_NE(error.hint.find("--model " + model.path()), std::string::npos) << error.hint;
 }
 
+// Only a directory with the files of a model is offered.
+TEST(ResolveModel, HintOfAFileNamesNoDirectoryWithoutAModel) {
+  const TempDir other;
+  const std::string texts = other.write("texts.csv", "text\na\n");
+  const ErrorDetail error = testing::refused([&] { resolve_model(texts, std::nullopt); });
+  EXPECT_EQ(error.code.name(), "model.not_found");
+  EXPECT_THAT(error.hint, HasSubstr("config.json"));
+  EXPECT_THAT(error.hint, ::testing::Not(HasSubstr("--model")));
+}
+
+TEST_F(HubCache, TypoOfADirectoryGetsTheDirectory) {
+  const TempDir folder;
+  fs::copy(TinyModel().path(), folder.file("model"), fs::copy_options::recursive);
+  fs::create_directory(folder.file("mode"));  // as near, but not a model
+  for (const char* typo : {"modle", "modle/", "modl", "Model"}) {
+    const ErrorDetail error =
+        testing::refused([&] { resolve_model(folder.file(typo), std::nullopt); });
+    EXPECT_THAT(error.hint, HasSubstr("did you mean " + folder.file("model") + "?")) << typo;
+  }
+  const ErrorDetail far =
+      testing::refused([&] { resolve_model(folder.file("bert"), std::nullopt); });
+  EXPECT_THAT(far.hint, ::testing::Not(HasSubstr("did you mean")));
+
+  const fs::path before = fs::current_path();
+  fs::current_path(folder.path());
+  const ErrorDetail relative = testing::refused([] { resolve_model("modle", std::nullopt); });
+  fs::current_path(before);
+  EXPECT_THAT(relative.hint, HasSubstr("did you mean ./model? Otherwise download it once"));
+}
+
 }  // namespace
 }  // namespace encode

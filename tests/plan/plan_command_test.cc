@@ -70,6 +70,45 @@ TEST_F(PlanCommand, FindsABatchThatFillsMostOfTheCard) {
   EXPECT_TRUE(json["seconds"].is_null()) << "the rate of a card without a name is not known";
 }
 
+TEST_F(PlanCommand, SaysWhatAKillCosts) {
+  const std::vector<std::string> card = {"--gpu", "a100 80gb", "--rows", "1000000"};
+  const Json stream = plan_json(card)["devices"][0]["streams"][0];
+  const int64_t rows = stream["lost_rows"];
+  EXPECT_GE(rows, stream["chunk_size"].get<int64_t>());
+  EXPECT_LT(rows, 1'000'000);
+  const double seconds = stream["lost_seconds"];
+  EXPECT_NEAR(seconds, stream["seconds"].get<double>() * static_cast<double>(rows) / 1e6,
+              0.01 * seconds);
+  EXPECT_THAT(plan(card).out,
+              ::testing::ContainsRegex("chunk_size +[0-9]+  \\(a kill loses at most [0-9,]+ rows, "
+                                       "about [0-9a-z. ]+ of work\\)"));
+}
+
+TEST_F(PlanCommand, TheDiskIsTheSumOfItsParts) {
+  const Json disk = plan_json({"--gpu-memory", "24GB", "--rows", "100000"})["disk"];
+  int64_t sum = 0;
+  for (const char* part :
+       {"chunk_bytes", "float32_bytes", "final_bytes", "combined_bytes", "record_bytes"})
+    sum += disk[part].get<int64_t>();
+  EXPECT_EQ(disk["peak_bytes"], sum - disk["existing_bytes"].get<int64_t>());
+  EXPECT_THAT(plan({"--gpu-memory", "24GB", "--rows", "100000"}).out,
+              ::testing::ContainsRegex("disk +614.5 MB = chunks 307.2 MB . finals 307.2 MB . log "
+                                       "and records 0.1 MB, at once"));
+}
+
+// A flag asks for a plan with this size. The number in the config is one that the plan replaces.
+TEST_F(PlanCommand, TakesTheSizeOfTheChunksFromAFlag) {
+  std::vector<std::string> card = {"--gpu", "a100 80gb", "--rows", "1000000"};
+  const int64_t best = plan_json(card)["devices"][0]["streams"][0]["chunk_size"];
+  EXPECT_NE(best, 7000);
+  card.insert(card.end(), {"--chunk-size", "7000"});
+  const Json json = plan_json(card);
+  EXPECT_EQ(json["devices"][0]["streams"][0]["chunk_size"], 7000);
+  EXPECT_EQ(json["settings"]["semantic.chunk_size"], "7000");
+  card.back() = "auto";
+  EXPECT_EQ(plan_json(card)["devices"][0]["streams"][0]["chunk_size"], best);
+}
+
 TEST_F(PlanCommand, ANamedCardHasATime) {
   const Json json = plan_json({"--gpu", "a100 80gb", "--rows", "100000"});
   EXPECT_GT(json["seconds"], 0);
@@ -184,6 +223,14 @@ TEST_F(PlanCommand, GoesByTheFreeMemoryOfEveryGpuOfThisMachine) {
     EXPECT_FALSE(device["in_use"].empty());
     EXPECT_LE(device["streams"][0]["memory"]["total_bytes"], device["usable_bytes"]);
   }
+}
+
+TEST_F(PlanCommand, PlansForTheGpusThatDevicesNames) {
+  environment_["LD_LIBRARY_PATH"] = built_file("nvml_stand_in");
+  environment_["NVML_GPUS"] = "2";
+  const Json devices = plan_json({"--devices", "cuda:1,cuda:1"})["devices"];
+  ASSERT_EQ(devices.size(), 1U);
+  EXPECT_EQ(devices[0]["place"], "cuda:1");
 }
 
 TEST_F(PlanCommand, ApplyChangesOnlyTheNumbersAndUndoBringsEveryByteBack) {

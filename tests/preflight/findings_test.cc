@@ -66,6 +66,35 @@ TEST(PreflightFindings, EachColouredLineHasANextStep) {
             "preflight: 0 green, 1 yellow, 1 red in 1.25 s\n");
 }
 
+TEST(PreflightFindings, AreWrappedInATerminal) {
+  PreflightFindings findings;
+  findings.green("tokenizer", "one two three four five six seven eight nine ten");
+  findings.yellow("prompt of_a_long_name", "eins\nzwei drei vier fünf sechs sieben acht neun",
+                  "/a/path/that/is/longer/than/the/line/and/stays/whole");
+  EXPECT_EQ(render_text(findings, 1.25, 60),
+            "green   tokenizer         one two three four five six seven\n"
+            "                          eight nine ten\n"
+            "yellow  prompt of_a_long_name  eins\n"
+            "                          zwei drei vier fünf sechs sieben\n"
+            "                          acht neun\n"
+            "                          next:\n"
+            "                          /a/path/that/is/longer/than/the/line/and/stays/whole\n"
+            "preflight: 1 green, 1 yellow, 0 red in 1.25 s\n");
+  const std::string narrow = render_text(findings, 1.25, 40);
+  EXPECT_EQ(narrow, render_text(findings, 1.25)) << "there is no room to wrap";
+}
+
+TEST(PreflightFindings, OfADeviceAreAddedWithoutErrorsThatAreThere) {
+  PreflightFindings findings;
+  findings.red("a", error(ExitCode::kData));
+  PreflightFindings more;
+  more.red("b", error(ExitCode::kData));
+  more.green("c", "good");
+  findings.add(more);
+  EXPECT_EQ(findings.count(Grade::kRed), 1);
+  EXPECT_EQ(findings.count(Grade::kGreen), 1);
+}
+
 TEST(PreflightFindings, TextOfFilesCannotHarmATerminal) {
   PreflightFindings findings;
   findings.yellow("b\x1b[2J", "a\x1b]0;title", "\u202e");

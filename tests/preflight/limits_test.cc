@@ -24,9 +24,9 @@ RunConfig on_gpu() {
   return config;
 }
 
-bool finds(const RunConfig& config, Grade grade, const std::string& text) {
+bool finds(const RunConfig& config, Grade grade, const std::string& text, bool gpu = true) {
   PreflightFindings findings;
-  check_defences(config, findings);
+  check_defences(config, gpu, findings);
   for (const PreflightFinding& finding : findings.all()) {
     if (finding.grade == grade && finding.found.find(text) != std::string::npos) return true;
   }
@@ -49,10 +49,18 @@ TEST(DefenceChecks, ACpuHasNoAllocatorToShow) {
   EXPECT_TRUE(finds(config, Grade::kGreen, "expandable_segments:True"));
 }
 
-TEST(DefenceChecks, TheRunMayChooseTheSizeOfChunks) {
+// On a machine without a GPU, "auto" computes on the CPU.
+TEST(DefenceChecks, NothingIsSaidOfAGpuThatIsNotThere) {
   RunConfig config;
-  config.store.chunk_size = kAutoChunkRows;
-  EXPECT_TRUE(finds(config, Grade::kGreen, "a size that the run chooses"));
+  config.hardware.synchronous_launches = true;
+  config.hardware.worker_chunks = 0;
+  for (const Grade grade : {Grade::kGreen, Grade::kYellow}) {
+    for (const char* gpu : {"GPU", "launches", "expandable_segments", "worker_chunks"})
+      EXPECT_FALSE(finds(config, grade, gpu, /*gpu=*/false)) << gpu;
+  }
+  EXPECT_TRUE(finds(config, Grade::kGreen, "is found after 6 of them, and set aside", false));
+  config.hardware.allocator_conf = "no_such_key:1";
+  EXPECT_TRUE(finds(config, Grade::kRed, "no_such_key", false)) << "a run refuses it";
 }
 
 TEST(DefenceChecks, ADefenceThatIsSwitchedOffIsYellow) {

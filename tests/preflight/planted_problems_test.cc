@@ -193,8 +193,12 @@ std::vector<Problem> make_problems() {
        [](HealthyExperiment& s) { s.dir().write("cache/train_tc_embeddings.npy", "my thesis"); },
        "red", "output.exists", 73},
       {"FileSizeLimit",
-       [](HealthyExperiment& s) { s.before_exec = [] { limit(RLIMIT_FSIZE, 4000); }; }, "red",
-       "limit.file_size", 78},
+       [](HealthyExperiment& s) {
+         s.input = s.dir().write("rows.txt", rows(60, "a text"));
+         s.write_config("", "");
+         s.before_exec = [] { limit(RLIMIT_FSIZE, 12'000); };
+       },
+       "red", "limit.file_size", 78},
       {"ForeignLock", [](HealthyExperiment& s) { s.dir().write("cache/LOCK", "my notes"); }, "red",
        "store.lock", 73},
       {"ForeignEmbeddingCache",
@@ -247,6 +251,12 @@ std::vector<Problem> make_problems() {
          s.write_config("", "");
        },
        "yellow", "(5.3 %) is longer than 40 tokens; the cut loses 19.0 % of all tokens", 0},
+      {"RowsWithoutText",
+       [](HealthyExperiment& s) {
+         s.input = s.dir().write("gaps.txt", rows(3, "abc") + rows(2, "") + rows(1, " "));
+         s.write_config("", "");
+       },
+       "yellow", "2 rows have an empty text, and 1 row has only white space", 0},
       {"EmptyInput",
        [](HealthyExperiment& s) {
          s.input = s.dir().write("empty.txt", "");

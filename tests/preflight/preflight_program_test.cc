@@ -42,6 +42,33 @@ TEST(Preflight, IsGreenOnAHealthyMachineAndChangesNoFile) {
   EXPECT_EQ(content(setup.dir()), before);
 }
 
+TEST(Preflight, SaysNothingOfAGpuOnAMachineWithoutOne) {
+  HealthyExperiment setup;
+  for (const char* device : {"cpu", "auto"}) {
+    setup.device = device;
+    setup.write_config("", "");
+    const Report report = setup.preflight();
+    if (report.has("green", "driver") || report.has("yellow", "driver"))
+      GTEST_SKIP() << "this machine has a GPU";
+    EXPECT_EQ(report.exit_code, 0) << report.all();
+    for (const char* gpu : {"allocator", "expandable_segments", "on a GPU", "launches", "plugin"})
+      EXPECT_FALSE(report.has("green", gpu)) << device << ": " << gpu;
+  }
+}
+
+// A run looks for a driver before it reads the inputs.
+TEST(Preflight, ThatAGpuIsAbsentComesBeforeABadInput) {
+  HealthyExperiment setup;
+  setup.device = "cuda";
+  setup.dir().write("texts.txt", std::string(2 << 20, 'a') + "\n");
+  setup.write_config("", "");
+  const Report report = setup.preflight();
+  if (report.has("green", "driver")) GTEST_SKIP() << "this machine has a GPU";
+  EXPECT_EQ(report.exit_code, 69) << report.all();
+  EXPECT_TRUE(report.has("red", "device.absent"));
+  EXPECT_TRUE(report.has("red", "text.too_long"));
+}
+
 TEST(Preflight, IsGreenAfterARunAndChangesNoFile) {
   const HealthyExperiment setup;
   ASSERT_EQ(
@@ -54,6 +81,19 @@ TEST(Preflight, IsGreenAfterARunAndChangesNoFile) {
   EXPECT_TRUE(report.has("green", "is complete already"));
   EXPECT_TRUE(report.has("green", "fault records")) << report.json.dump();
   EXPECT_EQ(content(setup.dir()), before);
+}
+
+TEST(Preflight, SaysWhatAKillCosts) {
+  const HealthyExperiment setup;
+  const char* const cost = "chunks train_tc  50 rows each; a kill loses at most 30 rows, about ";
+  const Report usual = setup.preflight();
+  EXPECT_TRUE(usual.has("green", cost)) << usual.json.dump();
+  setup.write_config("  chunk_size: 7\n", "");
+  EXPECT_TRUE(setup.preflight().has("green", "chunks train_tc  7 rows each; a kill loses at most"));
+  setup.write_config("  chunk_size: auto\n", "");
+  EXPECT_TRUE(setup.preflight().has("green", "a size that the run chooses; a kill loses at most"));
+  setup.write_config("  save_chunks: false\n", "");
+  EXPECT_TRUE(setup.preflight().has("yellow", "an interruption loses a whole stream"));
 }
 
 TEST(Preflight, WorksWhileAnotherRunHoldsTheLock) {

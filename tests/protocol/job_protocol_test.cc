@@ -35,7 +35,7 @@ class Filler {
   double number() { return static_cast<double>(random_()) / 977.0; }
 
   InputScan scan() {
-    InputScan scan = {integer(), integer(), integer(), integer(), integer(),
+    InputScan scan = {integer(), integer(), integer(), integer(), integer(), integer(),
                       integer(), integer(), integer(), {},        {}};
     for (int i = 0; i < 3; ++i) {
       scan.files.push_back({text(), integer(), integer(), text()});
@@ -129,7 +129,7 @@ class Filler {
             number(),
             true,
             integer(),
-            ChunkOrigin{text(), text(), text(), integer(), text()},
+            ChunkOrigin{text(), text(), text(), integer(), text(), text(), integer()},
             true};
   }
   RowRange rows() { return {integer(), integer()}; }
@@ -148,13 +148,14 @@ class Filler {
   std::vector<WorkerEvent> events() {
     return {
         ModelLoading{},
-        ModelLoaded{integer(),
-                    {DeviceKind::kCuda, text(), text(), text(), text(), integer(), integer()},
-                    integer(),
-                    number(),
-                    text(),
-                    integer(),
-                    {number(), number()}},
+        ModelLoaded{
+            integer(),
+            {DeviceKind::kCuda, text(), text(), text(), text(), integer(), integer(), text()},
+            integer(),
+            number(),
+            text(),
+            integer(),
+            {number(), number()}},
         UnitStarted{integer(), {integer(), integer(), integer(), integer()}},
         ChunkStarted{integer(), integer(), rows()},
         WindowStarted{integer(), rows(), stages()},
@@ -177,9 +178,10 @@ class Filler {
         CacheProblem{{"device.cuda", ExitCode::kTempFail, text(), text(), text(), text(), text()},
                      false},
         ProductsTimed{integer(), {integer(), number(), number(), number(), number()}},
-        DeviceChecked{{DeviceKind::kCuda, text(), text(), text(), text(), integer(), integer()},
-                      text(),
-                      true},
+        DeviceChecked{
+            {DeviceKind::kCuda, text(), text(), text(), text(), integer(), integer(), text()},
+            text(),
+            true},
         DefenceTried{text(), true, text()},
         LogLine{text(), text()},
         WorkerFailed{{"device.cuda", ExitCode::kTempFail, text(), text(), text(), text(), text()}},

@@ -60,6 +60,16 @@ class Report : public ::testing::Test {
   LoadedConfig config_;
 };
 
+TEST_F(Report, CountsRowsWithoutAText) {
+  write_file_without_sync(directory_.path() + "/texts.txt", "first\n\n  \nfourth\n");
+  write_final();
+  const Json rows = collect_report(config_)["streams"][0]["empty_rows"];
+  EXPECT_EQ(
+      rows["found"],
+      "of 4 rows that were looked at, 1 row has an empty text, and 1 row has only white space");
+  EXPECT_THAT(rows["next"].get<std::string>(), HasSubstr("--empty-row reject"));
+}
+
 TEST_F(Report, ShowsAFinishedStream) {
   write_final();
   const Json report = collect_report(config_);
@@ -72,6 +82,7 @@ TEST_F(Report, ShowsAFinishedStream) {
   EXPECT_NEAR(stream["truncation"]["lost_share"].get<double>(), 3.0 / 23, 1e-9);
   EXPECT_THAT(stream["truncation"]["next"].get<std::string>(), HasSubstr("if the model allows it"))
       << "the model is not on this machine";
+  EXPECT_FALSE(stream.contains("empty_rows"));
   EXPECT_EQ(stream["sample"]["near_duplicates"], 0.5);
   // The pairs have the cosines 1, 0, -1, 0, -1, 0.
   EXPECT_NEAR(stream["sample"]["mean_cosine"].get<double>(), -1.0 / 6, 1e-6);

@@ -49,6 +49,14 @@ TEST_F(SearchErrors, CommandLinesThatAreNotComplete) {
   expect({"zebra"}, "usage", 64, "no matrix is named");
   expect({"zebra", "horse"}, "usage", 64, "the text 'zebra'");
   expect({"nowhere.npy", "zebra"}, "npy.open", 66);
+  const std::string csv = run_.dir().write("t.csv", "text\na\n");
+  expect({csv, "zebra"}, "npy.header", 65,
+         "encode run --model DIR --input " + csv + " --field NAME --output t.npy");
+  expect({"--matrix", run_.texts(), "zebra"}, "npy.header", 65, "--output rows.npy");
+  const std::string matrix = run_.dir().write("m.npy", "");
+  expect({"zebra", matrix}, "usage", 64,
+         "put the matrix first: encode search " + matrix + " zebra");
+  expect({"zebra", "of m.npy"}, "usage", 64, "no matrix is named");
   expect({"--matrix", "nowhere.npy", "zebra"}, "npy.open", 66);
   expect(by_matrix({"-k", "0"}), "usage", 64);
   expect(by_matrix({"-k", "10001"}), "usage", 64);
@@ -72,12 +80,11 @@ TEST_F(SearchErrors, StreamsThatAreNotThere) {
   expect({"--config", file, "--stream", "tcc", "zebra"}, "search.stream", 64, "'tcc'");
   expect({"--config", file, "--stream", "train_combined", "zebra"}, "search.kind", 78,
          "tc, commit");
-  expect({"--config", file, "--stream", "tc", "zebra"}, "search.unfinished", 66,
-         "no committed rows");
+  expect({"--config", file, "--stream", "tc", "zebra"}, "search.unfinished", 66, "no encoded rows");
   ASSERT_EQ(Program(run_.dir().path(), {"run", "--config", file}).wait().exit_code, 0);
   std::filesystem::remove(run_.dir().file("cache/train_tc_embeddings.npy"));
   expect({"--config", file, "--stream", "tc", "zebra"}, "search.unfinished", 66,
-         "10 of 10 rows are committed");
+         "10 of 10 rows are encoded");
   expect({"--matrix", run_.dir().file("cache/train_combined_embeddings.npy"), "--model",
           run_.model(), "zebra"},
          "search.kind", 78, "train_commit_embeddings.npy");
@@ -158,13 +165,13 @@ TEST_F(SearchErrors, AMatrixOfAnotherVersion) {
 TEST_F(SearchErrors, TextsThatWereNotEncoded) {
   run_.run();
   const std::string other = run_.dir().write("other.txt", "a\nb\n");
-  expect(by_matrix({"--texts", other}), "search.texts", 65, "input.sha256");
+  expect(by_matrix({"--texts", other}), "search.texts", 65, "input: other content");
   expect(by_matrix({"--texts", run_.texts(), "--texts", other}), "search.texts", 65);
   expect(by_matrix({"--texts", run_.dir().file("nowhere.txt")}), "text.open", 66);
   std::string text = read_bytes(run_.texts());
   text[3] ^= 1;
   write_bytes(run_.texts(), text);
-  expect(by_matrix(), "search.texts", 65, "input.sha256");
+  expect(by_matrix(), "search.texts", 65, "input: other content");
 }
 
 TEST_F(SearchErrors, QueriesThatAreNone) {

@@ -15,6 +15,7 @@
 
 #include "encode/error.h"
 
+#include "base/json.h"
 #include "store/audit.h"
 #include "store/torture.h"
 #include "support/temp_dir.h"
@@ -54,6 +55,12 @@ class Owner {
     ::kill(pid_, SIGKILL);
     ::waitpid(pid_, nullptr, 0);
     pid_ = -1;
+  }
+  // Kills the owner and leaves it as a zombie, as a parent that does not wait for it at once.
+  void kill_owner_without_waiting() const {
+    ::kill(pid_, SIGKILL);
+    siginfo_t info = {};
+    ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOWAIT);
   }
   void kill_worker() {
     if (worker_ > 0) ::kill(worker_, SIGKILL);
@@ -111,6 +118,39 @@ TEST(Lock, LivesAsLongAsAChildThatInheritedIt) {
   EXPECT_EQ(acquire_error(dir.path()).exit_code, ExitCode::kTempFail);
   owner.kill_worker();
   EXPECT_TRUE(acquired_within_two_seconds(dir.path()));
+}
+
+TEST(Lock, SaysAtOnceThatTheOwnerHasEndedWhileItsWorkerHoldsIt) {
+  const TempDir dir;
+  Owner owner(dir.path(), /*lock_inherited=*/true);
+  EXPECT_FALSE(read_lock_state(dir.path()).owner_ended);
+  owner.kill_owner_without_waiting();
+  for (int i = 0; i < 2; ++i) {
+    const LockState state = read_lock_state(dir.path());
+    EXPECT_EQ(state.held, LockState::Held::kYes);
+    EXPECT_TRUE(state.owner_ended) << (i == 0 ? "a zombie" : "no process");
+    owner.kill_owner();
+  }
+  EXPECT_THAT(acquire_error(dir.path()).found, HasSubstr("which has ended"));
+}
+
+// The same number may be another process on another machine, in another container, or since the
+// machine was started again.
+TEST(Lock, DoesNotCallAnOwnerEndedThatItCannotSee) {
+  const TempDir dir;
+  Owner owner(dir.path(), /*lock_inherited=*/true);
+  owner.kill_owner();
+  const std::string written = read_bytes(dir.file("LOCK"));
+  ASSERT_TRUE(read_lock_state(dir.path()).owner_ended);
+  for (const std::string key : {"host", "boot_id", "pid_namespace"}) {
+    Json other = Json::parse(written);
+    other[key] = "another";
+    dir.write("LOCK", other.dump());
+    EXPECT_FALSE(read_lock_state(dir.path()).owner_ended) << key;
+    other.erase(key);
+    dir.write("LOCK", other.dump());
+    EXPECT_FALSE(read_lock_state(dir.path()).owner_ended) << "as an earlier version: " << key;
+  }
 }
 
 TEST(Lock, ClosingAnotherDescriptorOfTheFileDoesNotFreeIt) {

@@ -221,7 +221,7 @@ TEST(Store, ForeignFingerprintIsRefusedWithTheFieldsThatDiffer) {
   const ErrorDetail error = error_of([&] { open_store(dir.path(), other); });
   EXPECT_EQ(error.exit_code, ExitCode::kConfig);
   EXPECT_EQ(error.code.name(), "store.foreign");
-  EXPECT_EQ(error.found, "model file 'w'.sha256: cache has \"ab\", this run has \"cd\"");
+  EXPECT_EQ(error.found, "model file 'w': other content than before (the checksum differs)");
   EXPECT_EQ(open_store(dir.path(), job)->committed().size(), 1U) << "the refusal deleted nothing";
 }
 

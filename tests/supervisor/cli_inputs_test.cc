@@ -77,7 +77,28 @@ TEST_F(CliInputs, StandardInputNeedsNoFormatAndTheLogSaysWhatItIsTakenFor) {
   ASSERT_EQ(lines.exit_code, 0) << lines.err;
   EXPECT_EQ(rows(), 3);
   EXPECT_THAT(lines.err, HasSubstr("may also be CSV or TSV"));
+  EXPECT_THAT(lines.err, Not(HasSubstr("keyboard")));
   EXPECT_EQ(piped("one text\n", {"--field", "text"}).exit_code, 78);
+}
+
+// Texts that are typed on a terminal of this test, and Ctrl-D once. A second read of the terminal
+// would wait for ever.
+TEST_F(CliInputs, TheKeyboardIsAnnouncedAndEndsWithCtrlD) {
+  const UniqueFd keyboard(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC));
+  ASSERT_EQ(::grantpt(keyboard.get()), 0);
+  ASSERT_EQ(::unlockpt(keyboard.get()), 0);
+  const std::string terminal = ::ptsname(keyboard.get());
+  const UniqueFd screen(::open(terminal.c_str(), O_RDWR | O_NOCTTY | O_CLOEXEC));
+  const std::string typed = "one text\nanother text\n\x04";
+  ASSERT_EQ(::write(keyboard.get(), typed.data(), typed.size()), std::ssize(typed));
+  const ProgramEnd end = Program(dir_.path(),
+                                 {"run", "--model", test_data("models/bert"), "--input", "-",
+                                  "--format", "lines", "--output", dir_.file("out.npy")},
+                                 {}, [&] { ::dup2(screen.get(), STDIN_FILENO); })
+                             .wait();
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_EQ(rows(), 2);
+  EXPECT_THAT(end.err, HasSubstr("reading texts from the keyboard; end with Ctrl-D"));
 }
 
 TEST_F(CliInputs, WithoutRowsSucceedWithAWarningThatSaysWhy) {
@@ -97,6 +118,68 @@ TEST_F(CliInputs, WithoutRowsSucceedWithAWarningThatSaysWhy) {
     EXPECT_THAT(end.err, HasSubstr(one.why));
   }
   EXPECT_THAT(run(dir_.file("part-a.jsonl"), {"--fresh"}).err, Not(HasSubstr("has no rows")));
+}
+
+TEST_F(CliInputs, RowsWithoutATextAreCountedInTheLogAndInTheSummary) {
+  const std::string path = dir_.write(
+      "gaps.jsonl", "{\"text\":\"\"}\n{\"text\":\"  \"}\n{\"text\":\"a\"}\n{\"text\":\"\"}\n");
+  const ProgramEnd end = run(path);
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  for (const std::string& said : {end.err, end.out}) {
+    EXPECT_THAT(said, HasSubstr("2 rows have an empty text, and 1 row has only white space"));
+    EXPECT_THAT(said, HasSubstr("--empty-row reject"));
+  }
+  EXPECT_THAT(run(path, {"--empty-row", "reject", "--fresh"}).out, Not(HasSubstr("an empty text")));
+  EXPECT_THAT(run(dir_.file("part-a.jsonl"), {"--fresh"}).out, Not(HasSubstr("white space")));
+}
+
+// The program says what was given in place of a file of texts, and what to do.
+TEST_F(CliInputs, ThatAreFoldersOrSpreadsheetsAreNamed) {
+  const ProgramEnd folder = run(dir_.path());
+  EXPECT_EQ(folder.exit_code, 66);
+  EXPECT_THAT(folder.err, HasSubstr("error[text.files]: the input is a folder"));
+  EXPECT_THAT(folder.err, HasSubstr("part-a.jsonl, part-b.jsonl"));
+  EXPECT_THAT(folder.err, HasSubstr("'" + dir_.file("*.jsonl") + "'"));
+  const std::string sheet =
+      dir_.write("sheet.xlsx", "PK\x03\x04" + std::string(26, '\0') + "xl/workbook.xml");
+  for (const std::vector<std::string>& more : {std::vector<std::string>{}, {"--format", "csv"}}) {
+    const ProgramEnd end = run(sheet, more);
+    EXPECT_EQ(end.exit_code, 65);
+    EXPECT_THAT(end.err, HasSubstr("an Excel workbook"));
+    EXPECT_THAT(end.err, HasSubstr("export the sheet as CSV"));
+  }
+}
+
+// A command that is run twice finds its own output, and touches no other.
+TEST_F(CliInputs, TokenizedTwiceAreUpToDate) {
+  const std::string ids = dir_.file("ids.jsonl");
+  const auto tokenize = [&](const std::string& input, const std::vector<std::string>& more = {}) {
+    std::vector<std::string> words = {
+        "tokenize", "--tokenizer", test_data("tokenizer/wordpiece/tokenizer.json"),
+        "--input",  input,         "--field",
+        "text",     "--output",    ids};
+    words.insert(words.end(), more.begin(), more.end());
+    return Program(dir_.path(), words).wait();
+  };
+  const std::string input = dir_.write("data", "{\"text\":\"a\"}\n{\"text\":\"b\"}\n");
+  ASSERT_EQ(tokenize(input, {"--format", "jsonl"}).exit_code, 0);
+  const std::string bytes = read_bytes(ids);
+  const ProgramEnd again = tokenize(input, {"--format", "jsonl"});
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_THAT(again.out, HasSubstr(ids + ": up to date"));
+  const std::string fewer = dir_.write("fewer.jsonl", "{\"text\":\"a\"}\n");
+  const std::string more = dir_.write("more.jsonl", read_bytes(input) + "{\"text\":\"c\"}\n");
+  const std::string other = dir_.write("other.jsonl", "{\"text\":\"b\"}\n{\"text\":\"b\"}\n");
+  for (const std::string& changed : {fewer, more, other}) {
+    const ProgramEnd end = tokenize(changed);
+    EXPECT_EQ(end.exit_code, 73) << changed;
+    EXPECT_THAT(end.err, HasSubstr("error[output.exists]"));
+    EXPECT_THAT(end.err, HasSubstr("another --output, or replace the file with --overwrite"));
+    EXPECT_EQ(read_bytes(ids), bytes);
+  }
+  EXPECT_EQ(tokenize(fewer, {"--overwrite"}).exit_code, 0);
+  EXPECT_LT(read_bytes(ids).size(), bytes.size());
+  EXPECT_EQ(tokenize("-").exit_code, 64);
 }
 
 TEST_F(CliInputs, OfAnUnknownSuffixNeedAFormat) {

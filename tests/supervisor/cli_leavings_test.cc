@@ -23,6 +23,7 @@ namespace fs = std::filesystem;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Not;
 
 class Leavings : public ::testing::Test {
@@ -118,6 +119,8 @@ TEST_F(Leavings, IncludeTheListOfRejectedRowsThatTheSummaryNames) {
   ASSERT_EQ(end.exit_code, 0) << end.err;
   const std::string list = dir_.file("out/x.rejected.jsonl");
   EXPECT_THAT(end.out, HasSubstr("rejected rows are listed in " + list));
+  EXPECT_THAT(end.err, HasSubstr("listed in " + list + " when the run has ended"));
+  EXPECT_THAT(end.err, Not(HasSubstr(cache("x.rejected.jsonl"))));
   EXPECT_TRUE(fs::exists(list));
   EXPECT_FALSE(fs::exists(cache()));
 }
@@ -236,6 +239,54 @@ TEST_F(Leavings, ARunThatIsRefusedLeavesNothing) {
   const ProgramEnd end = run({"--normalize"});
   EXPECT_EQ(end.exit_code, 78);
   EXPECT_EQ(left(), usual());
+}
+
+TEST_F(Leavings, OfARefusedRunAreNoDirectoriesThatItHasMade) {
+  const std::string folder = dir_.file("out/new/deep");
+  std::vector<std::string> words = flags("run");
+  words.back() = folder + "/x.npy";
+  const auto refused = [&](size_t flag, const std::string& value) {
+    std::vector<std::string> wrong = words;
+    wrong[flag] = value;
+    const ProgramEnd end = encode(wrong);
+    EXPECT_NE(end.exit_code, 0) << value;
+    return left();
+  };
+  EXPECT_THAT(refused(2, dir_.file("no_model")), IsEmpty());
+  EXPECT_THAT(refused(4, dir_.file("no_input.jsonl")), IsEmpty());
+  EXPECT_THAT(refused(6, "no_field"), IsEmpty());
+  EXPECT_THAT(refused(4, dir_.write("in/bad.jsonl", "{\"text\":\n")), IsEmpty());
+  words.insert(words.end(), {"--max-length", "1000000"});
+  EXPECT_THAT(refused(6, "text"), IsEmpty());
+  // Negative control: a run that has begun leaves its directory.
+  words.resize(words.size() - 2);
+  EXPECT_EQ(encode(words, {{"FAKE_WORKER", "69:-1:1"}}).exit_code, 69);
+  EXPECT_TRUE(fs::exists(folder + "/.x.npy.cache/LOCK"));
+}
+
+TEST_F(Leavings, OfARefusedRunAreTheDirectoriesThatItHasNotMade) {
+  fs::create_directory(cache());
+  dir_.write("in/texts.jsonl", "{\"text\":\n");
+  EXPECT_EQ(run().exit_code, 65);
+  EXPECT_THAT(left(), ElementsAre(".x.npy.cache"));
+  dir_.write("out/.x.npy.cache/notes.txt", "mine");
+  EXPECT_EQ(run().exit_code, 65);
+  EXPECT_EQ(read_bytes(cache("notes.txt")), "mine");
+}
+
+// The error names the copy, because the user may be unable to make the input again.
+TEST_F(Leavings, OfARefusedRunOfStandardInputIsTheCopy) {
+  const std::string bad = dir_.write("in/bad.jsonl", "{\"text\":\n");
+  std::vector<std::string> words = flags("run");
+  *std::find(words.begin(), words.end(), dir_.file("in/texts.jsonl")) = "-";
+  words.insert(words.end(), {"--format", "jsonl"});
+  const ProgramEnd end = Program(dir_.path(), words, {}, [&] {
+                           ::dup2(::open(bad.c_str(), O_RDONLY | O_CLOEXEC), STDIN_FILENO);
+                         }).wait();
+  EXPECT_EQ(end.exit_code, 65) << end.err;
+  EXPECT_THAT(end.err, HasSubstr("  where     standard input, line 1\n"));
+  EXPECT_THAT(end.err, HasSubstr(cache("x.stdin") + " is a copy of the input"));
+  EXPECT_EQ(read_bytes(cache("x.stdin")), read_bytes(bad));
 }
 
 TEST_F(Leavings, ADamagedRecordIsReplacedAndDoesNotStopAnything) {

@@ -1,6 +1,12 @@
 // Tests `encode status` and `encode report` for an output, without a config.
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <fcntl.h>
 #include <filesystem>
 #include <string>
+#include <thread>
+#include <unistd.h>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -14,7 +20,9 @@ namespace encode::testing {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 class StatusOfAnOutput : public ::testing::Test {
  protected:
@@ -27,16 +35,40 @@ class StatusOfAnOutput : public ::testing::Test {
     // A finished run does not remove a directory with files of the fake worker.
     return Program(dir_.path(), arguments, {{"FAKE_WORKER_RECORDS", dir_.file("records")}}).wait();
   }
+  std::vector<std::string> run_words(const std::string& input) const {
+    return {"run",      "--model",  test_data("models/bert"),
+            "--input",  input,      "--field",
+            "text",     "--format", "jsonl",
+            "--output", own(),      "--chunk-size",
+            "20"};
+  }
+  // 400 rows take two seconds in a slow run: a batch of four rows takes 20 ms.
+  void write_many_texts() const {
+    std::string rows;
+    for (int row = 0; row < 400; ++row) rows += "{\"text\":\"row " + std::to_string(row) + "\"}\n";
+    dir_.write("texts.jsonl", rows);
+  }
+  Program::Environment slow() const {
+    return {{"FAKE_WORKER_RECORDS", dir_.file("records")}, {"FAKE_WORKER_SLOW_MS", "20"}};
+  }
+  // Waits for the first chunk.
+  bool committed() const {
+    for (int i = 0; i < 4000; ++i) {
+      if (fs::exists(dir_.file("records/encoded_chunks"))) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    return false;
+  }
+  // Runs a command that `encode` has printed. Returns the exit status.
+  int in_shell(const std::string& command) const {
+    const std::string line = "encode() { ENCODE_WORKER='" + built_file(FAKE_WORKER_PROGRAM) +
+                             "' FAKE_WORKER_RECORDS='" + dir_.file("records") + "' '" +
+                             built_file(ENCODE_PROGRAM) + "' \"$@\"; }\n" + command + " 2> '" +
+                             dir_.file("shell.err") + "' > '" + dir_.file("shell.out") + "'\n";
+    return std::system(("bash '" + dir_.write("line.sh", line) + "'").c_str());
+  }
   ProgramEnd run(std::vector<std::string> more = {}) const {
-    std::vector<std::string> arguments = {"run",
-                                          "--model",
-                                          test_data("models/bert"),
-                                          "--input",
-                                          dir_.file("texts.jsonl"),
-                                          "--field",
-                                          "text",
-                                          "--output",
-                                          own()};
+    std::vector<std::string> arguments = run_words(dir_.file("texts.jsonl"));
     arguments.insert(arguments.end(), more.begin(), more.end());
     return encode(arguments);
   }
@@ -91,6 +123,62 @@ TEST_F(StatusOfAnOutput, IsKnownBeforeTheOutputIsThere) {
   ASSERT_FALSE(fs::exists(own()));
   EXPECT_EQ(status(own())["state"], "failed");
   EXPECT_EQ(status(own())["streams"][0]["rows"], 3);
+}
+
+// The worker holds the lock a moment longer than the run that was killed.
+TEST_F(StatusOfAnOutput, SaysAtOnceThatARunWasKilledAndGivesTheCommandThatGoesOn) {
+  write_many_texts();
+  Program program(dir_.path(), run_words(dir_.file("texts.jsonl")), slow());
+  ASSERT_TRUE(committed());
+  program.signal(SIGKILL);
+  ASSERT_EQ(program.wait().signal, SIGKILL);
+  const Json found = status(own());
+  EXPECT_EQ(found["state"], "died");
+  const std::string next = found["next"];
+  ASSERT_THAT(next, StartsWith("Continue the run: encode run --model "));
+  EXPECT_EQ(in_shell(next.substr(next.find("encode run"))), 0);
+  EXPECT_EQ(status(own())["state"], "done");
+}
+
+// The texts that were piped are gone, so the command reads the copy that the run has made.
+TEST_F(StatusOfAnOutput, OfARunOfStandardInputNamesTheCopyAndReadsItAgain) {
+  write_many_texts();
+  const std::string texts = dir_.file("texts.jsonl");
+  {
+    Program program(dir_.path(), run_words("-"), slow(),
+                    [&] { ::dup2(::open(texts.c_str(), O_RDONLY | O_CLOEXEC), STDIN_FILENO); });
+    ASSERT_TRUE(committed());
+    program.signal(SIGTERM);
+    const ProgramEnd end = program.wait();
+    ASSERT_EQ(end.signal, SIGTERM) << end.err;
+    EXPECT_THAT(end.err, HasSubstr("the same command continues from there: encode run --model "));
+  }
+  fs::remove(texts);
+  const std::string copy = dir_.file(".own.npy.cache/own.stdin");
+  EXPECT_EQ(status(own())["input_copy"], copy);
+  const std::string next = status(own())["next"];
+  ASSERT_THAT(next, EndsWith(" < " + copy));
+  EXPECT_EQ(in_shell(next.substr(next.find("encode run"))), 0);
+  EXPECT_EQ(status(own())["state"], "done");
+  EXPECT_THAT(encode({"status", own()}).out, HasSubstr(copy)) << "it is all that is left";
+}
+
+TEST_F(StatusOfAnOutput, IsThatOfTheUsualDirectoryIfNothingIsNamed) {
+  const auto here = [this](std::vector<std::string> words) {
+    return Program(dir_.path(), std::move(words), {{"FAKE_WORKER_RECORDS", dir_.file("records")}},
+                   [this] { EXPECT_EQ(::chdir(dir_.path().c_str()), 0); })
+        .wait();
+  };
+  const ProgramEnd none = here({"status"});
+  EXPECT_EQ(none.exit_code, 64);
+  EXPECT_THAT(none.err, HasSubstr("no run in cache/embeddings"));
+  ASSERT_EQ(here({"run", "--model", test_data("models/bert"), "--input", dir_.file("texts.jsonl"),
+                  "--field", "text"})
+                .exit_code,
+            0);
+  const ProgramEnd end = here({"status", "--json"});
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_EQ(Json::parse(end.out)["cache_dir"], "cache/embeddings");
 }
 
 TEST_F(StatusOfAnOutput, IsKnownFromTheManifestAloneWhenTheRecordIsGone) {

@@ -27,6 +27,7 @@ namespace encode::testing {
 namespace {
 
 using std::chrono::milliseconds;
+using ::testing::HasSubstr;
 
 bool wait_until(const std::function<bool()>& condition) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
@@ -99,6 +100,12 @@ TEST_P(StopSignals, KeepsChunksAndEndsByTheSignal) {
   EXPECT_EQ(end.signal, GetParam()) << end.err;
   EXPECT_THAT(end.err,
               ::testing::ContainsRegex("every committed chunk is kept \\([1-9][0-9,]* of "));
+  const size_t stopping = end.err.find("stopping after the batch in progress; ");
+  EXPECT_LT(stopping, end.err.find("stopped by signal")) << end.err;
+  EXPECT_EQ(end.err.find("press Ctrl-C again to stop at once") != std::string::npos,
+            GetParam() == SIGINT);
+  EXPECT_THAT(end.err,
+              HasSubstr("to stop at once; rows that are not yet saved are computed again"));
   EXPECT_TRUE(nobody_left());
   finish_and_check();
 }
@@ -195,7 +202,9 @@ TEST_F(Signals, SecondSignalEndsAHungRunAtOnce) {
   ASSERT_TRUE(wait_until([this] { return committed(); }));
   std::this_thread::sleep_for(milliseconds(100));
   program.signal(SIGINT);
-  std::this_thread::sleep_for(milliseconds(300));
+  const std::string err = experiment_.dir().file("stderr");
+  ASSERT_TRUE(wait_until([&] { return read_bytes(err).find("stopping") != std::string::npos; }))
+      << "the first signal is answered at once, although the worker hangs";
   program.signal(SIGINT);
   EXPECT_EQ(program.wait().signal, SIGINT);
   EXPECT_TRUE(nobody_left());

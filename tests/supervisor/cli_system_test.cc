@@ -202,11 +202,16 @@ TEST_P(RestartSignals, EndTheScanWithTheExitCodeForARestart) {
   const ProgramEnd end = stop_the_scan();
   EXPECT_EQ(end.signal, 0);
   EXPECT_EQ(end.exit_code, 75);
+  EXPECT_THAT(end.err, HasSubstr("this run has encoded nothing yet"));
 }
 INSTANTIATE_TEST_SUITE_P(All, RestartSignals,
                          ::testing::Values(SIGUSR1, SIGUSR2, SIGXCPU, SIGALRM, SIGPWR));
 
-TEST_P(ScanSignals, EndTheScanByTheSignal) { EXPECT_EQ(stop_the_scan().signal, GetParam()); }
+TEST_P(ScanSignals, EndTheScanByTheSignal) {
+  const ProgramEnd end = stop_the_scan();
+  EXPECT_EQ(end.signal, GetParam());
+  EXPECT_THAT(end.err, HasSubstr("while the inputs were read; this run has encoded nothing yet"));
+}
 INSTANTIATE_TEST_SUITE_P(All, ScanSignals, ::testing::Values(SIGINT, SIGTERM, SIGHUP));
 
 }  // namespace

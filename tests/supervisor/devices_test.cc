@@ -63,7 +63,8 @@ TEST(Devices, BothEncodeAndTheLogNamesThem) {
   ASSERT_THAT(status.workers, SizeIs(2));
   EXPECT_EQ(status.workers[1].device, "cpu#2");
   EXPECT_EQ(status.workers[1].name, "fake");
-  EXPECT_THAT(render_text(status), HasSubstr("cpu#2"));
+  EXPECT_THAT(render_text(status, StatusDetail::kFull), HasSubstr("cpu#2"));
+  EXPECT_THAT(render_text(status, StatusDetail::kShort), HasSubstr("devices   2 ended"));
 }
 
 class FailsOnce : public ::testing::TestWithParam<const char*> {};
@@ -136,7 +137,7 @@ TEST(Devices, StandardModeHasOneWorkerAndSaysSo) {
   run.config.store.use_chunked_encoding = false;
   const RunResult result = run.run();
   EXPECT_EQ(result.exit_code, ExitCode::kOk);
-  EXPECT_THAT(result.log, HasSubstr("the standard mode has one worker, on cpu"));
+  EXPECT_THAT(result.log, HasSubstr("without chunk files a run uses one device, cpu"));
   EXPECT_EQ(run.read(run.tc()), undisturbed_tc());
 }
 

@@ -54,12 +54,12 @@ void copy_live(const fs::path& from, const fs::path& to) {
   }
 }
 
-// Renders in both forms, and checks that no control character gets through.
+// Renders in all forms, and checks that no control character gets through. Returns the full text.
 std::string rendered(const RunStatus& status) {
   const std::string json = render_json(status);
   EXPECT_FALSE(Json::parse(json, nullptr, /*allow_exceptions=*/false).is_discarded());
-  const std::string text = render_text(status);
-  for (const std::string& form : {text, json}) {
+  const std::string text = render_text(status, StatusDetail::kFull);
+  for (const std::string& form : {text, render_text(status, StatusDetail::kShort), json}) {
     for (const char c : form) EXPECT_TRUE(c == '\n' || (c >= ' ' && c <= '~'));
   }
   return text;
@@ -81,7 +81,7 @@ TEST(RunStatus, OfAFinishedRunIsDone) {
   // The fake worker claims a second for each row.
   EXPECT_EQ(status.stages, (StageSeconds{.encode = 2 * Experiment::kRows}));
   EXPECT_EQ(status.memory.back().stages, status.stages);
-  EXPECT_THAT(rendered(status), HasSubstr("\nstages    encode 100.0%, rows awaited 0.0%"));
+  EXPECT_THAT(rendered(status), HasSubstr("\nstages    encoding 100.0%, waiting for input 0.0%"));
   EXPECT_GT(status.memory[0].host_limit_bytes, 0);
   EXPECT_THAT(rendered(status), HasSubstr("next      Nothing is left to do"));
   EXPECT_EQ(content(experiment.config.store.cache_dir), before) << "no file was changed";

@@ -131,10 +131,28 @@ TEST(Run, BytesDoNotDependOnTheMode) {
   EXPECT_FALSE(exists(standard.cache("train_tc_chunks")));
 }
 
-TEST(Run, ChunkSizeZeroIsTheDefault) {
+TEST(Run, WithoutAChunkSizeTheNumberOfRowsDecides) {
   Experiment experiment;
   experiment.config.store.chunk_size = 0;
-  EXPECT_THAT(experiment.run().log, HasSubstr("1 chunk of 1,000 rows"));
+  experiment.write_input("tc", 1020, "tc");
+  const RunResult result = experiment.run();
+  EXPECT_THAT(result.log, HasSubstr("train_tc: starting from scratch, 20 chunks of 51 rows"));
+  EXPECT_THAT(result.log, HasSubstr("train_commit: starting from scratch, 1 chunk of 50 rows"));
+  EXPECT_EQ(experiment.take_encoded_chunks().size(), 21U);
+}
+
+// Versions up to 0.1 wrote chunks of 1,000 rows for every stream.
+TEST(Run, AResumedStreamKeepsItsChunksWhateverTheDefaultIsNow) {
+  Experiment experiment;
+  experiment.write_input("tc", 2500, "tc");
+  experiment.config.store.chunk_size = 1000;
+  EXPECT_EQ(experiment.run("69:2:1").exit_code, ExitCode::kUnavailable);
+  EXPECT_THAT(experiment.take_encoded_chunks(), ElementsAre(0, 1));
+  experiment.config.store.chunk_size = 0;
+  const RunResult second = experiment.run();
+  EXPECT_THAT(second.log, HasSubstr("train_tc: 2 of 3 chunks are committed, continuing with the "
+                                    "rest (chunks keep their earlier size of 1,000 rows)"));
+  EXPECT_THAT(experiment.take_encoded_chunks(), ElementsAre(2, 0));
 }
 
 TEST(Run, ChoosesTheSizeOfChunksAndSaysWhy) {
@@ -143,7 +161,7 @@ TEST(Run, ChoosesTheSizeOfChunksAndSaysWhy) {
   const RunResult result = experiment.run();
   EXPECT_EQ(result.exit_code, ExitCode::kOk);
   EXPECT_THAT(result.log, HasSubstr("rows (chunk_size auto: about "));
-  EXPECT_THAT(result.log, HasSubstr("CPU threads; a commit takes "));
+  EXPECT_THAT(result.log, ::testing::ContainsRegex("on [0-9]+ CPU threads?; a commit takes "));
   EXPECT_FALSE(exists(experiment.cache("commit_probe")));
   EXPECT_EQ(experiment.read(experiment.tc()), undisturbed_tc());
 }
@@ -207,7 +225,8 @@ TEST(Run, ChangedInputIsRefusedUntilFresh) {
   const RunResult refused = experiment.run();
   EXPECT_EQ(refused.exit_code, ExitCode::kConfig);
   EXPECT_EQ(refused.error.code.name(), "run.foreign_final");
-  EXPECT_THAT(refused.error.found, HasSubstr("sha256")) << "it names the field that differs";
+  EXPECT_THAT(refused.error.found, HasSubstr("input: other content"))
+      << "it names the field that differs";
   EXPECT_THAT(refused.error.hint, HasSubstr("--output FILE or --cache-dir DIR; --fresh"));
   EXPECT_EQ(experiment.read(experiment.tc()), undisturbed_tc()) << "no file was changed";
 

@@ -11,6 +11,7 @@
 
 #include "encode/store.h"
 
+#include "base/nvidia_driver.h"
 #include "run_record/run_log.h"
 #include "supervisor/experiment.h"
 
@@ -145,6 +146,38 @@ TEST(RunTrouble, ReportedErrorKeepsItsExitCodeAndText) {
   EXPECT_EQ(result.error.code.name(), "device.absent");
   EXPECT_THAT(result.log, Not(HasSubstr("starting another worker")));
   EXPECT_THAT(experiment.read(experiment.cache("encode.log")), HasSubstr("device.absent"));
+}
+
+// Reading the inputs may take minutes. Here an input cannot be read, and nobody finds out.
+TEST(RunTrouble, AMissingDriverIsFoundOutBeforeTheInputsAreRead) {
+  if (has_nvidia_driver()) GTEST_SKIP() << "this machine has an NVIDIA driver";
+  Experiment experiment;
+  experiment.dir().write("tc.jsonl", "no JSON\n");
+  EXPECT_EQ(experiment.run().exit_code, ExitCode::kData) << "the control";
+  experiment.config.hardware.device = parse_device("cuda");
+  const RunResult result = experiment.run();
+  EXPECT_EQ(result.exit_code, ExitCode::kUnavailable);
+  EXPECT_EQ(result.error.code.name(), "device.absent");
+  EXPECT_EQ(result.error.expected, "cuda");
+  experiment.config.hardware.devices = {parse_device("cuda"), parse_device("cpu")};
+  EXPECT_EQ(experiment.run().exit_code, ExitCode::kData) << "the CPU can compute";
+}
+
+TEST(RunTrouble, AFinishedRunNeedsNoDriver) {
+  Experiment experiment;
+  ASSERT_EQ(experiment.run().exit_code, ExitCode::kOk);
+  experiment.config.hardware.device = parse_device("cuda");
+  const RunResult result = experiment.run();
+  EXPECT_EQ(result.exit_code, ExitCode::kOk) << render(result.error);
+}
+
+TEST(RunTrouble, AnOutputThatCannotBeWrittenIsFoundOutBeforeTheInputsAreRead) {
+  Experiment experiment;
+  experiment.config.streams.resize(1);
+  experiment.config.store.output = "/proc/out.npy";
+  experiment.dir().write("tc.jsonl", "no JSON\n");
+  const RunResult result = experiment.run();
+  EXPECT_EQ(result.error.code.name(), "io.create");
 }
 
 TEST(RunTrouble, FewGarbageLinesAreToldAndSurvived) {

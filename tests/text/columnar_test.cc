@@ -128,7 +128,10 @@ TEST_P(Columnar, RefusesOtherColumns) {
   options.field = "id";
   const ErrorDetail number = error_of(options);
   EXPECT_EQ(number.code.name(), "arrow.type");
-  EXPECT_EQ(number.hint, "choose text, other, or cast it to string when you write the file");
+  EXPECT_EQ(
+      number.hint,
+      "choose text, other, or cast it to string when you write the file (--field, or field in "
+      "the config)");
   const auto nested = arrow::list(arrow::list(arrow::int32()));
   const auto refused_type = [&](const std::shared_ptr<arrow::DataType>& type) {
     const auto column = arrow::MakeEmptyArray(type).ValueOrDie();

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -58,6 +59,27 @@ TEST_F(Csv, SemicolonsSeparateIfTheHeaderHasNoComma) {
   EXPECT_EQ(error_of(file("id;text\n", "text", "in.tsv")).found, "id;text");
 }
 
+// One rule for all delimiters: the first one of , ; tab | that the header has outside of quotes.
+TEST_F(Csv, TheHeaderSaysWhatSeparatesTheFields) {
+  for (const char delimiter : {',', ';', '\t', '|'}) {
+    const auto table = [&](std::string content) {
+      std::replace(content.begin(), content.end(), '#', delimiter);
+      return file(content);
+    };
+    for (const size_t block : {size_t{1}, RowReader::kBlockBytes}) {
+      EXPECT_THAT(rows_of(table("id#text\r\n1#a b\r\n2#\"c#d\"\r\n"), block),
+                  ElementsAre("line 2: a b", std::string("line 3: c") + delimiter + "d"));
+    }
+    EXPECT_THAT(texts_of(table("\"a,;\t|b\"#\"text\"\n1#x\n")), ElementsAre("x"));
+    EXPECT_EQ(error_of(table("id#body\n")).found, "id, body");
+  }
+  EXPECT_THAT(texts_of(file("text,a|b\n1|2,3\n")), ElementsAre("1|2"));
+  EXPECT_THAT(texts_of(file("text;a|b\n1|2;3\n")), ElementsAre("1|2"));
+  EXPECT_THAT(texts_of(file("text\ta|b\n1|2\t3\n")), ElementsAre("1|2"));
+  EXPECT_EQ(error_of(file("id|text\n", "text", "in.tsv")).found, "id|text");
+  EXPECT_THAT(error_of(file("id:body\n")).hint, HasSubstr("the header has one column"));
+}
+
 TEST_F(Csv, CrIsPartOfALineEndOrText) {
   EXPECT_THAT(texts_of(file("id,text\r\n1,a\rb\r\n2,c\r\r\n3,\"d\r\"\r\n4,e\r")),
               ElementsAre("a\rb", "c\r", "d\r", "e\r"));
@@ -106,7 +128,7 @@ TEST_F(Csv, AMissingColumnIsAnErrorWithTheColumnsAndTheNearest) {
   EXPECT_EQ(error.code.name(), "csv.column");
   EXPECT_EQ(error.exit_code, ExitCode::kConfig);
   EXPECT_EQ(error.found, "id, message, author");
-  EXPECT_EQ(error.hint, "did you mean 'message'?");
+  EXPECT_EQ(error.hint, "did you mean 'message'? (--field, or field in the config)");
   EXPECT_EQ(error_of(file("text,text\n")).code.name(), "csv.column");
   EXPECT_EQ(error_of(file("text\n", "")).code.name(), "csv.column");
   EXPECT_THAT(texts_of(file("text,id,id\n1,2,3\n")), ElementsAre("1"));

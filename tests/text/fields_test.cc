@@ -181,6 +181,9 @@ TEST_F(Fields, AreRequiredBeforeTheRun) {
   auto csv = input("a.csv", "id,text\n1,x\n");
   EXPECT_EQ(code(csv, "id"), kFine);
   EXPECT_EQ(code(csv, "idd"), "csv.column");
+  const ErrorDetail error = refused([&] { require_fields(csv, scan_texts(csv, {}), {"idd"}); });
+  EXPECT_THAT(error.hint, HasSubstr("(--columns, or output.columns in the config)"));
+  EXPECT_THAT(error.hint, ::testing::Not(HasSubstr("--field")));
   csv.more_paths = {dir_.write("b.csv", "text\nx\n")};
   EXPECT_EQ(code(csv, "id"), "csv.column") << "every file must have it";
   auto lines = input("a.txt", "x\n");

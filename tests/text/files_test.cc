@@ -154,6 +154,53 @@ TEST_F(Files, RefusesWhatIsNoInput) {
   EXPECT_EQ(many.exit_code, ExitCode::kConfig);
 }
 
+TEST_F(Files, OfAFolderAreNamedInTheError) {
+  for (const char* name : {"folder/b.csv", "folder/a.csv", "folder/c.jsonl.gz",
+                           "folder/.hidden.csv", "folder/README.md"})
+    dir_.write(name, "x");
+  const ErrorDetail error = error_of(input("folder"));
+  EXPECT_THAT(error.found, HasSubstr("3 files of texts: a.csv, b.csv, c.jsonl.gz"));
+  EXPECT_THAT(error.hint, HasSubstr(dir_.file("folder/a.csv")));
+  EXPECT_THAT(error.hint, HasSubstr("'" + dir_.file("folder/*.csv") + "'"));
+  dir_.write("empty/deeper/a.csv", "x");
+  EXPECT_THAT(error_of(input("empty")).hint, HasSubstr("deeper"));
+}
+
+TEST_F(Files, OfOtherProgramsAreRefusedWithWhatToDo) {
+  const std::string member = "PK\x03\x04" + std::string(26, '\0');
+  const std::string types = member + "[Content_Types].xml<Types/>";
+  struct Case {
+    const char* name;
+    std::string bytes;
+    const char* found;
+    const char* hint;
+  };
+  for (const Case& one : std::vector<Case>{
+           {"a.xlsx", types + member + "xl/workbook.xml", "an Excel workbook",
+            "CSV (UTF-8) or Parquet"},
+           {"a.csv", types + member + "xl/workbook.xml", "an Excel workbook", "CSV"},
+           {"a.xlsx", types, "an Excel workbook", "CSV"},
+           {"a.xls", "\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1 x", "an Excel workbook", "CSV"},
+           {"a.ods", member + "mimetypeapplication/vnd.oasis.opendocument.spreadsheet",
+            "an OpenDocument spreadsheet", "CSV"},
+           {"a.docx", member + "word/document.xml", "a Word document", "plain text"},
+           {"a.txt", "%PDF-1.7\n", "a PDF document", "plain text"},
+           {"a.zip", member + "a.csv", "a ZIP archive", "unpack"},
+           {"a.tar", std::string(257, 'a') + "ustar", "a tar archive", "unpack"},
+           {"a.txt", std::string(257, 'a') + "ustar", "a tar archive", "unpack"},
+           {"a.jsonl.bz2", "BZh91AY&SY", "a bzip2 file", "gzip"}}) {
+    InputOptions options;
+    options.path = dir_.write(one.name, one.bytes);
+    const ErrorDetail error = error_of(options);
+    EXPECT_EQ(error.code.name(), "text.encoding") << one.name;
+    EXPECT_THAT(error.found, HasSubstr(one.found)) << one.name;
+    EXPECT_THAT(error.hint, HasSubstr(one.hint)) << one.name;
+  }
+  EXPECT_EQ(error_of(input("missing.xlsx")).code.name(), "text.encoding") << "by its suffix";
+  dir_.write("notes.db", "a text\n");
+  EXPECT_EQ(error_of(input("notes.db")).code.name(), "text.format") << "a text, by its content";
+}
+
 TEST_F(Files, FolderOfASavedDataSetListsItsFiles) {
   const auto state = [&](const std::string& content) {
     dir_.write("saved/state.json", content);

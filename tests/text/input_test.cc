@@ -193,7 +193,7 @@ TEST_F(Input, WhatIsNotAReadableFileIsAProperError) {
   EXPECT_EQ(error_of(options).exit_code, ExitCode::kNoInput);
   options.path = dir_.file("folder.txt");
   std::filesystem::create_directory(options.path);
-  EXPECT_EQ(error_of(options).found, "a directory");
+  EXPECT_THAT(error_of(options).found, HasSubstr("a folder"));
   options.path = dir_.file("fifo.txt");
   ASSERT_EQ(::mkfifo(options.path.c_str(), 0600), 0);
   // Opening the FIFO must not wait for a writer.

@@ -216,6 +216,14 @@ TEST_F(Jsonl, ABadRowAmongGoodOnesIsToBeCorrectedOrLeftOut) {
   EXPECT_EQ(error_of(file(bad + "{\"text\":\"\"}\n")).hint, "name a field that holds text: title");
 }
 
+TEST_F(Jsonl, RowsOfWhiteSpaceAreCounted) {
+  const InputScan scan = scan_texts(
+      file("{\"text\":\"\"}\n{\"text\":\" \\t\\n\"}\n{\"text\":\" a\"}\n{\"text\":[]}\n"), {});
+  EXPECT_EQ(scan.rows, 4);
+  EXPECT_EQ(scan.empty, 2);
+  EXPECT_EQ(scan.blank, 1);
+}
+
 TEST_F(Jsonl, TheFieldTwiceIsABadRowAndAnotherKeyTwiceIsNot) {
   EXPECT_EQ(code_of(R"({"text":"a","text":"b"})"), "jsonl.duplicate");
   EXPECT_EQ(code_of(R"({"text":"a","te\u0078t":"b"})"), "jsonl.duplicate");

@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/refused.h"
+#include "base/standard_input_name.h"
 #include "reading.h"
 #include "support/temp_dir.h"
 
@@ -79,7 +80,7 @@ TEST_F(StandardInput, OfLinesIsAGuessThatIsSaid) {
 TEST_F(StandardInput, ThatMayBeATableIsReadAsLinesWithAWarning) {
   for (const char* table :
        {"id,text\n1,a\n", "id\ttext\n1\ta\n", "well, yes\nno, never\n", "id;text\n1;a\n",
-        "id,text\n1,\"a, b, c\"\n", "\"i,d\",text\n1,\"a \"\"b,\"\"\nc\"\n"}) {
+        "id|text\n1|a\n", "id,text\n1,\"a, b, c\"\n", "\"i,d\",text\n1,\"a \"\"b,\"\"\nc\"\n"}) {
     const SpooledInput spooled = spool(table);
     EXPECT_EQ(spooled.options.format, TextFormat::kLines) << table;
     EXPECT_TRUE(spooled.ambiguous) << table;
@@ -129,7 +130,9 @@ TEST_F(StandardInput, OfATableIsKnownByAHeaderWithTheField) {
   EXPECT_THAT(texts("\xEF\xBB\xBFid,\"te\"\"xt\"\r\n1,a\r\n", "te\"xt"), ElementsAre("a"));
   EXPECT_THAT(texts("id\ttext\n1\ta, b\n", "text"), ElementsAre("a, b"));
   EXPECT_THAT(texts("id;text\n1;a, b\n", "text"), ElementsAre("a, b"));
-  for (const char* unclear : {"id,body\n1,a\n", "text\nHello, world\n", "some text\n", "",
+  EXPECT_THAT(texts("id|text\n1|a, b\n", "text"), ElementsAre("a, b"));
+  EXPECT_EQ(format_of("id\ttext\n1\ta\n", "text"), TextFormat::kTsv);
+  for (const char* unclear : {"id,body\n1,a\n", "text\nHello, world\n", "some text\n",
                               "id;body\n1;a\n", "id,\"text\n1,a\n"}) {
     const ErrorDetail error = refusal(unclear, "text");
     EXPECT_EQ(error.code.name(), "text.format") << unclear;
@@ -138,8 +141,40 @@ TEST_F(StandardInput, OfATableIsKnownByAHeaderWithTheField) {
 }
 
 TEST_F(StandardInput, ThatIsEmptyIsSaidToBe) {
-  EXPECT_EQ(refusal("", "text").found, "no text: standard input is empty");
+  for (const TextFormat format : {TextFormat::kAuto, TextFormat::kCsv, TextFormat::kJson}) {
+    const ErrorDetail error = refused([&] { spool("", "text", format); });
+    EXPECT_EQ(error.what, "standard input is empty");
+    EXPECT_EQ(error.where, "standard input");
+    EXPECT_THAT(error.hint, HasSubstr("the command in front of the pipe printed nothing"));
+    EXPECT_FALSE(std::filesystem::exists(dir_.file("s.stdin")));
+  }
+  EXPECT_EQ(scan_texts(spool("", "text", TextFormat::kJsonl).options, {}).rows, 0);
+  EXPECT_EQ(refusal(" \n", "text").found, "only white space");
   EXPECT_EQ(refusal("some text\n", "text").found, "'some text'");
+}
+
+TEST_F(StandardInput, IsNamedInPlaceOfItsCopy) {
+  const auto where = [](TextFormat format, const std::string& place) {
+    InputOptions copy;
+    copy.path = "c/s.stdin";
+    copy.format = format;
+    const Error error({.code = "text.utf8", .what = "x", .where = place, .hint = "y"});
+    return naming_standard_input(error, copy).detail();
+  };
+  EXPECT_EQ(where(TextFormat::kJsonl, "c/s.stdin:2").where, "standard input, line 2");
+  EXPECT_EQ(where(TextFormat::kJson, "c/s.stdin:2").where, "standard input, element 2");
+  EXPECT_EQ(where(TextFormat::kParquet, "c/s.stdin:2").where, "standard input, row 2");
+  EXPECT_EQ(where(TextFormat::kLines, "c/s.stdin").where, "standard input");
+  EXPECT_EQ(where(TextFormat::kLines, "c/s.stdin").hint, "y; c/s.stdin is a copy of the input");
+  EXPECT_EQ(where(TextFormat::kLines, "c/other:2").where, "c/other:2");
+  EXPECT_EQ(where(TextFormat::kLines, "c/other:2").hint, "y");
+}
+
+TEST_F(StandardInput, OfAnotherProgramIsRefusedByItsFirstBytes) {
+  const ErrorDetail error = refusal("PK\x03\x04" + std::string(26, '\0') + "xl/workbook.xml");
+  EXPECT_EQ(error.code.name(), "text.encoding");
+  EXPECT_EQ(error.where, "standard input");
+  EXPECT_THAT(error.found, HasSubstr("an Excel workbook"));
 }
 
 TEST_F(StandardInput, MayBeCompressed) {

@@ -1,6 +1,7 @@
 #include "shell/command_tree.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <sstream>
 #include <utility>
@@ -60,6 +61,12 @@ FlagEntry entry_of(const CLI::Option& option) {
   return flag;
 }
 
+bool is_retired(const CLI::Option& option) {
+  const auto keys = retired_keys();
+  return std::any_of(keys.begin(), keys.end(),
+                     [&](const RetiredKey& key) { return option.check_name(key.flag); });
+}
+
 }  // namespace
 
 CommandEntry command_tree(const CLI::App& app, const std::vector<std::string>& path) {
@@ -72,7 +79,7 @@ CommandEntry command_tree(const CLI::App& app, const std::vector<std::string>& p
                        .commands = {}};
   for (const CLI::Option* option : app.get_options()) {
     if (option->get_group() == kHiddenGroup) {
-      command.more_flags = true;
+      command.more_flags = command.more_flags || !is_retired(*option);
       continue;
     }
     auto& entries = option->nonpositional() ? command.flags : command.positionals;
@@ -87,8 +94,10 @@ CommandEntry command_tree(const CLI::App& app, const std::vector<std::string>& p
 }
 
 bool FlagEntry::of_config() const {
-  return group == flag_heading(FlagGroup::kTexts) || group == flag_heading(FlagGroup::kVectors) ||
-         group == flag_heading(FlagGroup::kSpeed) || group == flag_heading(FlagGroup::kMessages);
+  using enum FlagGroup;
+  static constexpr std::array kGroups = {kMain, kTexts, kVectors, kSpeed, kMessages};
+  return std::any_of(kGroups.begin(), kGroups.end(),
+                     [this](FlagGroup known) { return group == flag_heading(known); });
 }
 
 std::vector<std::string> CommandEntry::names() const {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "config/schema.h"
 #include "shell/shell_texts.h"
 
 namespace encode {
@@ -13,7 +14,8 @@ namespace {
 
 constexpr size_t kWidth = 80;
 constexpr size_t kHelpColumn = 26;
-constexpr size_t kValueColumn = 10;  // where a list of values goes on in the next line
+constexpr const char* kOwnGroup = "Options";  // CLI11's group of a flag without another one
+constexpr size_t kValueColumn = 10;           // where a list of values goes on in the next line
 
 // Returns `line` + `text`, broken at spaces. The second line and those after it begin with `indent`
 // spaces.
@@ -70,9 +72,15 @@ std::string flag_lines(const FlagEntry& flag) {
   return entry(flag_head(flag), flag.help + (flag.required ? " (required)" : ""));
 }
 
-// Groups keep the order of their first flag; what only this command has comes first.
+// Groups keep the order of their first flag. What nearly every command line needs comes first, and
+// then what only this command has.
 std::string flag_groups(const CommandEntry& command) {
-  std::vector<std::string> groups = {"Options"};
+  std::vector<std::string> groups;
+  const std::string main = flag_heading(FlagGroup::kMain);
+  if (std::any_of(command.flags.begin(), command.flags.end(),
+                  [&](const FlagEntry& flag) { return flag.group == main; }))
+    groups.push_back(main);
+  groups.emplace_back(kOwnGroup);
   for (const FlagEntry& flag : command.flags) {
     if (std::find(groups.begin(), groups.end(), flag.group) == groups.end())
       groups.push_back(flag.group);

@@ -149,7 +149,7 @@ int column_index(const arrow::Schema& schema, const ColumnRequest& request) {
                  .where = request.path,
                  .expected = fmt::format("one column '{}'", preview(request.column)),
                  .found = schema.num_fields() == 0 ? "no columns" : names_of(schema, {}),
-                 .hint = "set the field to the name of a column of the top level"});
+                 .hint = "name a column of the top level"});
   }
   if (readable()) return found.front();
   const arrow::DataType& type = *schema.field(found.front())->type();

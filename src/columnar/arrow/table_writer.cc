@@ -161,8 +161,9 @@ class ArrowTableWriter : public TableWriter {
                  .where = path_,
                  .expected = "a table of vectors, numbers and texts",
                  .found = preview(problem, 300),
-                 .hint = "this is a defect of encode; please report it. output.format: npy does "
-                         "not need Arrow"});
+                 .hint =
+                     "this is a defect of encode; please report it. A .npy output does not need "
+                     "Arrow"});
   }
 
  private:

@@ -17,6 +17,7 @@
 
 #include "base/allocator_conf.h"
 #include "base/environment.h"
+#include "base/nvidia_driver.h"
 #include "base/units.h"
 #include "nn/cuda/plugin.h"
 #include "nn/cuda/product_settings.h"
@@ -47,7 +48,7 @@ std::string directory_of(const void* address) {
 Error unavailable(const HardwareOptions& options, std::string found, std::string hint) {
   return Error({.code = "device.absent",
                 .what = "the device asked for is not there",
-                .where = "hardware.device",
+                .where = "--device (hardware.device)",
                 .expected = to_string(options.device),
                 .found = std::move(found),
                 .hint = std::move(hint)});
@@ -58,11 +59,6 @@ Error unavailable(const HardwareOptions& options, std::string found, std::string
 std::optional<std::string> open_library(const std::string& path) {
   if (::dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL) != nullptr) return std::nullopt;
   return std::string(::dlerror());
-}
-
-// The file is missing in WSL and in some containers, where the library of the driver is there.
-bool has_driver() {
-  return std::filesystem::exists("/proc/driver/nvidia/version") || !open_library("libcuda.so.1");
 }
 
 // Returns nullopt, or why the plugin cannot be opened: the reason for each place where it may be.
@@ -154,10 +150,9 @@ OpenedDevice open_device(const HardwareOptions& options) {
   // The address of any function of libtorch_cpu.so tells in which folder LibTorch is.
   const std::string torch = directory_of(reinterpret_cast<const void*>(&at::globalContext));
   if (const auto reason = open_library(torch + "/libtorch_cuda.so")) {
-    if (!has_driver()) {
-      return absent("no NVIDIA driver on this machine",
-                    "use a machine with an NVIDIA GPU and its driver, or --device cpu",
-                    /*has_gpu=*/false);
+    if (!has_nvidia_driver()) {
+      if (options.device.kind != DeviceChoice::Kind::kAuto) throw no_nvidia_driver(options.device);
+      return {.device = cpu, .warning = ""};
     }
     return absent(*reason, "install LibTorch's CUDA libraries: scripts/setup.sh --cuda",
                   /*has_gpu=*/true);

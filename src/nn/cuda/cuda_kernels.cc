@@ -325,6 +325,15 @@ std::string CudaKernelReport::summary() const {
   return fmt::format("{} of {} kernels", passed, findings.size());
 }
 
+std::string CudaKernelReport::names() const {
+  std::string names;
+  for (const KernelFinding& finding : findings) {
+    if (finding.passed)
+      names += (names.empty() ? "" : ",") + std::string(to_string(finding.kernel));
+  }
+  return names.empty() ? "off" : names;
+}
+
 const CudaKernelReport& open_cuda_kernels(at::Device device, at::ScalarType type) {
   static std::mutex mutex;
   // A std::map never moves its elements, so callers can keep references to them.

@@ -155,6 +155,8 @@ const CudaKernels& cuda_kernels();
 struct CudaKernelReport {
   std::vector<KernelFinding> findings;  // empty if the kernels are switched off
   std::string summary() const;          // "13 of 13 kernels", "kernels off"
+  // The names of the kernels that have passed, "layer_norm,pool", or "off" if there are none.
+  std::string names() const;
 };
 
 // Checks the plugin's kernels for a type and trusts the kernels that pass. Each type is checked

@@ -196,6 +196,8 @@
     if (run.error.code) list('The run has failed', 'bad', ['[' + run.error.code + '] ' + run.error.what + ' (' + run.error.where + ')']);
     list('Texts were cut', '', report.streams.filter((s) => s.truncation)
       .map((s) => s.name + ': ' + s.truncation.found + '. To lose less, ' + s.truncation.next + '.'));
+    list('Rows without a text', '', report.streams.filter((s) => s.empty_rows)
+      .map((s) => s.name + ': ' + s.empty_rows.found + '. To leave them out, ' + s.empty_rows.next + '.'));
     list('Not in this report', '', report.missing);
     const finals = report.streams.map((s) => s.final).filter(Boolean);
     const sum = (key) => finals.reduce((total, one) => total + one[key], 0);

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fmt/format.h>
+
+#include "base/units.h"
 
 namespace encode {
 namespace {
@@ -30,6 +33,20 @@ int64_t auto_chunk_rows(const ChunkFacts& facts) {
   const double few_chunks = static_cast<double>(facts.rows) / kMostChunks;
   const double rows = std::min(std::max(middle / row_seconds, few_chunks), longest / row_seconds);
   return static_cast<int64_t>(round_down(std::max(rows, 1.0)));
+}
+
+int64_t most_lost_rows(const MemoryRequest& request) {
+  const int64_t chunk = request.chunk_rows;
+  const int64_t window = largest_window(request).rows;
+  // A window has whole chunks, or a part of a large chunk.
+  const int64_t rows = chunk <= window ? 2 * window : chunk + std::max(chunk, 2 * window);
+  return request.texts.rows > 0 ? std::min(rows, request.texts.rows) : rows;
+}
+
+std::string describe_loss(int64_t rows, double seconds) {
+  const std::string time =
+      seconds > 0 ? fmt::format(", about {} of work", format_duration(seconds)) : "";
+  return fmt::format("a kill loses at most {}{}", format_count(rows, "row", "rows"), time);
 }
 
 }  // namespace encode

@@ -7,6 +7,7 @@
 #include <limits>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
+#include <utility>
 
 #include "encode/error.h"
 
@@ -18,6 +19,7 @@ namespace encode {
 namespace {
 
 constexpr int64_t kFloat32Bytes = 4;
+constexpr int64_t kRecordBytes = 64 << 10;  // DiskParts::record_bytes
 
 int64_t output_element_bytes(OutputType type) {
   if (type == OutputType::kFloat32) return kFloat32Bytes;
@@ -51,32 +53,68 @@ class Need {
     // In standard mode every final but a float32 .npy file is made from such a file beside it.
     const bool from_plain =
         type != OutputType::kFloat32 || store.final_format.file != MatrixFormat::kNpy;
-    const int64_t before = chunked || from_plain ? plain : 0;
-    need_.final_bytes += final;
-    need_.chunk_bytes += chunked ? plain : 0;
-    at_once(kept_ + before + final - stream.existing_bytes);
-    kept_ += final - stream.existing_bytes + (chunked && store.keep_chunk_cache ? plain : 0);
+    kept_.final_bytes += final;
+    kept_.existing_bytes += stream.existing_bytes;
+    DiskParts now = kept_;
+    (chunked ? now.chunk_bytes : now.float32_bytes) += chunked || from_plain ? plain : 0;
+    at_once(now);
+    if (chunked && store.keep_chunk_cache) kept_.chunk_bytes += plain;
     file(final, "the final of " + stream.name);
     if (chunked)
       file(product(std::min(stream.largest_chunk, stream.vectors), stream.dim * kFloat32Bytes),
            "a chunk of " + stream.name);
   }
   void combined(int64_t bytes, const std::string& name) {
-    need_.combined_bytes += bytes;
-    kept_ += bytes;
+    kept_.combined_bytes += bytes;
     at_once(kept_);
     file(bytes, "the combined matrix " + name);
   }
   DiskNeed take() { return need_; }
 
  private:
-  void at_once(int64_t bytes) { need_.peak_bytes = std::max(need_.peak_bytes, bytes); }
+  void at_once(const DiskParts& parts) {
+    if (parts.total() > need_.peak.total()) need_.peak = parts;
+  }
 
   DiskNeed need_;
-  int64_t kept_ = 0;  // what stays on the disk
+  DiskParts kept_ = {.record_bytes = kRecordBytes};  // what stays on the disk
 };
 
+// Rounds to what format_bytes_of() shows of a part of `whole`.
+int64_t rounded(int64_t bytes, int64_t whole) {
+  int64_t unit = 1;
+  while (static_cast<double>(whole) / static_cast<double>(unit) >= 999.95) unit *= 1000;
+  const int64_t tenth = std::max<int64_t>(1, unit / 10);
+  return (bytes + tenth / 2) / tenth * tenth;
+}
+
 }  // namespace
+
+int64_t DiskParts::total() const {
+  return chunk_bytes + float32_bytes + final_bytes + combined_bytes + record_bytes - existing_bytes;
+}
+
+std::string describe(const DiskParts& parts) {
+  const int64_t whole = parts.total() + parts.existing_bytes;
+  int64_t sum = 0;
+  std::string text;
+  using Part = std::pair<const char*, int64_t>;
+  for (const auto& [name, bytes] :
+       {Part("chunks", parts.chunk_bytes), Part("float32 rows", parts.float32_bytes),
+        Part("finals", parts.final_bytes), Part("combined matrices", parts.combined_bytes),
+        Part("log and records", parts.record_bytes)}) {
+    const int64_t shown = rounded(bytes, whole);
+    if (shown == 0) continue;
+    sum += shown;
+    text +=
+        fmt::format("{} {} {}", text.empty() ? " =" : " +", name, format_bytes_of(shown, whole));
+  }
+  if (const int64_t shown = rounded(parts.existing_bytes, whole); shown > 0) {
+    sum -= shown;
+    text += fmt::format(" - {} that are there already", format_bytes_of(shown, whole));
+  }
+  return format_bytes_of(std::max<int64_t>(0, sum), whole) + text;
+}
 
 int64_t column_bytes(const FinalFormat& format, int64_t rows, int64_t text_bytes) {
   constexpr int64_t kNumberBytes = 8;
@@ -134,17 +172,15 @@ void require_disk(const DiskNeed& need, const DiskSpace& space) {
                  .found = format_bytes(need.largest_file_bytes),
                  .hint = "raise the limit with `ulimit -f unlimited`"});
   }
-  if (need.peak_bytes <= space.free_bytes) return;
-  throw Error(
-      {.code = "limit.disk",
-       .what = "the disk has too little space for this experiment",
-       .where = space.path,
-       .expected = fmt::format("{} free at once: chunks {}, finals {}, combined {} in all",
-                               format_bytes(need.peak_bytes), format_bytes(need.chunk_bytes),
-                               format_bytes(need.final_bytes), format_bytes(need.combined_bytes)),
-       .found = format_bytes(space.free_bytes) + " free",
-       .hint = "free some space, give --cache-dir DIR on another disk, or make the matrices "
-               "smaller with output_dtype: float16 or truncate_dim"});
+  if (need.peak.total() <= space.free_bytes) return;
+  throw Error({.code = "limit.disk",
+               .what = "the disk has too little space for this experiment",
+               .where = space.path,
+               .expected = describe(need.peak) + ", at once",
+               .found = format_bytes(space.free_bytes) + " free",
+               .hint =
+                   "free some space, give --cache-dir DIR on another disk, or make the matrices "
+                   "smaller with output_dtype: float16 or truncate_dim"});
 }
 
 }  // namespace encode

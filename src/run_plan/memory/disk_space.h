@@ -28,13 +28,26 @@ struct CombinedDisk {
   std::vector<size_t> streams = {};
 };
 
+// What is on the disk at one time.
+struct DiskParts {
+  int64_t chunk_bytes = 0;
+  int64_t float32_bytes = 0;  // of the standard mode: the rows from which a final of another type
+                              // is made
+  int64_t final_bytes = 0;
+  int64_t combined_bytes = 0;
+  int64_t record_bytes = 0;    // the log, the job, the status and the records of a short run
+  int64_t existing_bytes = 0;  // the part of all this that is on the disk already
+
+  int64_t total() const;  // without what exists already
+};
+// Returns "4.1 GB = chunks 2.0 GB + finals 2.1 GB". The parts are rounded, and add up to the sum as
+// it is shown.
+std::string describe(const DiskParts& parts);
+
 struct DiskNeed {
-  int64_t chunk_bytes = 0;     // of all streams together
-  int64_t final_bytes = 0;     // of all streams together
-  int64_t combined_bytes = 0;  // of all splits together
-  // The most that is on the disk at once: a stream's chunks are deleted after its final is
-  // published, unless StoreOptions::keep_chunk_cache. What exists already does not count.
-  int64_t peak_bytes = 0;
+  // When the most is on the disk: a stream's chunks are deleted after its final is published,
+  // unless StoreOptions::keep_chunk_cache.
+  DiskParts peak = {};
   int64_t largest_file_bytes = 0;
   std::string largest_file = {};  // in words: "the final of train_tc"
 };

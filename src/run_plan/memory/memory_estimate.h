@@ -60,7 +60,7 @@ struct MemoryRequest {
   EffectiveResult effective;
   BatchPlan batches;
   TextFacts texts = {};
-  int64_t chunk_rows = kDefaultChunkRows;
+  int64_t chunk_rows = kMostDefaultChunkRows;
   int64_t prefetch_bytes = SpeedOptions{}.prefetch_bytes;
   int64_t tokenizer_file_bytes = 0;  // 0: no tokenizer is loaded
 

@@ -66,11 +66,11 @@ MemoryEstimate estimate(const MemoryRequest& request, DeviceKind kind) {
 }  // namespace
 
 MemoryLimit host_limit() {
-  const HostMemory memory = host_memory();
+  const int64_t most = most_memory_bytes();
   return {.kind = DeviceKind::kCpu,
           .name = "this machine",
-          .total_bytes = memory.limit_bytes + swap_bytes(),
-          .free_bytes = memory.available_bytes};
+          .total_bytes = most > 0 ? most + swap_bytes() : 0,
+          .free_bytes = host_memory().available_bytes};
 }
 
 void require_memory(const MemoryRequest& request, const MemoryLimit& limit,

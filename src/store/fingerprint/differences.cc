@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 #include <map>
 #include <set>
+#include <string>
+#include <string_view>
 
 #include "base/json.h"
 #include "base/units.h"
@@ -35,6 +37,21 @@ Fields fields_of(const StreamIdentity& identity) {
   return fields;
 }
 
+// Returns the path of a file if `path` is that of its hash, which says nothing to people; else "".
+std::string owner_of_hash(const std::string& path) {
+  for (const std::string_view name : {".sha256", ".xxh3_128"}) {
+    if (path.ends_with(name)) return path.substr(0, path.size() - name.size());
+  }
+  return "";
+}
+
+std::string describe_difference(const std::string& path, const std::string& cached,
+                                const std::string& current) {
+  const std::string file = owner_of_hash(path);
+  if (!file.empty()) return file + ": other content than before (the checksum differs)";
+  return fmt::format("{}: cache has {}, this run has {}", path, cached, current);
+}
+
 }  // namespace
 
 std::string describe_differences(const StreamIdentity& cache, const StreamIdentity& run) {
@@ -62,8 +79,7 @@ std::string describe_differences(const StreamIdentity& cache, const StreamIdenti
     const std::string a = value_of(cached, path);
     const std::string b = value_of(current, path);
     if (a == b || ++lines > kMaxLines) continue;
-    text +=
-        fmt::format("{}{}: cache has {}, this run has {}", text.empty() ? "" : "\n", path, a, b);
+    text += (text.empty() ? "" : "\n") + describe_difference(path, a, b);
   }
   if (lines > kMaxLines) text += fmt::format("\nand {} more", lines - kMaxLines);
   return text;

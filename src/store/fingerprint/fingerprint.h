@@ -70,8 +70,9 @@ bool says_normalized(const std::string& text);
 bool says_custom_code_ignored(const std::string& text);
 
 // Returns one line for each field that differs, at most 20 lines. A line has the path of the field:
-// "input.sha256: cache has ab.., this run has cd..". If the fingerprints have different versions,
-// their fields cannot be compared, and the only line names the versions.
+// "result.max_length: cache has 256, this run has 128", or "input: other content than before (the
+// checksum differs)" for a checksum. If the fingerprints have different versions, their fields
+// cannot be compared, and the only line names the versions.
 std::string describe_differences(const StreamIdentity& cache, const StreamIdentity& run);
 
 }  // namespace encode

@@ -1,13 +1,19 @@
 #include "store/matrix/matrix.h"
 
+#include <filesystem>
 #include <fmt/format.h>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "encode/error.h"
 
 #include "base/file.h"
+#include "base/input_format.h"
 #include "base/npy.h"
+#include "base/output_format.h"
 #include "base/scratch_folder.h"
+#include "base/shell_quote.h"
 #include "columnar/matrix_reader.h"
 #include "store/matrix/elements.h"
 
@@ -52,15 +58,34 @@ class FileMatrix final : public Matrix {
   Vectors vectors_;
 };
 
+// Makes the Error about a file whose name no matrix of encode can have, such as the file of texts.
+Error not_a_matrix(const std::string& path) {
+  InputOptions input;
+  input.path = path;
+  const TextFormat format = input_format(input).format;
+  std::vector<std::string> command = {"encode", "run", "--model", "DIR", "--input", path};
+  if (format != TextFormat::kLines && format != TextFormat::kJson)
+    command.insert(command.end(), {"--field", "NAME"});
+  command.insert(command.end(), {"--output", std::filesystem::path(path).stem().string() + ".npy"});
+  return Error(
+      {.code = "npy.header",
+       .what = "the file is not a matrix",
+       .where = path,
+       .expected = fmt::format("a file that `encode run` wrote, which ends in {}", kMatrixSuffixes),
+       .found = format == TextFormat::kAuto ? "a file of another kind" : "a file of texts",
+       .hint = "encode the texts, and give the result: " + shell_command(command)});
+}
+
 Manifest require_manifest(const std::string& path) {
   if (std::optional<Manifest> manifest = read_manifest(path)) return std::move(*manifest);
+  if (!matrix_format_of(path)) throw not_a_matrix(path);
   throw Error({.code = "matrix.unfinished",
                .what = "the matrix has no manifest",
                .where = path,
                .expected = manifest_path(path),
                .found = "no such file",
-               .hint = "encode did not finish this matrix, or its manifest was moved or deleted: "
-                       "run encode run again"});
+               .hint = "encode did not make or finish this matrix, or its manifest was moved or "
+                       "deleted: run encode run again"});
 }
 
 std::string describe(int64_t rows, int64_t columns, std::string_view descr) {

@@ -149,7 +149,7 @@ void check_truncation(const std::string& path, const Manifest& manifest, MatrixS
   summary.ledger_path = ledger_path(path);
   const std::string wrong = check_sealed_file(summary.ledger_path, *manifest.ledger);
   findings.check("truncation_ledger", wrong.empty(),
-                 {.expected = "the ledger that the manifest describes",
+                 {.expected = "the list of rows that the manifest describes",
                   .found = wrong.empty() ? "the same" : wrong},
                  summary.ledger_path);
 }
@@ -170,16 +170,16 @@ void check_dropped_rows(const std::string& path, const Manifest& manifest, Findi
 // Checks the ledger of the rows that were set aside, and says how many there are.
 void check_set_aside(const std::string& path, const Manifest& manifest, Findings& findings) {
   if (manifest.quarantine == QuarantinePolicy::kError) return;
-  findings.warn(
-      "set_aside", "a vector for every row",
-      fmt::format("{} set aside ({})", format_count(manifest.stats.set_aside_rows, "row", "rows"),
-                  to_string(manifest.quarantine)),
-      set_aside_path(path));
+  findings.warn("set_aside", "a vector for every row",
+                fmt::format("{} not be encoded ({})",
+                            format_count(manifest.stats.set_aside_rows, "row could", "rows could"),
+                            to_string(manifest.quarantine)),
+                set_aside_path(path));
   if (manifest.dropped_rows > 0) check_dropped_rows(path, manifest, findings);
   if (!manifest.set_aside) return;
   const std::string wrong = check_sealed_file(set_aside_path(path), *manifest.set_aside);
   findings.check("set_aside_ledger", wrong.empty(),
-                 {.expected = "the ledger that the manifest describes",
+                 {.expected = "the list of rows that the manifest describes",
                   .found = wrong.empty() ? "the same" : wrong},
                  set_aside_path(path));
 }
@@ -222,11 +222,12 @@ void check_expectations(const ExpectedMatrix& matrix, const MatrixSummary& summa
                    "the config asks for another format or other ranges: run encode again");
   }
   if (matrix.quarantine && manifest) {
-    findings.check("quarantine", manifest->fits(*matrix.quarantine),
-                   {.expected = fmt::format("{}, as the config says, or no row that was set aside",
-                                            to_string(*matrix.quarantine)),
-                    .found = std::string(to_string(manifest->quarantine))},
-                   "an earlier run wrote this matrix with another semantic.quarantine");
+    findings.check(
+        "quarantine", manifest->fits(*matrix.quarantine),
+        {.expected = fmt::format("{}, as the config says, or no row that was set aside",
+                                 to_string(*matrix.quarantine)),
+         .found = std::string(to_string(manifest->quarantine))},
+        "an earlier run wrote this matrix with another --quarantine (semantic.quarantine)");
   }
   if (!matrix.fingerprint || !manifest) return;
   findings.check_fingerprint("fingerprint", manifest->identity, *matrix.fingerprint, matrix.path);

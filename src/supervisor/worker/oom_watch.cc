@@ -26,8 +26,9 @@ std::optional<ErrorDetail> OomWatch::cause(const ExitStatus& status) const {
                            "{} to {}",
                            format_bytes(status.peak_resident_bytes), before_->count, after->count),
       .hint =
-          "give the job more host memory, or set a smaller hardware.prefetch_bytes; the next "
-          "worker reads ahead half as much"};
+          "give the job more host memory, or read less ahead (--set "
+          "hardware.prefetch_bytes=BYTES); "
+          "the next worker process reads ahead half as much"};
 }
 
 bool WindowShare::halve_after(ErrorCode code) {

@@ -166,8 +166,8 @@ void Recovery::on_rows_set_aside(const Worker& worker, const StreamPlan& stream,
     fault.rows = {.begin = row.row, .end = row.row + 1};
     faults_.add(fault);
     log_.warning("row_set_aside",
-                 fmt::format("{}: row {} is set aside: [{}] {}", stream.config.name(), row.row,
-                             row.code, preview(row.message, 300)),
+                 fmt::format("{}: row {} cannot be encoded and is set aside: [{}] {}",
+                             stream.config.name(), row.row, row.code, preview(row.message, 300)),
                  {{"stream", stream.config.name()}, {"row", row.row}, {"code", row.code}});
   }
 }
@@ -222,7 +222,8 @@ double Recovery::decide(size_t number, const WorkerOutcome& outcome) {
     delay = policy_.restart(outcome.error, number);
     expandable_segments_ = false;
     fault.action = FaultAction::kRestartedWithoutExpandableSegments;
-    log_.info("no_expandable_segments", "the next worker does without expandable segments");
+    log_.info("no_expandable_segments",
+              "the next worker process starts without expandable segments");
   } else {
     FaultPolicy::Failure failure = {.stream = fault.stream,
                                     .rows = worker.rows,
@@ -259,8 +260,8 @@ void Recovery::worker_retired(size_t number, const std::string& reason) {
   fault.action = FaultAction::kRestarted;
   fault.rows = {};
   faults_.add(fault);
-  log_.info("worker_retired",
-            fmt::format("{}a new worker replaces the worker: {}", worker.prefix(), reason));
+  log_.info("worker_retired", fmt::format("{}a new worker process replaces the old one: {}",
+                                          worker.prefix(), reason));
 }
 
 void Recovery::device_lost(size_t number, const ErrorDetail& error) {

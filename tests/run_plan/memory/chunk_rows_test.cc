@@ -1,11 +1,14 @@
 // Tests what `chunk_size: auto` promises: a kill loses a minute of work at most, and commits take
-// little time.
+// little time. Tests also how many rows a kill loses.
 #include "run_plan/memory/chunk_rows.h"
 
 #include <cmath>
 #include <random>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "run_plan/memory/shapes.h"
 
 namespace encode {
 namespace {
@@ -63,6 +66,50 @@ TEST(ChunkSize, GrowsWithTheSpeedAndWithTheTimeOfACommit) {
     ASSERT_GE(rows, before);
     before = rows;
   }
+}
+
+MemoryRequest request_of(int64_t chunk_rows, int64_t rows, int64_t tokens_of_row) {
+  MemoryRequest request = testing::cpu_request_for(testing::kBertBase);
+  request.chunk_rows = chunk_rows;
+  request.texts = {.rows = rows,
+                   .tokens = rows * tokens_of_row,
+                   .text_bytes = rows * tokens_of_row * 4,
+                   .longest_row_tokens = tokens_of_row};
+  return request;
+}
+
+TEST(LostRows, AreThoseOfTwoWindowsIfChunksAreSmall) {
+  for (const int64_t chunk : {1, 7, 50, 400}) {
+    const MemoryRequest request = request_of(chunk, kManyRows, 100);
+    ASSERT_GE(largest_window(request).rows, chunk);
+    EXPECT_EQ(most_lost_rows(request), 2 * largest_window(request).rows) << chunk;
+  }
+}
+
+TEST(LostRows, AreThoseOfTwoChunksIfChunksAreLarge) {
+  EXPECT_EQ(most_lost_rows(request_of(200'000, kManyRows, 100)), 400'000);
+}
+
+// A window of 4,096 rows may begin in one chunk and end in the next one.
+TEST(LostRows, OfAChunkThatIsLittleLargerThanAWindowAreMore) {
+  const MemoryRequest request = request_of(5000, kManyRows, 1);
+  EXPECT_GE(most_lost_rows(request), 5000 + 2 * largest_window(request).rows);
+}
+
+TEST(LostRows, AreNeverMoreThanThereAre) {
+  EXPECT_EQ(most_lost_rows(request_of(1000, 30, 100)), 30);
+  EXPECT_EQ(most_lost_rows(request_of(200'000, 200'001, 100)), 200'001);
+}
+
+// A run of 1,000 long rows was a single chunk once, so a kill lost all of it.
+TEST(LostRows, OfASmallRunWithTheDefaultAreASmallPart) {
+  const int64_t rows = 1000;
+  EXPECT_LE(most_lost_rows(request_of(StoreOptions().chunk_rows(rows), rows, 500)), rows / 10);
+}
+
+TEST(LostRows, AreDescribedWithTheirTimeIfItIsKnown) {
+  EXPECT_EQ(describe_loss(2000, 3.2), "a kill loses at most 2,000 rows, about 3.20 s of work");
+  EXPECT_EQ(describe_loss(1, 0), "a kill loses at most 1 row");
 }
 
 }  // namespace

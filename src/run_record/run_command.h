@@ -1,0 +1,40 @@
+// The command that started a run, so that messages can show it to a person who must repeat it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+
+namespace encode {
+
+struct RunCommand {
+  std::vector<std::string> arguments = {};  // what follows the name of the program
+  std::string directory = {};               // where it was started; relative paths begin there
+
+  bool known() const { return !arguments.empty(); }
+};
+
+// Returns the command of this process. It is not known if it is too long for a message or not
+// UTF-8. Throws no Error.
+RunCommand command_of_this_process();
+
+Json to_json(const RunCommand& command);
+// Throws the Error of JsonFields for a field that is not valid.
+RunCommand run_command_from(const JsonFields& fields);
+
+// Both return a line for a shell, which is printable ASCII: "encode run --input a.txt --output
+// a.npy", after "cd DIR && " if the command was started in another directory. "" if the command is
+// not known.
+//
+// The command that continues the run: without --fresh, which would delete what is there. If the run
+// has read standard input, `input_copy` is the copy of it, and the command reads the copy.
+std::string resume_command(const RunCommand& command, const std::string& input_copy);
+// The command that encodes the rows again that were set aside.
+std::string retry_command(const RunCommand& command, const std::string& input_copy);
+
+// Returns the copy of the standard input that a run of this stream has left in its cache directory;
+// "" if there is none. Throws no Error.
+std::string standard_input_copy(const std::string& cache_dir, const std::string& stream);
+
+}  // namespace encode

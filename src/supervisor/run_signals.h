@@ -1,0 +1,41 @@
+// The signals that end a run, and what the run says when one comes.
+#pragma once
+
+#include <atomic>
+#include <optional>
+
+#include "base/stop_signal.h"
+#include "run_record/progress.h"
+#include "run_record/run_log.h"
+
+namespace encode {
+
+// Catches the signals while it exists, and says at once what becomes of the run.
+// - While the inputs are read, a signal ends the process. Reading may take minutes and cannot look
+//   at a StopSignal, and nothing is lost if it ends anywhere.
+// - Later the owner must look at stop().
+class RunSignals {
+ public:
+  // With `others`, which may be null, the caller of the run catches the signals: stop() is `others`
+  // then, and the object does nothing else. All arguments must outlive the object.
+  RunSignals(const StopSignal* others, RunLog& log, Progress& progress);
+
+  const StopSignal& stop() const { return others_ != nullptr ? *others_ : *own_; }
+  // Must be called when the inputs are read.
+  void inputs_are_read() { reading_ = false; }
+  // When this returns, the answer to a signal that has come is in the log, and no other one
+  // follows.
+  void finish() { listener_.reset(); }
+
+ private:
+  void answer(int number);
+
+  const StopSignal* const others_;
+  RunLog& log_;
+  Progress& progress_;
+  std::atomic<bool> reading_ = true;
+  std::optional<StopSignal> own_;
+  std::optional<StopListener> listener_;  // the last member, because its thread uses the others
+};
+
+}  // namespace encode

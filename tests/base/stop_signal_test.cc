@@ -1,0 +1,59 @@
+#include "base/stop_signal.h"
+
+#include <csignal>
+#include <unistd.h>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace encode {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+TEST(StopListener, HearsTheSignalOnceBeforeItIsDestroyed) {
+  std::vector<int> heard;
+  {
+    const StopSignal stop;
+    const StopListener listener(stop, [&heard](int number) { heard.push_back(number); });
+    ::raise(SIGTERM);
+  }
+  EXPECT_THAT(heard, ElementsAre(SIGTERM));
+}
+
+TEST(StopListener, HearsASignalThatCameBefore) {
+  std::vector<int> heard;
+  {
+    const StopSignal stop;
+    ::raise(SIGUSR1);
+    const StopListener listener(stop, [&heard](int number) { heard.push_back(number); });
+  }
+  EXPECT_THAT(heard, ElementsAre(SIGUSR1));
+}
+
+TEST(StopListener, EndsWithoutASignal) {
+  std::vector<int> heard;
+  {
+    const StopSignal stop;
+    const StopListener listener(stop, [&heard](int number) { heard.push_back(number); });
+  }
+  EXPECT_THAT(heard, IsEmpty());
+}
+
+// Waits for a signal as a thread does that cannot look at a StopSignal.
+[[noreturn]] void wait_for_end(int number) {
+  const StopSignal stop;
+  const StopListener listener(stop, end_now);
+  ::raise(number);
+  while (true) ::pause();
+}
+
+TEST(StopListenerDeathTest, EndsTheProcessAsTheSignalDoes) {
+  EXPECT_EXIT(wait_for_end(SIGINT), ::testing::KilledBySignal(SIGINT), "");
+  EXPECT_EXIT(wait_for_end(SIGUSR1), ::testing::ExitedWithCode(75), "");
+}
+
+}  // namespace
+}  // namespace encode

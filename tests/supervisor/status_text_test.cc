@@ -1,0 +1,151 @@
+// Tests what `encode status` says of a run that goes on, how long it is, and the commands in it.
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <unistd.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "encode/store.h"
+
+#include "run_record/run_command.h"
+#include "run_record/run_status.h"
+#include "supervisor/experiment.h"
+
+namespace encode::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::SizeIs;
+using ::testing::StartsWith;
+using State = StreamStatus::State;
+
+RunStatus status_of(const Experiment& experiment) {
+  return read_run_status(status_request(experiment.config));
+}
+
+RunStatus status_of_directory(const std::string& directory) {
+  return read_run_status({.cache_dir = directory});
+}
+
+// A cache directory whose lock this process holds, as a run that goes on.
+struct LiveRun {
+  explicit LiveRun(const Json& streams, const Json& more = Json::object()) {
+    Json status = {{"state", "encoding"}, {"pid", ::getpid()}, {"streams", streams}};
+    status.update(more);
+    dir.write("status.json", status.dump());
+  }
+  TempDir dir;
+  CacheLock lock = CacheLock::acquire(dir.path());
+};
+
+TEST(StatusText, OfALiveRunShowsTheRowsThatAreComputedBeforeTheFirstChunkIsSaved) {
+  const LiveRun run({{{"stream", "a"}, {"rows", 6000}, {"rows_done", 1500}},
+                     {{"stream", "b"}, {"rows", 10}, {"rows_done", 0}}},
+                    {{"stream", "a"}});
+  const RunStatus status = status_of_directory(run.dir.path());
+  ASSERT_THAT(status.streams, SizeIs(2));
+  EXPECT_EQ(status.streams[0].state, State::kEncoding);
+  EXPECT_EQ(status.streams[0].rows_computed, 1500);
+  EXPECT_EQ(status.streams[0].rows_done, 0) << "none is saved";
+  EXPECT_EQ(status.streams[1].state, State::kNotStarted);
+  const std::string text = render_text(status, StatusDetail::kShort);
+  EXPECT_THAT(text, HasSubstr("encoding     25.0% 1,500 of 6,000 rows computed, 0 saved"));
+  EXPECT_EQ(Json::parse(render_json(status))["streams"][0]["rows_computed"], 1500);
+}
+
+TEST(StatusText, OfALiveRunWithSeveralDevicesKnowsEveryStreamThatIsEncoded) {
+  const LiveRun run({{{"stream", "a"}, {"rows", 10}, {"rows_done", 4}},
+                     {{"stream", "b"}, {"rows", 10}, {"rows_done", 2}}},
+                    {{"stream", "a"},
+                     {"workers",
+                      {{{"device", "cpu#1"}, {"state", "encoding"}, {"stream", "a"}},
+                       {{"device", "cpu#2"}, {"state", "encoding"}, {"stream", "b"}}}}});
+  const RunStatus status = status_of_directory(run.dir.path());
+  for (const StreamStatus& stream : status.streams) EXPECT_EQ(stream.state, State::kEncoding);
+  EXPECT_THAT(render_text(status, StatusDetail::kShort), HasSubstr("devices   2 encoding"));
+}
+
+// What a run has computed and not saved is lost with it.
+TEST(StatusText, OfADeadRunHasNoRowsThatAreOnlyComputed) {
+  const TempDir dir;
+  dir.write("status.json", R"({"state":"encoding","stream":"a",)"
+                           R"("streams":[{"stream":"a","rows":6000,"rows_done":1500}]})");
+  const RunStatus status = status_of_directory(dir.path());
+  EXPECT_EQ(status.state, "died");
+  EXPECT_EQ(status.streams[0].state, State::kNotStarted);
+  EXPECT_EQ(status.streams[0].rows_computed, 0);
+}
+
+size_t lines(const std::string& text) {
+  return static_cast<size_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
+TEST(StatusText, IsShortUnlessAllIsAskedFor) {
+  Json streams = Json::array();
+  for (int i = 0; i < 40; ++i)
+    streams.push_back(
+        {{"stream", "stream" + std::to_string(i)}, {"rows", 10}, {"rows_done", i == 7 ? 3 : 0}});
+  const LiveRun run(streams, {{"stream", "stream7"},
+                              {"rows_per_second", 5},
+                              {"tokens_per_second", 100},
+                              {"seconds_left", 60},
+                              {"time", 1700000000}});
+  const RunStatus status = status_of_directory(run.dir.path());
+  const std::string text = render_text(status, StatusDetail::kShort);
+  EXPECT_LE(lines(text), 15U) << text;
+  EXPECT_THAT(text, HasSubstr("0 of 40 streams are done; --verbose lists all of them"));
+  EXPECT_THAT(text, HasSubstr("  stream7 ")) << "the one that is encoded";
+  EXPECT_GT(lines(render_text(status, StatusDetail::kFull)), 40U);
+
+  Experiment experiment;
+  ASSERT_EQ(experiment.run().exit_code, ExitCode::kOk);
+  const std::string done = render_text(status_of(experiment), StatusDetail::kShort);
+  EXPECT_LE(lines(done), 8U) << done;
+  EXPECT_THAT(done, Not(HasSubstr("memory")));
+  EXPECT_THAT(done, HasSubstr("next      Nothing is left to do"));
+}
+
+// A trouble is never left out, whatever else is.
+TEST(StatusText, NamesTheFaultsAlsoWhenItIsShort) {
+  Experiment experiment;
+  ASSERT_EQ(experiment.run("69:2:1").exit_code, ExitCode::kUnavailable);
+  const std::string text = render_text(status_of(experiment), StatusDetail::kShort);
+  EXPECT_THAT(text, HasSubstr("faults    1, most often "));
+  EXPECT_THAT(text, HasSubstr("error     [device.absent]"));
+}
+
+TEST(StatusText, GivesTheCommandOfTheRun) {
+  Experiment experiment;
+  experiment.environment.command = {
+      .arguments = {"run", "--input", "my texts.jsonl", "--fresh", "--pull"},
+      .directory = fs::current_path().string()};
+  ASSERT_EQ(experiment.run("69:2:1").exit_code, ExitCode::kUnavailable);
+  EXPECT_THAT(status_of(experiment).advice,
+              EndsWith("continue the run: encode run --input 'my texts.jsonl' --pull"))
+      << "--fresh would delete what the run has saved";
+
+  experiment.environment.command.directory = "/elsewhere";
+  experiment.config.hardware.max_restarts = 0;
+  const RunResult again = experiment.run("75:3:1");
+  ASSERT_EQ(again.exit_code, ExitCode::kTempFail);
+  EXPECT_THAT(again.error.hint, HasSubstr("to go on: cd /elsewhere && encode run "));
+  EXPECT_THAT(status_of(experiment).advice,
+              StartsWith("Continue the run: cd /elsewhere && encode run "));
+}
+
+TEST(StatusText, GivesTheCommandThatTriesRowsAgain) {
+  RunCommand command = {.arguments = {"run", "--model", "m", "--overwrite"}};
+  EXPECT_EQ(retry_command(command, ""), "encode retry-failed --model m");
+  command.arguments.erase(command.arguments.begin());
+  EXPECT_EQ(retry_command(command, "a/x.stdin"), "encode retry-failed --model m < a/x.stdin")
+      << "the command `run` may be left out";
+  EXPECT_EQ(retry_command({}, ""), "");
+}
+
+}  // namespace
+}  // namespace encode::testing
