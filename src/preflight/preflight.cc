@@ -67,6 +67,8 @@ class Preflight {
     take_hashes();
     check_cache_directory(config_, findings_);
     findings_.at(RunStep::kDevice);
+    // A run listens too, so with a low limit of open files both fail at the same place.
+    findings_.guard("limits", [this] { listener_.emplace(stop_, [](int /*number*/) {}); });
     findings_.guard("device", [this] { require_driver(config_); });
     check_streams(config_, model_needs(), experiment_, findings_);
     check_other_inputs(config_, experiment_, findings_);
@@ -195,6 +197,7 @@ class Preflight {
   const PreflightRequest& request_;
   RunConfig config_;
   const StopSignal& stop_;
+  std::optional<StopListener> listener_;
   const ScratchFolder scratch_;
   const DriverFacts driver_;
   CheckedExperiment experiment_;
