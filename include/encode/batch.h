@@ -24,6 +24,7 @@ struct PackedBatch {
 
   int64_t tokens() const { return static_cast<int64_t>(input_ids.size()); }
   int64_t sequences() const { return static_cast<int64_t>(rows.size()); }
+  bool operator==(const PackedBatch&) const = default;
 };
 
 }  // namespace encode

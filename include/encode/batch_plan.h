@@ -49,6 +49,18 @@ std::string describe(const BatchPlan& plan);
 // last launch may not be full.
 int64_t window_tokens(const BatchPlan& plan);
 
+// How many batches of the next window are launched on a GPU before the last batch of a window has
+// come back, so that the device computes while the host checks and hands over the window. With the
+// fastest models that takes the host as long as the device takes for two to four batches (the table
+// in docs/gpu-roofline.md). If every token has a vector, a batch has hundreds of times as many
+// vectors, and the host takes longer than the device.
+constexpr int64_t batches_ahead(bool token_embeddings) { return token_embeddings ? 1 : 4; }
+// The most batches whose token ids and vectors are in pinned memory at a time: these, and the last
+// one of the window before.
+constexpr int64_t pinned_batches(bool token_embeddings) {
+  return batches_ahead(token_embeddings) + 1;
+}
+
 // The maximum number of rows in a part of a window, if its texts may have `text_bytes`. A window
 // with this many rows takes no other chunk. 4096 rows are enough to fill the batches, and few
 // enough for the memory. If the user gives more memory than the default, a window has more rows:

@@ -38,6 +38,22 @@ class Encoder {
   virtual bool encode(std::span<const PackedBatch> batches, std::span<float> out,
                       const OnBatch& done) = 0;
 
+  // Returns the batches with which the next call will begin, or nothing if they are not known. They
+  // stay valid until the next call.
+  using NextBatches = std::function<std::span<const PackedBatch>()>;
+
+  // Does what encode() does. A GPU also begins the next call: when the last batch has been
+  // launched, the encoder calls `next` until it returns batches, and launches the first ones of
+  // them. Then it may return before the device has finished these. The next call takes their
+  // results if its first batches are equal, and drops them if not. The vectors are the same,
+  // whatever `next` returns.
+  // - A batch of `next` that cannot be launched is no failure of this call. The next call meets it.
+  // - But a batch of `next` after which the device is lost is a failure of this call.
+  virtual bool encode_ahead(std::span<const PackedBatch> batches, std::span<float> out,
+                            const OnBatch& done, const NextBatches& /*next*/) {
+    return encode(batches, out, done);
+  }
+
   virtual int64_t dim() const = 0;            // the width of an embedding
   virtual bool token_embeddings() const = 0;  // true for PoolingMode::kNone
   virtual int64_t vocab_size() const = 0;

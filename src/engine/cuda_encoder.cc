@@ -1,3 +1,4 @@
+#include <memory>
 #include <utility>
 
 #include <ATen/Parallel.h>
@@ -6,6 +7,9 @@
 #include <c10/core/InferenceMode.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
+#include "encode/batch_plan.h"
+
+#include "engine/batch_pipeline.h"
 #include "engine/device_facts.h"
 #include "engine/transformer.h"
 #include "nn/cuda/cuda_device.h"
@@ -31,38 +35,25 @@ class OneHostThread {
 // Pads each batch to a multiple of EffectiveResult::launch_tokens, so that every matrix product has
 // the same shape and the library chooses the same kernel for it. Otherwise the bits of a row would
 // depend on the number of tokens in its batch.
-class CudaEncoder : public Encoder {
+class CudaEncoder : public Encoder, private BatchDevice {
  public:
   explicit CudaEncoder(Transformer transformer)
       : transformer_(std::move(transformer)),
-        device_(device_facts(transformer_.device, /*threads=*/1)) {
+        device_(device_facts(transformer_.device, /*threads=*/1)),
+        pipeline_(*this, batches_ahead(transformer_.effective.token_embeddings())) {
     device_.kernels =
         open_cuda_kernels(transformer_.device, compute_type(transformer_.format)).names();
   }
 
   bool encode(std::span<const PackedBatch> batches, std::span<float> out,
               const OnBatch& done) override {
-    for (const PackedBatch& batch : batches) check_batch(batch, transformer_);
+    return encode_ahead(batches, out, done, {});
+  }
+  bool encode_ahead(std::span<const PackedBatch> batches, std::span<float> out, const OnBatch& done,
+                    const NextBatches& next) override {
     const OneHostThread one_host_thread;
     const c10::InferenceMode inference;
-    // While the device computes batch i, the host reads the result of batch i - 1.
-    Pending pending;
-    for (size_t i = 0; i <= batches.size(); ++i) {
-      Pending next;
-      if (i < batches.size()) next = launch(batches[i]);
-      if (i > 0) {
-        pending.copied.synchronize();
-        transformer_.head.finish(pending.embeddings);
-        transformer_.scatter(pending.embeddings, batches[i - 1], out);
-        if (!done(batches[i - 1])) {
-          synchronize(transformer_.device);
-          return false;
-        }
-      }
-      pending = std::move(next);
-    }
-    synchronize(transformer_.device);
-    return true;
+    return pipeline_.encode(batches, out, done, next);
   }
 
   int64_t dim() const override { return transformer_.effective.dim; }
@@ -77,24 +68,36 @@ class CudaEncoder : public Encoder {
   DeviceMemory memory() const override { return device_memory(transformer_.device); }
 
  private:
-  struct Pending {
+  struct Vectors : Launched {
     // [B, dim] float32 in pinned host memory. Valid when the device has reached `copied`.
     at::Tensor embeddings;
     c10::Event copied{c10::kCUDA};
   };
 
-  Pending launch(const PackedBatch& batch) const {
+  void check(const PackedBatch& batch) override { check_batch(batch, transformer_); }
+
+  std::unique_ptr<Launched> launch(const PackedBatch& batch) override {
     const at::Tensor embeddings = transformer_.embed(batch, token_slots(batch.tokens()));
-    Pending pending;
-    pending.embeddings =
+    auto vectors = std::make_unique<Vectors>();
+    vectors->embeddings =
         at::empty(embeddings.sizes(), at::TensorOptions().dtype(at::kFloat).pinned_memory(true));
-    pending.embeddings.copy_(embeddings, /*non_blocking=*/true);
-    pending.copied.record(c10::impl::VirtualGuardImpl(c10::kCUDA).getStream(transformer_.device));
-    return pending;
+    vectors->embeddings.copy_(embeddings, /*non_blocking=*/true);
+    vectors->copied.record(c10::impl::VirtualGuardImpl(c10::kCUDA).getStream(transformer_.device));
+    return vectors;
   }
+
+  void finish(Launched& launched, const PackedBatch& batch, std::span<float> out) override {
+    auto& vectors = static_cast<Vectors&>(launched);
+    vectors.copied.synchronize();
+    transformer_.head.finish(vectors.embeddings);
+    transformer_.scatter(vectors.embeddings, batch, out);
+  }
+
+  void synchronize() override { encode::synchronize(transformer_.device); }
 
   Transformer transformer_;
   DeviceFacts device_;
+  BatchPipeline pipeline_;
 };
 
 }  // namespace

@@ -20,15 +20,14 @@ HostMemory run_memory(const JobSpec& job) {
                 resident_bytes() + resident_bytes(::getppid()));
 }
 
-// The copies of a batch's ids and vectors, for the batch that is computed and the next one. A row
-// of usual texts has eight tokens and more.
+// The copies of a batch's ids and vectors, for all batches that are launched at a time. A row of
+// usual texts has eight tokens and more.
 int64_t pinned_bytes(const JobUnit& unit, const BatchPlan& batches) {
-  constexpr int64_t kBatches = 2;
   constexpr int64_t kIdBytes = 12;
   constexpr int64_t kRowTokens = 8;
   const int64_t vectors =
       unit.identity.token_embeddings ? batches.budget_tokens : batches.budget_tokens / kRowTokens;
-  return kBatches *
+  return pinned_batches(unit.identity.token_embeddings) *
          (batches.budget_tokens * kIdBytes + vectors * unit.identity.dim * int64_t{sizeof(float)});
 }
 

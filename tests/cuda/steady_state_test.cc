@@ -41,6 +41,12 @@ class SteadyState : public ::testing::TestWithParam<const char*> {
     return counts() - before;
   }
 
+  // The mixture of experts in one layer of nomic_bert_moe needs a wait in each batch, to read how
+  // many tokens each expert has.
+  static int64_t waits_per_batch() {
+    return GetParam() == std::string_view("nomic_bert_moe") ? 2 : 1;
+  }
+
   std::unique_ptr<Encoder> encoder_;
 };
 
@@ -49,11 +55,25 @@ TEST_P(SteadyState, ABatchWaitsOnceAndTakesNoNewMemory) {
   const std::vector<PackedBatch> batches = pack(testing::random_rows(kRows), kLaunchTokens, 0);
   ASSERT_GE(batches.size(), 5U);
   const CudaStandInCounts counted = steady(batches, kRows);
-  // The host waits for one event in each batch, and for the device at the end. The mixture of
-  // experts in one layer of nomic_bert_moe needs another wait in each batch, to read how many
-  // tokens each expert has.
-  const int64_t waits_per_batch = GetParam() == std::string_view("nomic_bert_moe") ? 2 : 1;
-  EXPECT_EQ(counted.waits, waits_per_batch * static_cast<int64_t>(batches.size()) + 1);
+  // The host waits for one event in each batch, and for the device at the end.
+  EXPECT_EQ(counted.waits, waits_per_batch() * static_cast<int64_t>(batches.size()) + 1);
+  EXPECT_EQ(counted.device_allocations, 0);
+  EXPECT_EQ(counted.pinned_allocations, 0);
+}
+
+// The end of a window waits for nothing if the next one has begun.
+TEST_P(SteadyState, AWindowIsNoReasonToWait) {
+  constexpr int64_t kRows = 400;
+  const std::vector<PackedBatch> batches = pack(testing::random_rows(kRows), kLaunchTokens, 0);
+  std::vector<float> out(static_cast<size_t>(kRows * encoder_->dim()));
+  const auto all = [](const PackedBatch&) { return true; };
+  const auto same = [&batches] { return std::span(batches); };
+  EXPECT_TRUE(encoder_->encode_ahead(batches, out, all, same));
+  EXPECT_TRUE(encoder_->encode_ahead(batches, out, all, same));
+  const CudaStandInCounts before = counts();
+  EXPECT_TRUE(encoder_->encode_ahead(batches, out, all, same));
+  const CudaStandInCounts counted = counts() - before;
+  EXPECT_EQ(counted.waits, waits_per_batch() * static_cast<int64_t>(batches.size()));
   EXPECT_EQ(counted.device_allocations, 0);
   EXPECT_EQ(counted.pinned_allocations, 0);
 }

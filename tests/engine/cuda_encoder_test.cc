@@ -96,6 +96,26 @@ TEST_P(Cuda, SameRowSameVectorWhateverTheBatches) {
   }
 }
 
+// Windows whose first batches were launched with the window before, and one that was not expected.
+TEST_P(Cuda, AWindowThatWasBegunBeforeHasTheSameBits) {
+  const auto encoder = load(GetParam(), "cuda", ComputeType::kFloat32);
+  const TokenizedRows rows = testing::random_rows(100);
+  const std::vector<float> expected = encode_rows(*encoder, rows, 1024);
+  const std::vector<PackedBatch> small = pack(rows, 128, 0);
+  const std::vector<PackedBatch> large = pack(rows, 1000, 0);
+  const auto all = [](const PackedBatch&) { return true; };
+  const auto expect_same = [&](const std::vector<PackedBatch>& batches,
+                               const std::vector<PackedBatch>& next) {
+    std::vector<float> out(expected.size());
+    EXPECT_TRUE(encoder->encode_ahead(batches, out, all, [&] { return std::span(next); }));
+    EXPECT_EQ(std::memcmp(out.data(), expected.data(), out.size() * sizeof(float)), 0);
+  };
+  expect_same(small, large);
+  expect_same(large, large);
+  expect_same(large, small);
+  expect_same(large, {});
+}
+
 TEST_P(Cuda, Fp8KeepsTheDirectionAndARowItsBits) {
   std::unique_ptr<Encoder> encoder;
   try {

@@ -182,15 +182,18 @@ MemoryEstimate estimate_host_of_cuda(const MemoryRequest& request) {
   // cuBLAS, cuDNN and the driver map their libraries into the host's memory too.
   constexpr int64_t kCudaLibraryBytes = 1800 * kMib;
   // CudaEncoder::launch() in engine/cuda_encoder.cc and upload() in nn/layers/packed_input.cc: ids,
-  // positions and the vectors of two batches, in pinned memory that comes in powers of two.
-  const int64_t pinned = 4 * request.token_slots() * int64_t{sizeof(int64_t)} +
-                         4 * request.batch_rows() * request.effective.dim * int64_t{sizeof(float)};
+  // positions and vectors, in pinned memory that comes in powers of two.
+  const int64_t batches = pinned_batches(request.effective.token_embeddings());
+  const int64_t pinned =
+      batches * (2 * request.token_slots() * int64_t{sizeof(int64_t)} +
+                 2 * request.batch_rows() * request.effective.dim * int64_t{sizeof(float)});
   MemoryEstimate estimate;
-  estimate.parts = {{MemoryKind::kProgram, kWorkerBytes + kSupervisorBytes + kCudaLibraryBytes,
-                     "encode and encode-worker with the CUDA libraries (assumed)"},
-                    {MemoryKind::kBatchData, pinned, "pinned memory for two batches"},
-                    windows_part(request),
-                    tokenizer_part(request)};
+  estimate.parts = {
+      {MemoryKind::kProgram, kWorkerBytes + kSupervisorBytes + kCudaLibraryBytes,
+       "encode and encode-worker with the CUDA libraries (assumed)"},
+      {MemoryKind::kBatchData, pinned, fmt::format("pinned memory for {} batches", batches)},
+      windows_part(request),
+      tokenizer_part(request)};
   const int64_t in_file = file_element_bytes(request);
   estimate.parts.push_back(
       {MemoryKind::kLoading,
