@@ -46,6 +46,9 @@ struct JobUnit {
   // The worker leaves out every chunk with one of these rows, because another worker searches them
   // for the row that makes workers fail.
   std::vector<RowRange> avoid = {};
+  // Rows that were on the device when earlier workers failed. A window with one of these rows has
+  // the device for itself, so that a failure can only be its own.
+  std::vector<RowRange> alone = {};
 };
 
 // The number of parts of JobUnit::probe. With 16 parts, three workers find one row among 4,096.

@@ -58,12 +58,14 @@ struct ChunkStarted {
   RowRange rows;
 };
 
-// The worker begins to encode a window. If it fails before the next event of this kind, the rows of
-// this window are suspected.
+// The worker begins to encode a window. Before it launches the first batches of the next window, it
+// sends the event again, and names these rows too. If it fails before the next event of this kind,
+// all of these rows are suspected.
 struct WindowStarted {
   int64_t unit = 0;
   RowRange rows;
   StageSeconds stages = {};  // what this worker has spent on the unit so far
+  RowRange ahead = {};       // of the next window; empty: none of its batches is launched
 };
 
 // The worker begins, and has finished, to encode a part of JobUnit::probe.
@@ -103,7 +105,7 @@ struct ChunkDone {
   int64_t file_bytes = 0;
   double seconds = 0;  // the chunk's share of the time that its windows took to encode
   RowStats stats;
-  DeviceMemory memory;  // after the allocator's cache was released
+  DeviceMemory memory;  // at the end of the last window, after a release if there was one
   int64_t host_rss_bytes = 0;
 };
 

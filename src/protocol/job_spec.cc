@@ -148,13 +148,15 @@ void fields(auto& archive, MaybeConst<EffectiveResult> auto& value) {
 
 void fields(auto& archive, MaybeConst<JobUnit> auto& value) {
   auto& [identity, input, scan, speed, model_path, model_files, effective, chunk_rows, chunk_files,
-         final_path, window_share, host_share, budget_limits, set_aside, probe, avoid] = value;
+         final_path, window_share, host_share, budget_limits, set_aside, probe, avoid, alone] =
+      value;
   archive("identity", identity)("input", input)("scan", scan)("speed", speed);
   archive("model_path", model_path)("model_files", model_files)("effective", effective);
   archive("chunk_rows", chunk_rows)("chunk_files", chunk_files)("final_path", final_path);
   archive("window_share", window_share)("host_share", host_share);
   archive("budget_limits", budget_limits);
   archive("set_aside", set_aside)("probe", probe)("avoid", avoid);
+  archive("alone", alone);
 }
 
 void fields(auto& archive, MaybeConst<JobSpec> auto& value) {

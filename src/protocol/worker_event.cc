@@ -98,8 +98,8 @@ void fields(auto& archive, MaybeConst<ChunkStarted> auto& value) {
 }
 
 void fields(auto& archive, MaybeConst<WindowStarted> auto& value) {
-  auto& [unit, rows, stages] = value;
-  archive("unit", unit)("rows", rows)("stages", stages);
+  auto& [unit, rows, stages, ahead] = value;
+  archive("unit", unit)("rows", rows)("stages", stages)("ahead", ahead);
 }
 
 void fields(auto& archive, MaybeConst<ProbeStarted> auto& value) {

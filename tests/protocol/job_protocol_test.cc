@@ -108,6 +108,7 @@ class Filler {
             {{text(), integer()}},
             {set_aside(), set_aside()},
             rows(),
+            {rows(), rows()},
             {rows(), rows()}};
   }
   SetAsideRow set_aside() { return {integer(), text(), text()}; }
@@ -158,7 +159,7 @@ class Filler {
             {number(), number()}},
         UnitStarted{integer(), {integer(), integer(), integer(), integer()}},
         ChunkStarted{integer(), integer(), rows()},
-        WindowStarted{integer(), rows(), stages()},
+        WindowStarted{integer(), rows(), stages(), rows()},
         ProbeStarted{integer(), rows()},
         ProbeDone{integer(), rows()},
         BatchDone{integer(), integer(), integer()},

@@ -15,6 +15,8 @@ namespace {
 
 using testing::code_of;
 using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
 
 ErrorDetail cause() {
   ErrorDetail error;
@@ -151,6 +153,47 @@ TEST(FaultPolicy, FailuresOfDifferentWindowsDoNotAddUp) {
   FaultPolicy policy(99, 1, memory);
   for (int64_t row = 0; row < 9; ++row)
     EXPECT_FALSE(policy.decide(in_window({row, row + 1})).searching);
+}
+
+FaultPolicy::Failure in_windows(RowRange rows, RowRange ahead) {
+  FaultPolicy::Failure failure = in_window(rows);
+  failure.ahead = ahead;
+  return failure;
+}
+
+// Both windows were on the device, so either one may be to blame. The next worker encodes one after
+// the other.
+TEST(FaultPolicy, AFailureBlamesTheNextWindowTooUntilEachHasTheDeviceForItself) {
+  FaultMemory memory("");
+  FaultPolicy policy(5, 1, memory);
+  EXPECT_THAT(prepared(policy).alone, IsEmpty());
+  EXPECT_FALSE(policy.decide(in_windows({0, 100}, {300, 400})).searching);
+  EXPECT_THAT(prepared(policy).alone, UnorderedElementsAre(RowRange{0, 100}, RowRange{300, 400}));
+  EXPECT_EQ(prepared(policy).probe, RowRange{});
+  policy.committed("s", {0, 100});
+  EXPECT_THAT(prepared(policy).alone, ElementsAre(RowRange{300, 400})) << "the first is innocent";
+  EXPECT_TRUE(policy.decide(in_window({300, 400})).searching) << "its second failure";
+  EXPECT_EQ(prepared(policy).probe, (RowRange{300, 400}));
+}
+
+TEST(FaultPolicy, TheFirstOfTwoWindowsIsSearchedIfItFailsAgain) {
+  FaultMemory memory("");
+  FaultPolicy policy(5, 1, memory);
+  policy.decide(in_windows({0, 100}, {100, 200}));
+  EXPECT_TRUE(policy.decide(in_window({0, 100})).searching);
+  EXPECT_EQ(prepared(policy).probe, (RowRange{0, 100}));
+  policy.committed("s", {0, 200});
+  EXPECT_THAT(prepared(policy).alone, IsEmpty());
+}
+
+// A worker of another device may have begun before the first failure, and does not know of it.
+TEST(FaultPolicy, ASuspectedWindowIsNotCountedAsTheNextOne) {
+  FaultMemory memory("");
+  FaultPolicy policy(9, 1, memory);
+  policy.decide(in_window({100, 200}));
+  for (int64_t worker = 0; worker < 3; ++worker)
+    EXPECT_FALSE(policy.decide(in_windows({worker, worker + 1}, {100, 200})).searching);
+  EXPECT_EQ(prepared(policy).probe, RowRange{});
 }
 
 TEST(FaultPolicy, RowsThatAllFailAreNotToBlame) {

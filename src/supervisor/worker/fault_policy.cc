@@ -37,6 +37,16 @@ SuspectWindow& suspect_in(StreamFaults& faults, RowRange rows) {
   return faults.suspects.emplace_back(SuspectWindow{.rows = rows});
 }
 
+// Suspects the next window of a worker. A window that has failed before is not counted here: a
+// worker that knows of it lets it have the device for itself.
+void suspect_ahead(StreamFaults& faults, RowRange ahead) {
+  const bool known =
+      overlap(faults.search, ahead) ||
+      std::any_of(faults.suspects.begin(), faults.suspects.end(),
+                  [ahead](const SuspectWindow& other) { return overlap(other.rows, ahead); });
+  if (ahead.size() > 0 && !known) faults.suspects.push_back({.rows = ahead, .failures = 1});
+}
+
 Error gave_up(ErrorCode code, std::string what, const FaultPolicy::Failure& failure,
               std::string hint) {
   const ErrorDetail& cause = failure.cause;
@@ -108,6 +118,7 @@ FaultPolicy::Decision FaultPolicy::decide(const Failure& failure) {
   // The worker began before the search, so it did not know that it must avoid these rows.
   if (overlap(faults.search, failure.rows))
     return {.delay_seconds = restart(failure.cause, failure.worker)};
+  suspect_ahead(faults, failure.ahead);
   SuspectWindow& suspect = suspect_in(faults, failure.rows);
   suspect.rows = failure.rows;
   ++suspect.failures;
@@ -200,6 +211,7 @@ void FaultPolicy::prepare(const std::string& stream, JobUnit& unit, size_t worke
   unit.set_aside = faults.set_aside;
   unit.budget_limits = faults.budgets;
   for (const SuspectWindow& suspect : faults.suspects) {
+    unit.alone.push_back(suspect.rows);
     if (suspect.failures < kSearchAfterFailures || suspect.searched) continue;
     if (faults.search.size() == 0) faults.search = faults.probe = suspect.rows;
     if (!overlap(suspect.rows, faults.search)) unit.avoid.push_back(suspect.rows);

@@ -22,9 +22,11 @@ namespace encode {
 ErrorDetail after_last_restart(ErrorDetail cause);
 
 // The first failure of a window may be an accident, so the next worker encodes the window again. If
-// the same window fails again, the next workers search the row that makes them fail
-// (JobUnit::probe). A row that fails twice alone is set aside. If the search finds no row, the next
-// failure of the window may be an accident again, and the one after it ends the run.
+// the next window was on the device too, both are suspected, and the next worker encodes one after
+// the other (JobUnit::alone). If the same window fails again, the next workers search the row that
+// makes them fail (JobUnit::probe). A row that fails twice alone is set aside. If the search finds
+// no row, the next failure of the window may be an accident again, and the one after it ends the
+// run.
 //
 // `worker` is the number of a device of the run: 0 if there is only one. What is known of rows
 // counts for all devices. Each device has its own count of restarts and of rows that failed alone,
@@ -65,6 +67,7 @@ class FaultPolicy {
   struct Failure {
     std::string stream = {};  // "" if the worker failed before its first window
     RowRange rows = {};       // of the window, or of the part of the probe
+    RowRange ahead = {};      // WindowStarted::ahead
     bool probing = false;
     ErrorDetail cause;
     size_t worker = 0;

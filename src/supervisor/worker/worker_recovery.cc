@@ -69,6 +69,30 @@ void Recovery::worker_started(const WorkerName& name, const std::vector<const St
   if (!embedding_cache_) job.embedding_cache = {};
 }
 
+void Recovery::Worker::works_on(const WindowStarted& window) {
+  unit = window.unit;
+  rows = window.rows;
+  ahead = window.ahead;
+  probing = false;
+}
+
+void Recovery::Worker::works_on(const ProbeStarted& part) {
+  unit = part.unit;
+  rows = part.rows;
+  ahead = {};
+  probing = true;
+}
+
+// From the first row on the device to the last one.
+RowRange Recovery::Worker::all_rows() const {
+  return ahead.size() == 0 ? rows : RowRange{.begin = rows.begin, .end = ahead.end};
+}
+
+std::string Recovery::Worker::rows_text() const {
+  if (ahead.size() == 0 || ahead.begin == rows.end) return encode::rows_text(all_rows());
+  return fmt::format("{} and {}", encode::rows_text(rows), encode::rows_text(ahead));
+}
+
 const StreamPlan* Recovery::Worker::stream(int64_t number) const {
   const bool known = number >= 0 && number < std::ssize(streams);
   return known ? streams[static_cast<size_t>(number)] : nullptr;
@@ -79,32 +103,33 @@ void Recovery::event(size_t number, const WorkerEvent& event) {
   const auto named = [&worker](int64_t unit, const auto& action) {
     if (const StreamPlan* stream = worker.stream(unit)) action(stream->config.name());
   };
-  std::visit(
-      Overloaded{
-          [&](const ModelLoaded& loaded) { worker.device = loaded.device.name; },
-          [&](const WindowStarted& started) {
-            worker.works_on(started.unit, started.rows, false);
-            named(started.unit,
-                  [&](const std::string& name) { policy_.window_started(name, number); });
-          },
-          [&](const ProbeStarted& started) { worker.works_on(started.unit, started.rows, true); },
-          [&](const ProbeDone& /*done*/) { policy_.rows_encoded(number); },
-          [&](const BatchHalved& halved) { batch_halved(worker, halved); },
-          [&](const CacheProblem& problem) { on_cache_problem(worker, problem); },
-          [&](const RowsSetAside& aside) {
-            const StreamPlan* stream = worker.stream(aside.unit);
-            if (stream == nullptr) return;
-            policy_.rows_set_aside(stream->config.name(), aside.rows);
-            on_rows_set_aside(worker, *stream, aside.rows);
-          },
-          [&](const ChunkDone& done) {
-            // A chunk of which every row is set aside proves nothing.
-            if (done.stats.set_aside_rows < done.rows.size()) policy_.rows_encoded(number);
-            named(done.unit,
-                  [&](const std::string& name) { policy_.committed(name, done.rows, number); });
-          },
-          [&](const UnitDone& /*done*/) { worker.works_on(-1, {}, false); }, [](const auto&) {}},
-      event);
+  std::visit(Overloaded{[&](const ModelLoaded& loaded) { worker.device = loaded.device.name; },
+                        [&](const WindowStarted& started) {
+                          worker.works_on(started);
+                          named(started.unit, [&](const std::string& name) {
+                            policy_.window_started(name, number);
+                          });
+                        },
+                        [&](const ProbeStarted& started) { worker.works_on(started); },
+                        [&](const ProbeDone& /*done*/) { policy_.rows_encoded(number); },
+                        [&](const BatchHalved& halved) { batch_halved(worker, halved); },
+                        [&](const CacheProblem& problem) { on_cache_problem(worker, problem); },
+                        [&](const RowsSetAside& aside) {
+                          const StreamPlan* stream = worker.stream(aside.unit);
+                          if (stream == nullptr) return;
+                          policy_.rows_set_aside(stream->config.name(), aside.rows);
+                          on_rows_set_aside(worker, *stream, aside.rows);
+                        },
+                        [&](const ChunkDone& done) {
+                          // A chunk of which every row is set aside proves nothing.
+                          if (done.stats.set_aside_rows < done.rows.size())
+                            policy_.rows_encoded(number);
+                          named(done.unit, [&](const std::string& name) {
+                            policy_.committed(name, done.rows, number);
+                          });
+                        },
+                        [&](const UnitDone& /*done*/) { worker.is_idle(); }, [](const auto&) {}},
+             event);
 }
 
 void Recovery::batch_halved(const Worker& worker, const BatchHalved& halved) {
@@ -175,7 +200,7 @@ void Recovery::on_rows_set_aside(const Worker& worker, const StreamPlan& stream,
 FaultRecord Recovery::record(const Worker& worker, FaultType type, const ErrorDetail& error) const {
   const bool named = !worker.label.empty() && !worker.device.empty();
   FaultRecord fault = {.type = type,
-                       .rows = worker.rows,
+                       .rows = worker.all_rows(),
                        .code = std::string(error.code.name()),
                        .message = error.what,
                        .config_path = config_.config_path,
@@ -227,11 +252,12 @@ double Recovery::decide(size_t number, const WorkerOutcome& outcome) {
   } else {
     FaultPolicy::Failure failure = {.stream = fault.stream,
                                     .rows = worker.rows,
+                                    .ahead = worker.ahead,
                                     .probing = worker.probing,
                                     .cause = outcome.error,
                                     .worker = number};
     if (in_window && failure.cause.where.empty())
-      failure.cause.where = fmt::format("{}, {}", fault.stream, rows_text(worker.rows));
+      failure.cause.where = fmt::format("{}, {}", fault.stream, worker.rows_text());
     const FaultPolicy::Decision decision = policy_.decide(failure);
     delay = decision.delay_seconds;
     if (decision.searching) fault.action = FaultAction::kBisecting;
@@ -240,7 +266,7 @@ double Recovery::decide(size_t number, const WorkerOutcome& outcome) {
   }
   faults_.add(fault);
   const std::string rows =
-      in_window ? fmt::format(" in {} of {}", rows_text(worker.rows), fault.stream) : "";
+      in_window ? fmt::format(" in {} of {}", worker.rows_text(), fault.stream) : "";
   log_.warning("worker_restart",
                fmt::format("{}{}{}; starting another worker in {} (restart {} of {})",
                            worker.prefix(), outcome.error.what, rows, format_duration(delay),

@@ -66,13 +66,14 @@ class Recovery {
     std::vector<const StreamPlan*> streams = {};
     int64_t unit = -1;
     RowRange rows = {};
+    RowRange ahead = {};  // WindowStarted::ahead
     bool probing = false;
 
-    void works_on(int64_t new_unit, RowRange new_rows, bool is_probe) {
-      unit = new_unit;
-      rows = new_rows;
-      probing = is_probe;
-    }
+    void works_on(const WindowStarted& window);
+    void works_on(const ProbeStarted& part);
+    void is_idle() { unit = -1, rows = ahead = {}, probing = false; }
+    RowRange all_rows() const;
+    std::string rows_text() const;
     const StreamPlan* stream(int64_t number) const;
     std::string prefix() const { return label.empty() ? "" : label + ": "; }
   };
