@@ -13,8 +13,8 @@
 
 namespace encode {
 
-// The producer calls push(), await_empty() and finish(). The consumer calls front(), pop() and
-// abandon(). One producer thread and one consumer thread may use it at the same time.
+// The producer calls push(), await_empty() and finish(). The consumer calls front(), peek(), pop()
+// and abandon(). One producer thread and one consumer thread may use it at the same time.
 template <typename T>
 class BoundedQueue {
  public:
@@ -65,6 +65,13 @@ class BoundedQueue {
   T* front() {
     std::unique_lock lock(mutex_);
     wait_for_item(lock);
+    return items_.empty() ? nullptr : &items_.front();
+  }
+
+  // Returns what pop() would return now, or null if no item waits. Never throws the failure. The
+  // item stays in the queue until the next pop().
+  const T* peek() {
+    const std::lock_guard lock(mutex_);
     return items_.empty() ? nullptr : &items_.front();
   }
 

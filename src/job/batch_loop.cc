@@ -43,7 +43,8 @@ BatchLoop::BatchLoop(const WorkerContext& context, int64_t unit, Encoder& encode
 
 std::optional<std::vector<FailedRow>> BatchLoop::run(std::span<const PackedBatch> batches,
                                                      std::span<float> values,
-                                                     const Encoder::OnBatch& done) {
+                                                     const Encoder::OnBatch& done,
+                                                     const Encoder::NextBatches& next_batches) {
   std::vector<bool> encoded = no_row_marked(batches);
   std::vector<FailedRow> refused;
   std::vector<PackedBatch> packed_again;
@@ -64,8 +65,12 @@ std::optional<std::vector<FailedRow>> BatchLoop::run(std::span<const PackedBatch
   if (plan_.budget_tokens < first_budget_) pack_again();
   while (!left.empty()) {
     const size_t count = alone ? 1 : left.size();
+    // Batches that are packed again are not those that the next window has.
+    const bool packed_once = left.data() == batches.data();
     try {
-      if (!encoder_.encode(left.first(count), values, on_batch)) return std::nullopt;
+      if (!encoder_.encode_ahead(left.first(count), values, on_batch,
+                                 packed_once ? next_batches : Encoder::NextBatches()))
+        return std::nullopt;
       left = left.subspan(count);
     } catch (...) {
       const Failure failure = current_failure();

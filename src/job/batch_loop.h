@@ -29,12 +29,14 @@ class BatchLoop {
 
   // Encodes the batches of one window into `values`, see Encoder::encode(), and returns the rows
   // that are refused; their vectors stay as they are. Calls `done` after each batch, and returns
-  // nullopt if it asked to stop. Sends BatchHalved. Throws:
+  // nullopt if it asked to stop. Calls `next_batches`, see Encoder::encode_ahead(), while the
+  // batches are encoded as the window has them; it may be empty. Sends BatchHalved. Throws:
   // - Error kUnavailable "device.memory" if no row fits on the device,
   // - Error kTempFail for an NVML failure that comes again,
   // - what Encoder::encode() throws if the device is lost.
   std::optional<std::vector<FailedRow>> run(std::span<const PackedBatch> batches,
-                                            std::span<float> values, const Encoder::OnBatch& done);
+                                            std::span<float> values, const Encoder::OnBatch& done,
+                                            const Encoder::NextBatches& next_batches = {});
 
   // With the budget that the device has memory for.
   const BatchPlan& plan() const { return plan_; }

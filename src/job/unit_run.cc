@@ -19,15 +19,19 @@
 namespace encode {
 namespace {
 
+// Returns true if one of the ranges has one of the rows.
+bool have_rows_of(const std::vector<RowRange>& ranges, RowRange rows) {
+  return std::any_of(ranges.begin(), ranges.end(), [rows](RowRange other) {
+    return other.begin < rows.end && rows.begin < other.end;
+  });
+}
+
 // Returns the pending chunks, without those that have a row to avoid.
 std::vector<ChunkTask> tasks_of(const ChunkStore& store, const std::vector<RowRange>& avoid) {
   std::vector<ChunkTask> tasks;
   for (const int64_t index : store.pending()) {
     const RowRange rows = store.chunk(index);
-    const bool avoided = std::any_of(avoid.begin(), avoid.end(), [rows](RowRange other) {
-      return other.begin < rows.end && rows.begin < other.end;
-    });
-    if (!avoided) tasks.push_back({.index = index, .rows = rows});
+    if (!have_rows_of(avoid, rows)) tasks.push_back({.index = index, .rows = rows});
   }
   return tasks;
 }
@@ -193,11 +197,16 @@ void UnitRun::check_origin(const ChunkStore& store) const {
 
 UnitRun::End UnitRun::encode_all(WindowProducer& producer, CommitThread& committer,
                                  Retirement& retirement) {
+  RowRange rows;  // of the window that is encoded
   const WindowEncoder::Progress progress = {
       .batch_done = [this](const PackedBatch& batch) { return batch_done(batch); },
-      .go_on = [this] { return go_on(); }};
+      .go_on = [this] { return go_on(); },
+      .next = [&] { return begin_next(producer, rows); }};
+  // So that the rule finds nothing of the model's checks or of another stream.
+  model_.encoder->release_cached_memory();
   Stopwatch watch;
   while (auto window = producer.next()) {
+    rows = window->rows();
     const double awaited = watch.lap();
     seconds_.commit = committer.seconds();
     // Before its own wait is added: during the first window, waiting would otherwise be everything
@@ -221,15 +230,8 @@ UnitRun::End UnitRun::encode_all(WindowProducer& producer, CommitThread& committ
       closed += part.closes_chunk() ? 1 : 0;
     }
     const bool closes_chunk = vectors->parts.back().closes_chunk();
-    EncodedWindow encoded = {.parts = std::move(vectors->parts),
-                             .values = std::move(vectors->values),
-                             .dim = model_.encoder->dim(),
-                             .batch_tokens = encoder_.plan().budget_tokens,
-                             .memory = {}};
-    if (closes_chunk) {
-      model_.encoder->release_cached_memory();
-      encoded.memory = model_.encoder->memory();
-    }
+    if (closes_chunk) release_memory(last);
+    EncodedWindow encoded = encoded_window(std::move(*vectors));
     encoded.seconds = watch.lap();
     seconds_.encode += encoded.seconds;
     committer.push(std::move(encoded));
@@ -242,6 +244,36 @@ UnitRun::End UnitRun::encode_all(WindowProducer& producer, CommitThread& committ
     if (closes_chunk && !last && retirement.due()) return End::kRetired;
   }
   return End::kDone;
+}
+
+// Returns the batches of the next window, which the device may begin after the last batch of the
+// window with these rows, or nothing.
+std::span<const PackedBatch> UnitRun::begin_next(WindowProducer& producer, RowRange rows) {
+  const Window* const next = producer.peek();
+  if (next == nullptr || next->batches.empty()) return {};
+  // Vectors that the cache has change the batches.
+  if (cache_.on() && !next->keys.empty()) return {};
+  const RowRange ahead = next->rows();
+  if (have_rows_of(unit_.alone, rows) || have_rows_of(unit_.alone, ahead)) return {};
+  // The device may fail as soon as it has the first of these batches.
+  context_.events.send(
+      WindowStarted{.unit = number_, .rows = rows, .stages = seconds_, .ahead = ahead});
+  return next->batches;
+}
+
+EncodedWindow UnitRun::encoded_window(WindowVectors vectors) {
+  const bool closes_chunk = vectors.parts.back().closes_chunk();
+  return {.parts = std::move(vectors.parts),
+          .values = std::move(vectors.values),
+          .dim = model_.encoder->dim(),
+          .batch_tokens = encoder_.plan().budget_tokens,
+          .memory = closes_chunk ? model_.encoder->memory() : DeviceMemory()};
+}
+
+// Must be called at the border of a chunk. A release waits for the device, which would be idle
+// afterwards; at the end of the stream it is idle anyway.
+void UnitRun::release_memory(bool last) {
+  if (last || release_rule_.due(model_.encoder->memory())) model_.encoder->release_cached_memory();
 }
 
 void UnitRun::tell_start(const Window& window) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "encode/stage_seconds.h"
@@ -11,6 +12,7 @@
 #include "job/commit_thread.h"
 #include "job/host_guard.h"
 #include "job/loaded_model.h"
+#include "job/release_rule.h"
 #include "job/retirement.h"
 #include "job/window_encoder.h"
 #include "job/window_producer.h"
@@ -41,6 +43,9 @@ class UnitRun {
   End finish() const;
   End encode_all(WindowProducer& producer, CommitThread& committer, Retirement& retirement);
   TokenizePlan tokenize_plan() const;
+  std::span<const PackedBatch> begin_next(WindowProducer& producer, RowRange rows);
+  EncodedWindow encoded_window(WindowVectors vectors);
+  void release_memory(bool last);
   void tell_start(const Window& window);
   void tell_reuse();
   bool batch_done(const PackedBatch& batch);
@@ -57,6 +62,7 @@ class UnitRun {
   WindowEncoder encoder_;
   const ChunkOrigin origin_;
   const HostBudget budget_;
+  ReleaseRule release_rule_;
 
   RowStats stats_;
   StageSeconds seconds_;

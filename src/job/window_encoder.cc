@@ -48,7 +48,7 @@ std::optional<WindowVectors> WindowEncoder::encode(Window window, const Progress
                             [&hits](int64_t row) { return hits.rows.contains(row); });
   }
   std::optional<std::vector<FailedRow>> failed =
-      loop_.run(window.batches, values.floats, progress.batch_done);
+      loop_.run(window.batches, values.floats, progress.batch_done, progress.next);
   if (!failed) return std::nullopt;
   std::optional<std::set<int64_t>> redone = redo_in_float32(window, values, progress);
   if (!redone) return std::nullopt;

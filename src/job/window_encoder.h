@@ -31,13 +31,15 @@ class WindowEncoder {
   WindowEncoder(const WorkerContext& context, int64_t unit, LoadedModel& model,
                 CacheSession& cache);
 
-  // Both functions return false to stop.
+  // The first two functions return false to stop.
   struct Progress {
     // Called after each batch, once for each row. Rows that need no batch are in
     // WindowVectors::reused.
     std::function<bool(const PackedBatch&)> batch_done;
     // Called after each batch of rows that batch_done() has got before.
     std::function<bool()> go_on;
+    // Encoder::NextBatches of the next window; may be empty.
+    Encoder::NextBatches next = {};
   };
 
   // Encodes the rows of a window. Sends RowsSetAside for the rows that it sets aside. Returns

@@ -54,7 +54,8 @@ struct Window {
   }
 };
 
-// The constructor starts the work, and the destructor stops it. One thread must call next().
+// The constructor starts the work, and the destructor stops it. One thread must call next() and
+// peek().
 class WindowProducer {
  public:
   // `unit` and `*plan.tokenizer` must outlive the producer. Failures of the work appear in next().
@@ -66,6 +67,9 @@ class WindowProducer {
   // Waits for the next window in row order. Returns nullopt at the end. Throws what reading or
   // tokenizing threw.
   std::optional<Window> next() { return queue_.pop(); }
+  // Returns the window that next() will return, or null if it is not made yet or there is none. It
+  // is valid until the next call of next(), which moves it: its batches stay where they are.
+  const Window* peek() { return queue_.peek(); }
 
  private:
   void produce();

@@ -57,6 +57,21 @@ TEST(BoundedQueue, TheFrontKeepsItsRoomUntilItIsPopped) {
   producer.join();
 }
 
+TEST(BoundedQueue, APeekNeitherWaitsNorTakesNorThrows) {
+  BoundedQueue<int> queue(2);
+  EXPECT_EQ(queue.peek(), nullptr);
+  queue.push(1);
+  const int* const first = queue.peek();
+  queue.push(2);
+  EXPECT_EQ(queue.peek(), first) << "it stays valid while items are added";
+  EXPECT_EQ(*first, 1);
+  queue.finish(std::make_exception_ptr(std::runtime_error("no more")));
+  EXPECT_EQ(queue.pop(), 1);
+  EXPECT_EQ(*queue.peek(), 2);
+  EXPECT_EQ(queue.pop(), 2);
+  EXPECT_EQ(queue.peek(), nullptr);
+}
+
 // A producer must not wait forever after its consumer has failed.
 TEST(BoundedQueue, AProducerThatWaitsForRoomEndsWhenTheConsumerIsGone) {
   BoundedQueue<int> queue(1);

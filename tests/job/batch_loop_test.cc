@@ -38,11 +38,13 @@ class Loop {
 
   std::optional<std::vector<FailedRow>> run(const TokenizedRows& rows) {
     values.assign(static_cast<size_t>(2 * rows.size()), 0);
-    return loop.run(pack(rows, job.spec.units[0].speed.batch_tokens, 0), values,
-                    [this](const PackedBatch& batch) {
-                      done.insert(done.end(), batch.rows.begin(), batch.rows.end());
-                      return goes_on;
-                    });
+    return loop.run(
+        pack(rows, job.spec.units[0].speed.batch_tokens, 0), values,
+        [this](const PackedBatch& batch) {
+          done.insert(done.end(), batch.rows.begin(), batch.rows.end());
+          return goes_on;
+        },
+        [] { return std::span<const PackedBatch>(); });
   }
 
   StandInJob job;
@@ -109,6 +111,20 @@ TEST(BatchLoop, EncodesNoRowTwice) {
   EXPECT_THAT(loop.encoder.tried,
               ElementsAre(ElementsAre(0), ElementsAre(1), ElementsAre(1), ElementsAre(2)));
   EXPECT_THAT(loop.done, ElementsAre(0, 1, 2));
+}
+
+// Smaller batches are not those that the next window has.
+TEST(BatchLoop, TellsTheNextWindowUntilTheBudgetIsHalved) {
+  Loop loop(8);
+  ASSERT_TRUE(loop.run(rows_with({4, 4})).has_value());
+  EXPECT_EQ(loop.encoder.knew_next, 1);
+  loop.encoder.before = [](const PackedBatch& batch) {
+    if (batch.tokens() > 4) throw_out_of_memory();
+  };
+  ASSERT_TRUE(loop.run(rows_with({4, 4})).has_value());
+  EXPECT_EQ(loop.encoder.knew_next, 2) << "the call that fails";
+  ASSERT_TRUE(loop.run(rows_with({4, 4})).has_value());
+  EXPECT_EQ(loop.encoder.knew_next, 2);
 }
 
 TEST(BatchLoop, TriesABatchOnceMoreAndThenEachRowAlone) {

@@ -38,6 +38,7 @@ class StandInEncoder : public Encoder {
   // Is called for each vector.
   std::function<void(std::span<float>)> after = [](std::span<float> /*vector*/) {};
   std::vector<std::vector<int64_t>> tried;  // the rows of each batch, of those that fail too
+  int64_t knew_next = 0;                    // the calls that could ask for the next window
 
   bool encode(std::span<const PackedBatch> batches, std::span<float> out,
               const OnBatch& done) override {
@@ -48,6 +49,11 @@ class StandInEncoder : public Encoder {
       if (!done(batch)) return false;
     }
     return true;
+  }
+  bool encode_ahead(std::span<const PackedBatch> batches, std::span<float> out, const OnBatch& done,
+                    const NextBatches& next) override {
+    knew_next += next ? 1 : 0;
+    return encode(batches, out, done);
   }
   int64_t dim() const override { return 2; }
   bool token_embeddings() const override { return per_token; }
@@ -104,6 +110,9 @@ class StandInJob {
     }
     return found;
   }
+
+  // Asks the worker to stop, or no longer.
+  void stop(bool stop) { stop_ = stop; }
 
   TempDir dir;
   JobSpec spec;

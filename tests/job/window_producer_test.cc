@@ -79,6 +79,23 @@ class Windows : public ::testing::Test {
   TokenizePlan plan_;
 };
 
+TEST_F(Windows, TheNextOneCanBeSeenAndItsBatchesStayInPlace) {
+  write_rows(40);
+  WindowProducer producer(unit_, chunks(40, 4), plan_);
+  for (int64_t row = 0; row < 36; row += 12) {
+    const Window* next = producer.peek();
+    while (next == nullptr) next = producer.peek();
+    EXPECT_EQ(next->rows().begin, row);
+    const PackedBatch* const batches = next->batches.data();
+    const auto window = producer.next();
+    ASSERT_TRUE(window.has_value());
+    EXPECT_EQ(window->batches.data(), batches);
+  }
+  ASSERT_TRUE(producer.next().has_value());
+  EXPECT_FALSE(producer.next().has_value());
+  EXPECT_EQ(producer.peek(), nullptr);
+}
+
 TEST_F(Windows, ATokenIdThatTheModelDoesNotHaveIsNamedWithItsRow) {
   unit_.input.path = dir_.write("in.jsonl", "{\"t\":[1,2]}\n{}\n{\"t\":[3,4,50]}\n");
   unit_.input.field = "t";
