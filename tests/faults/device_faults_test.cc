@@ -112,12 +112,11 @@ std::string code_of_row(const std::string& fault) {
   return kCodes.at(fault);
 }
 
-// Runs with rows that fail again and again. They are found and named, and everything else is
-// encoded.
-void expect_set_aside(const std::string& fault, const std::vector<int64_t>& rows) {
+// Runs with rows that fail again and again, because `faults` have `fault` for them. They are found
+// and named, and everything else is encoded.
+void expect_set_aside(FaultRun& run, const std::string& fault, const std::string& faults,
+                      const std::vector<int64_t>& rows) {
   const std::vector<std::vector<float>> expected = undisturbed(rows);
-  FaultRun run(rows);
-  const std::string faults = fault + "@token:1*9999";
   const FaultRunEnd end = run.run(faults);
   EXPECT_EQ(end.exit_code, ExitCode::kData) << render(end.error) << end.log;
   EXPECT_EQ(end.error.code.name(), "run.rows_set_aside");
@@ -142,6 +141,11 @@ void expect_set_aside(const std::string& fault, const std::vector<int64_t>& rows
   }
 }
 
+void expect_set_aside(const std::string& fault, const std::vector<int64_t>& rows) {
+  FaultRun run(rows);
+  expect_set_aside(run, fault, fault + "@token:1*9999", rows);
+}
+
 // The same for a row that makes every worker fail.
 class PoisonRow : public ::testing::TestWithParam<const char*> {};
 
@@ -156,6 +160,23 @@ TEST_P(PoisonRow, IsFoundAndTheRestIsEncoded) {
 INSTANTIATE_TEST_SUITE_P(Faults, PoisonRow,
                          ::testing::Values("oom", "cuda", "late", "refused", "segv", "kill",
                                            "hang"));
+
+// The same on a GPU, which has begun the next window when the row fails. The windows of this run
+// have about two chunks, and the row is in the first batch of its window, because it is the
+// longest.
+class PoisonRowAhead : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(PoisonRowAhead, IsFoundAndTheRestIsEncoded) {
+  constexpr int64_t kLongRow = 76;
+  const std::string fault = GetParam();
+  FaultRun run({kLongRow});
+  run.config.streams[0].speed = {.batch_tokens = 24, .threads = 1};
+  expect_set_aside(run, fault, fmt::format("{0}@ahead:1*9999;{0}@token:1*9999", fault), {kLongRow});
+  EXPECT_EQ(run.times_happened(fault + "@ahead:1"), 1)
+      << "after that each of the two windows has the device for itself";
+}
+
+INSTANTIATE_TEST_SUITE_P(Faults, PoisonRowAhead, ::testing::Values("cuda", "segv"));
 
 // The same for a vector that is wrong: of the first, a middle and the last row.
 class WrongVector : public ::testing::TestWithParam<const char*> {};

@@ -15,6 +15,7 @@
 
 #include <c10/util/Exception.h>
 
+#include "encode/batch_plan.h"
 #include "encode/error.h"
 
 namespace encode::testing {
@@ -53,6 +54,22 @@ class FaultyEncoder : public Encoder {
     return true;
   }
 
+  bool encode_ahead(std::span<const PackedBatch> batches, std::span<float> out, const OnBatch& done,
+                    const NextBatches& next) override {
+    const bool looks = std::any_of(faults_.begin(), faults_.end(), is_ahead);
+    if (!looks || !next || batches.empty()) return encode(batches, out, done);
+    if (!encode(batches.first(batches.size() - 1), out, done)) return false;
+    const std::span<const PackedBatch> ahead = await(next);
+    const auto most = static_cast<size_t>(batches_ahead(token_embeddings()));
+    for (const PackedBatch& batch : ahead.first(std::min(ahead.size(), most))) {
+      for (const Fault& fault : faults_) {
+        if (is_ahead(fault) && has_token(batch, number_in(fault.when)) && count(fault))
+          fail(fault.what);
+      }
+    }
+    return encode(batches.last(1), out, done);
+  }
+
   int64_t dim() const override { return encoder_->dim(); }
   bool token_embeddings() const override { return encoder_->token_embeddings(); }
   int64_t vocab_size() const override { return encoder_->vocab_size(); }
@@ -67,19 +84,36 @@ class FaultyEncoder : public Encoder {
     return what == "nan" || what == "inf" || what == "zero" || what == "norm";
   }
 
+  static bool is_ahead(const Fault& fault) { return fault.when.starts_with("ahead:"); }
+
+  static bool has_token(const PackedBatch& batch, int64_t token) {
+    return std::find(batch.input_ids.begin(), batch.input_ids.end(), token) !=
+           batch.input_ids.end();
+  }
+
+  // Waits for the next window for as long as the rows of a test take to be read.
+  static std::span<const PackedBatch> await(const NextBatches& next) {
+    constexpr int kLooks = 200;
+    std::span<const PackedBatch> batches = next();
+    for (int look = 0; look < kLooks && batches.empty(); ++look) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      batches = next();
+    }
+    return batches;
+  }
+
   // The number in "token:7".
   static int64_t number_in(const std::string& when) {
     return std::stoll(when.substr(when.find(':') + 1));
   }
 
   bool applies(const Fault& fault, const PackedBatch& batch) const {
-    if (fault.when == "load") return false;
+    if (fault.when == "load" || is_ahead(fault)) return false;
     const int64_t number = number_in(fault.when);
     if (fault.when.starts_with("batch:")) return number_ == number;
     if (fault.when.starts_with("above:")) return batch.tokens() > number;
     if (fault.when.starts_with("every:")) return count_batch(fault) % number == 0;
-    return std::find(batch.input_ids.begin(), batch.input_ids.end(), number) !=
-           batch.input_ids.end();
+    return has_token(batch, number);
   }
 
   // Returns the number of batches that all processes of the worker have begun. It is the size of a

@@ -24,6 +24,8 @@ struct Fault {
   // absent, unlike   only with "load": there is no device; it is one of another kind
   std::string what;
   // "token:N"   in each batch that has the token N
+  // "ahead:N"   if a batch with the token N is one of the first batches of the next window, as on a
+  //             GPU, which begins these before it ends a window
   // "batch:N"   in the N-th batch of the process
   // "above:N"   in each batch of more than N tokens
   // "every:N"   in each N-th batch of all processes of this fault's worker
