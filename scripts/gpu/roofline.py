@@ -14,7 +14,6 @@ roofline_time.py computes the times. The models have the sizes of shapes.py, whi
 """
 import argparse
 import json
-import math
 import pathlib
 import re
 import sys
@@ -33,8 +32,6 @@ PART_TITLES = {"products": "products", "attention": "attention", "norms": "norms
                "host_launches": "waiting for launches", "window_end": "end of windows", "retirement": "new workers"}
 # What a change of the program would save. Each one is computed alone.
 CHANGES = {
-    "no idle device between windows": Change(values={"window_end_seconds": 0, "window_vector_bytes_per_second": math.inf}),
-    "device memory is kept at the end of a window": Change(values={"window_end_seconds": 0.5e-3}),
     "attention in tiles of 64 x 64": Change(values={"attention_tile": dict.fromkeys(("32", "64", "128"), (64, 64))}),
     "cuDNN's attention from 512 tokens on": Change(cudnn=True),
     "the activation inside the product before it": Change(drops=frozenset({"activation"}), activates_in_product=True),

@@ -18,6 +18,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 KERNEL_PAGE = ROOT / "docs/cuda-kernels.md"
 LAYER_COSTS = ROOT / "tests/cuda/layer_costs_test.cc"
 BATCH_PLAN = ROOT / "src/batching/batch_plan.cc"
+WINDOWS = ROOT / "include/encode/batch_plan.h"
 JOB_OPTIONS = ROOT / "include/encode/config.h"
 TINY_MODELS = ROOT / "tests/data/models"
 SIZE = 2  # the bytes of a bfloat16
@@ -178,6 +179,7 @@ class Batching:
     batch_tokens: int
     launch_outputs: int
     least_launch: int
+    batches_ahead: int  # of the next window, which the device computes while the host ends a window
 
     @staticmethod
     def default():
@@ -186,7 +188,8 @@ class Batching:
                         window_rows=constant(BATCH_PLAN, r"kRows = (\d+);"),
                         window_tokens=constant(BATCH_PLAN, r"kWindowBatches = (\d+);") * batch, batch_tokens=batch,
                         launch_outputs=constant(BATCH_PLAN, r"kOutputs = int64_t\{(\d+)\} \* (\d+);"),
-                        least_launch=constant(BATCH_PLAN, r"kLeast = (\d+);"))
+                        least_launch=constant(BATCH_PLAN, r"kLeast = (\d+);"),
+                        batches_ahead=constant(WINDOWS, r"return token_embeddings \? 1 : (\d+);"))
 
     def launch_tokens(self, hidden):
         """The same as launch_tokens() of src/batching/batch_plan.cc."""

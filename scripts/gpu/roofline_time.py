@@ -3,8 +3,8 @@
 The time of a product is the larger one of its operations at the speed of the tensor cores and its bytes at the speed of the
 memory. All other kernels but attention take the time of their bytes. Kernels of a stream run one after the other, so their times
 add up. A batch takes the larger one of the device's time and the time in which the host launches it. At the end of a window the
-device is idle. A run takes the largest one of three times: that of the windows on the device, that of the reading and tokenizing
-threads, and that of the thread that commits chunks.
+device computes the first batches of the next one, and is idle if the host takes longer. A run takes the largest one of three
+times: that of the windows on the device, that of the reading and tokenizing threads, and that of the thread that commits chunks.
 """
 import dataclasses
 import json
@@ -54,7 +54,7 @@ class Times:
     slots: int
     device: dict
     host_launches: float  # by which launching takes longer than the device
-    window_end: float
+    window_end: float  # in which the device is idle
     retirement: float
     feed: float
     commit: float
@@ -190,7 +190,9 @@ class Clock:
             late += times * max(0.0, count * a["host_launch_seconds"] - sum(parts.values()))
             slots += times * shape[2]
         vector_bytes = rows * 4 * sizes.hidden
-        end = a["window_end_seconds"] + vector_bytes / a["window_vector_bytes_per_second"]
+        host_end = a["window_end_seconds"] + vector_bytes / a["window_vector_bytes_per_second"]
+        ahead = min(batching.batches_ahead, full) * sum(device.values()) / (full + bool(rest))
+        end = max(0.0, host_end - ahead)
         threads = min(max(a["host_cores"] - 2, 1), MOST_TOKENIZER_THREADS)
         busy = sum(device.values()) + late + end
         return Times(rows=rows, row_tokens=row_tokens, slots=slots, device=device, host_launches=late, window_end=end,

@@ -15,6 +15,7 @@ from unittest import mock
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts/gpu"))
+import chunks
 import clocks
 import context
 import encode_runs
@@ -154,6 +155,26 @@ class TheResults(TemporaryFolder):
             results.Results(self.folder / "entries").markdown("cost", "| rows | mode |\n|---|---|\n| 100 | standard |\n\nFAIL")
         self.assertEqual(results.read_results(self.folder / "entries")["tables"],
                          [{"title": "cost", "header": ["rows", "mode"], "rows": [["100", "standard"]]}])
+
+
+class Allocator(unittest.TestCase):
+    """Between chunks the working set of a batch stays reserved, and nothing at the end of a stream."""
+    IN_USE = 240
+
+    def bad_checks(self, *unused_mib):
+        """Returns the names of the checks that fail for chunks after which so much memory is unused."""
+        found = mock.Mock()
+        chunks.allocator(found, [{"device_allocated_bytes": self.IN_USE * chunks.MIB,
+                                  "device_reserved_bytes": (self.IN_USE + mib) * chunks.MIB} for mib in unused_mib])
+        return [call.args[0] for call in found.check.call_args_list if not call.args[1]]
+
+    def test_a_working_set_may_stay(self):
+        self.assertEqual(self.bad_checks(400, 400, 480, 20), [])
+        self.assertEqual(self.bad_checks(10), [], "a single chunk")
+
+    def test_more_may_not(self):
+        self.assertEqual(len(self.bad_checks(400, 520, 400, 20)), 1)
+        self.assertEqual(len(self.bad_checks(400, 400, 400)), 1, "at the end of the stream")
 
 
 class Plan(unittest.TestCase):
