@@ -11,9 +11,9 @@ bool is_white_space(std::string_view text) {
 }
 
 std::string describe(const EmptyRows& rows) {
-  const std::string empty =
+  std::string empty =
       fmt::format("{} an empty text", format_count(rows.empty, "row has", "rows have"));
-  const std::string blank =
+  std::string blank =
       fmt::format("{} only white space", format_count(rows.blank, "row has", "rows have"));
   if (rows.blank == 0) return empty;
   return rows.empty == 0 ? blank : fmt::format("{}, and {}", empty, blank);
