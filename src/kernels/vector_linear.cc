@@ -106,16 +106,16 @@ class PanelProduct {
   using T = typename Format::Element;
 
  public:
-  // `cut` is that of the weight.
+  // `scratch` begins with the sums; the words of a widened format follow.
   PanelProduct(const PackedWeight& weight, const Linear<T>& call, const Panel& panel,
-               const Cut& cut, float* scratch)
+               float* scratch)
       : weight_(weight),
         call_(call),
         panel_(panel),
-        cut_(cut),
+        cut_(cut_of<Format>(weight)),
         block_bytes_(block_bytes<Format>(weight.in_features)),
         sums_(scratch),
-        widened_(scratch + sum_words(cut)) {}
+        widened_(scratch + sum_words(cut_)) {}
 
   void run() const {
     const int64_t count = weight_.column_blocks();
@@ -271,7 +271,7 @@ void linear(const PackedWeight& weight, const Linear<typename Format::Element>& 
         call.x, weight.in_features,
         {.words = nullptr, .stride = 0, .scales = nullptr, .first = first, .rows = rows}, laid_out);
     with_epilogue(call.epilogue, [&]<Epilogue epilogue>() {
-      PanelProduct<Format, epilogue>(weight, call, panel, cut, words).run();
+      PanelProduct<Format, epilogue>(weight, call, panel, words).run();
     });
   }
 }
