@@ -27,7 +27,7 @@ struct Speed {
 };
 
 ComputeRate rate_of(const MemoryLimit& gpu, const EffectiveResult& effective) {
-  const ComputeRate rate = assumed_gpu_rate(find_card(gpu.name), effective);
+  ComputeRate rate = assumed_gpu_rate(find_card(gpu.name), effective);
   if (rate.flops_per_second > 0) return rate;
   return {.flops_per_second = kUnknownGpuFlops,
           .least_flops = kUnknownGpuFlops,
