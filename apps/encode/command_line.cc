@@ -14,7 +14,6 @@
 #include "base/input_format.h"
 #include "base/units.h"
 #include "command.h"
-#include "config/schema.h"
 #include "shell/shell_texts.h"
 
 namespace encode {
@@ -95,13 +94,8 @@ constexpr const char* kSeveralFiles =
 std::vector<std::string> option_names(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& lname : option->get_lnames()) {
-      const std::string name = "--" + lname;
-      const auto keys = retired_keys();
-      if (std::none_of(keys.begin(), keys.end(),
-                       [&](const RetiredKey& key) { return name == key.flag; }))
-        names.push_back(name);
-    }
+    if (is_retired(*option)) continue;
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
   }
   return names;
 }

@@ -61,13 +61,13 @@ FlagEntry entry_of(const CLI::Option& option) {
   return flag;
 }
 
+}  // namespace
+
 bool is_retired(const CLI::Option& option) {
   const auto keys = retired_keys();
   return std::any_of(keys.begin(), keys.end(),
                      [&](const RetiredKey& key) { return option.check_name(key.flag); });
 }
-
-}  // namespace
 
 CommandEntry command_tree(const CLI::App& app, const std::vector<std::string>& path) {
   CommandEntry command{.path = path,

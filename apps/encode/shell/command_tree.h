@@ -42,6 +42,9 @@ struct CommandEntry {
 // The group of the flags that a command takes and does not show.
 inline constexpr const char* kHiddenGroup = "";
 
+// Returns true if the option sets a key that has no effect any more.
+bool is_retired(const CLI::Option& option);
+
 // The command that arguments belong to if they begin with a flag.
 inline constexpr const char* kImpliedCommand = "run";
 
