@@ -16,6 +16,7 @@
 #include "nn/layers/attention.h"
 #include "nn/layers/linear.h"
 #include "nn/layers/norm.h"
+#include "nn/products/row_blocks.h"
 
 namespace encode::benchmarks {
 namespace {

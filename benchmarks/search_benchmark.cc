@@ -3,6 +3,7 @@
 // number of rows; a million rows of float32 take 1.5 GB in the temporary directory. Without the
 // variable a benchmark reports an error and does nothing.
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <benchmark/benchmark.h>
 #include <cstdint>
@@ -16,6 +17,7 @@
 #include "encode/store.h"
 
 #include "base/host.h"
+#include "base/output_types.h"
 #include "base/thread_pool.h"
 #include "search/nearest_rows.h"
 #include "store/matrix/matrix.h"
@@ -70,7 +72,7 @@ class Files {
   }
 
   TempDir dir_;
-  bool made_[6] = {};
+  std::array<bool, kOutputTypes.size()> made_ = {};
 };
 
 std::unique_ptr<Matrix> open(benchmark::State& state, OutputType type) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "encode/store.h"
 #include "encode/text.h"
 #include "encode/tokenizer.h"
 
@@ -106,6 +107,32 @@ void write_npy(benchmark::State& state) {
                           static_cast<int64_t>(sizeof(float)));
 }
 BENCHMARK(write_npy)->Arg(100)->Arg(1000)->Arg(50000)->Unit(benchmark::kMillisecond);
+
+// Commits the four chunks of a window, `state.range(0)` of them at a time.
+void commit_window(benchmark::State& state) {
+  constexpr int64_t kChunks = 4;
+  constexpr int64_t kChunkRows = 1000;
+  const int64_t together = state.range(0);
+  const std::vector<float> values(static_cast<size_t>(kChunkRows * kColumns), 0.5F);
+  for (auto _ : state) {
+    state.PauseTiming();
+    const TempDir dir;
+    const auto store = ChunkStore::open(
+        dir.file("cache"),
+        {.name = "s", .fingerprint = "{}", .rows = kChunks * kChunkRows, .dim = kColumns},
+        kChunkRows, ChunkStore::Open::kFresh);
+    state.ResumeTiming();
+    std::vector<WrittenChunk> chunks;
+    for (int64_t index = 0; index < kChunks; ++index) {
+      chunks.push_back({.writer = store->begin(index), .stats = {}, .origin = {.device = "cpu"}});
+      chunks.back().writer->append(values);
+      if (std::ssize(chunks) < together) continue;
+      store->commit(chunks);
+      chunks.clear();
+    }
+  }
+}
+BENCHMARK(commit_window)->Arg(1)->Arg(4)->Unit(benchmark::kMillisecond)->UseRealTime();
 
 }  // namespace
 }  // namespace encode::testing

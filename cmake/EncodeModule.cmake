@@ -61,8 +61,8 @@ endfunction()
 # Registers a GoogleTest program with CTest in two ways. scripts/test.sh uses the first if it gets no arguments, else the second:
 #   label "program"   The program runs SHARDS times, each time with a part of its tests, so it loads LibTorch only SHARDS times.
 #   label "case"      Every TEST is a test of its own, with the name NAME.Suite.Case and at most TIMEOUT seconds.
-# The tests run again with the instruction set limited to each of CAPABILITIES. The program then needs the main() of
-# tests/support/limited_main.cc, which skips a limit that changes nothing on this processor.
+# The tests run again with the instruction set limited to each of CAPABILITIES that this build has. The program then needs the
+# main() of tests/support/limited_main.cc, which skips a limit that changes nothing on this processor.
 function(encode_register_tests name)
   cmake_parse_arguments(ARG "" "TIMEOUT;SHARDS" "LABELS;ENVIRONMENT;CAPABILITIES" ${ARGN})
   if(NOT ARG_TIMEOUT)
@@ -71,7 +71,11 @@ function(encode_register_tests name)
   if(NOT ARG_SHARDS)
     set(ARG_SHARDS 1)
   endif()
+  get_property(built GLOBAL PROPERTY ENCODE_INSTRUCTION_SETS)
   foreach(capability best ${ARG_CAPABILITIES})
+    if(NOT capability STREQUAL "best" AND NOT capability IN_LIST built)
+      continue()
+    endif()
     set(tests ${name})
     set(environment ${ARG_ENVIRONMENT})
     if(NOT capability STREQUAL "best")
@@ -95,6 +99,14 @@ function(encode_register_tests name)
         ENVIRONMENT "GTEST_TOTAL_SHARDS=${ARG_SHARDS};GTEST_SHARD_INDEX=${index};${environment}")
     endforeach()
   endforeach()
+endfunction()
+
+# encode_soak(NAME COMMAND word ... ENVIRONMENT a=b): registers a check that takes too long for continuous integration, as the test
+# soak.NAME of the CTest configuration "soak". Only `ctest -C soak` runs tests of this configuration; scripts/soak.sh does that.
+function(encode_soak name)
+  cmake_parse_arguments(ARG "" "" "COMMAND;ENVIRONMENT" ${ARGN})
+  add_test(NAME soak.${name} CONFIGURATIONS soak COMMAND ${ARG_COMMAND})
+  set_tests_properties(soak.${name} PROPERTIES LABELS soak RUN_SERIAL ON TIMEOUT 86400 ENVIRONMENT "${ARG_ENVIRONMENT}")
 endfunction()
 
 # encode_built_files(TEST NAME target ...): defines NAME as the path of the file that the target makes, for built_file() of

@@ -33,8 +33,21 @@
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
-# shellcheck source-path=SCRIPTDIR source=bench/common.sh
-. "$ROOT/scripts/bench/common.sh"
+
+# install_llama PYTHON FOLDER: compiles llama-cpp-python for this processor into the environment of PYTHON, and puts the sources of
+# llama.cpp, which have the converter of models, into FOLDER/llama.cpp.
+install_llama() {
+  local interpreter=$1 folder=$2 version
+  version=$(pins llama-cpp | sed -n 's/^llama-cpp-python==//p')
+  if [[ -d $folder/llama.cpp ]]; then return; fi
+  say "compiling llama-cpp-python $version" >&2
+  mkdir -p "$folder"
+  "$interpreter" -m pip download --quiet --no-deps --no-binary llama-cpp-python --dest "$folder" "llama-cpp-python==$version" >&2
+  "$interpreter" -m pip install --requirement <(pins llama-cpp) >&2
+  tar -xzf "$folder/llama_cpp_python-$version.tar.gz" -C "$folder"
+  mv "$folder/llama_cpp_python-$version/vendor/llama.cpp" "$folder/llama.cpp"
+  rm -r "$folder/llama_cpp_python-$version" "$folder/llama_cpp_python-$version.tar.gz"
+}
 
 bench_tokenizers() {
   local rows=20000 python input options=() files=()
@@ -53,7 +66,7 @@ bench_tokenizers() {
   fi
   python=$(reference_python)
   input=$(real_rows "$rows")
-  "$python" "$ROOT/scripts/bench/compare_tokenizers.py" --tool "$ROOT/build/bin/tokenize_lines" --input "$input" \
+  "$python" "$ROOT/scripts/bench/compare.py" tokenizers --tool "$ROOT/build/bin/tokenize_lines" --input "$input" \
     "${options[@]}" "${files[@]}"
 }
 
@@ -78,7 +91,7 @@ parse_flags() {
   "$ROOT/scripts/models.sh" >&2
 }
 
-# measure PYTHON SCRIPT ARGUMENT...: runs bench/SCRIPT.py with the flags that all these scripts have.
+# measure PYTHON SCRIPT COMMAND ARGUMENT...: runs a command of bench/SCRIPT.py with the flags that these commands have.
 measure() {
   local python=$1 script=$2
   shift 2
@@ -105,18 +118,18 @@ main() {
       python=$(reference_python)
       if [[ $PEERS == *llama* ]]; then install_llama "$python" "$DEPS/bench/peers"; fi
       input=$(real_rows "$ROWS" "$CORPUS")
-      measure "$python" compare_speed --input "$input" --work "$DEPS/bench/peers"
+      measure "$python" compare speed --input "$input" --work "$DEPS/bench/peers"
       ;;
     stages)
       input=$(real_rows "$ROWS" "$CORPUS")
-      measure "$PYTHON" stages --input "$input"
+      measure "$PYTHON" measure stages --input "$input"
       ;;
     chunks)
       input=$(real_rows "$ROWS" functions)
       other=$(real_rows "$ROWS" changelogs)
-      measure "$PYTHON" scaling chunks "$input" "$other"
+      measure "$PYTHON" measure chunks "$input" "$other"
       ;;
-    growth) measure "$PYTHON" scaling growth ;;
+    growth) measure "$PYTHON" measure growth ;;
   esac
 }
 

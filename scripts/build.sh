@@ -2,8 +2,10 @@
 # Builds build/bin/encode and build/bin/encode-worker, the CUDA plugin if there is an nvcc, and the plugin for Parquet if there
 # is Arrow C++ (scripts/setup.sh installs both).
 #
-# usage: scripts/build.sh [--all | --here]
+# usage: scripts/build.sh [--all | --here | --dev]
 #   --all    also builds the tests and benchmarks
+#   --dev    builds everything with each source on its own (the preset dev, in build-dev/): this finds a source that needs an include
+#            or a helper of its neighbour in the usual build
 #   --here   compiles the CUDA plugin only for the NVIDIA cards that are here, and leaves it out if there is none. Without this
 #            option the plugin runs on every card since Turing (compute capability 7.5). It needs no package of the tests.
 #
@@ -33,10 +35,11 @@ card_architectures() {
 
 main() {
   local targets=(encode encode-worker encode_cuda encode_arrow_plugin encode_share)
-  local cuda=(-DENCODE_CUDA=ON -UCMAKE_CUDA_ARCHITECTURES) tests=ON architectures
+  local cuda=(-DENCODE_CUDA=ON -UCMAKE_CUDA_ARCHITECTURES) tests=ON preset=release build=build architectures
   case ${1:-} in
     -h | --help) show_help && return ;;
     --all) targets=() ;;
+    --dev) preset=dev build=build-dev targets=() ;;
     --here)
       tests=OFF
       architectures=$(if has_card; then card_architectures; fi)
@@ -52,9 +55,13 @@ main() {
   esac
   [[ -e $(torch_root)/lib/libtorch_cpu.so ]] || die "no LibTorch in $(torch_root): run scripts/setup.sh first"
   cd "$ROOT"
-  cmake --preset release --log-level=WARNING -DTORCH_ROOT="$(torch_root)" -DENCODE_TESTS="$tests" "${cuda[@]}"
+  cmake --preset "$preset" --log-level=WARNING -DTORCH_ROOT="$(torch_root)" -DENCODE_TESTS="$tests" "${cuda[@]}"
   if ((${#targets[@]})); then mapfile -t targets < <(known_targets "${targets[@]}"); fi
-  ninja -C build -j "$(job_count)" "${targets[@]}"
+  if [[ -t 1 ]]; then # ninja redraws one line then
+    NINJA_STATUS='compiled %f of %t in %e s: ' ninja -C "$build" -j "$(job_count)" "${targets[@]}"
+  else
+    NINJA_STATUS='compiled %f of %t: ' watched build ninja -C "$build" -j "$(job_count)" "${targets[@]}"
+  fi
 }
 
 main "$@"

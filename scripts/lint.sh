@@ -36,10 +36,10 @@ check_shell() {
 
 # install_tool clang-format|clang-tidy: unpacks the program from its pinned wheel into .deps and prints its path.
 install_tool() {
-  local name=$1 pins="$ROOT/scripts/deps/$1.txt" package=${1//-/_} folder wheel
-  folder="$DEPS/$name-$(sha256sum "$pins" | cut -c1-12)"
+  local name=$1 package=${1//-/_} folder wheel
+  folder="$DEPS/$name-$(pins "$name" | sha256sum | cut -c1-12)"
   if [[ ! -d $folder ]]; then
-    wheel=$(fetch_wheels "$pins")
+    wheel=$(fetch_wheels "$name")
     rm -rf "$folder.partial"
     mkdir -p "$folder.partial"
     unzip -q "$wheel" "$package/data/*" -d "$folder.partial"

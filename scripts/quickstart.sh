@@ -5,7 +5,7 @@
 #   --rows N   the number of rows in each of the two streams (default 1000)
 #
 # The config is configs/quickstart.yaml. Its inputs are .deps/quickstart/{tests,changes}.jsonl, texts of the packages that are
-# installed on this machine. A second run finds the finals and encodes nothing.
+# installed on this machine. A second run finds the matrices and encodes nothing.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -49,6 +49,7 @@ main() {
   [[ $rows =~ ^[1-9][0-9]*$ ]] || die "--rows needs a number of at least 1, found '$rows'"
   cd "$ROOT"
   phase set-up scripts/setup.sh --here
+  say "the first build takes about 4 minutes on two fast cores, and up to 40 on a slow or busy machine"
   phase build scripts/build.sh --here
   phase "demo model" scripts/models.sh
   phase sample make_sample "$rows"

@@ -9,7 +9,8 @@
 #   --here   installs what `scripts/build.sh --here` needs: nothing that only tests and checks need, and no nvcc if there is no
 #            NVIDIA driver
 #
-# It runs on Debian 12 and Debian 13, as root or with sudo. Run it as often as you like: it installs only what is missing.
+# It runs on Debian 12 and Debian 13 for x86-64 or 64-bit ARM, as root or with sudo. Run it as often as you like: it installs only
+# what is missing.
 # If TORCH_ROOT names a folder with the include/ and lib/ of a LibTorch 2.11 (from pip or from the zip), it uses this one and
 # does not download another. ARROW_ROOT may name a pyarrow in the same way. Downloads are kept in
 # ${XDG_CACHE_HOME:-~/.cache}/encode. A download that was cut off is resumed.
@@ -18,18 +19,6 @@ set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 
 TORCH_VERSION=2.11
-
-as_root() {
-  if [[ $(id -u) == 0 ]]; then
-    "$@"
-  elif command -v sudo >/dev/null; then
-    sudo "$@"
-  else
-    die "installing packages needs root or sudo; missing: ${missing[*]}"
-  fi
-}
-
-installed() { [[ $(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null) == installed ]]; }
 
 # find_missing WITH_CHECKS: sets `missing` to the lines of packages.txt with no installed package. Each line becomes one word,
 # "a|b". If WITH_CHECKS is 0, the section "# checks" is left out.
@@ -62,20 +51,8 @@ first_available() {
   die "no package '$1' in this distribution (Debian 12 and Debian 13 have one)"
 }
 
-# quiet COMMAND...: runs a command and prints its output only if it fails.
-quiet() {
-  local log
-  log=$(mktemp)
-  if ! "$@" >"$log" 2>&1; then
-    cat "$log" >&2
-    rm -f "$log"
-    die "this command failed: $*"
-  fi
-  rm -f "$log"
-}
-
-# install_packages WITH_CHECKS: see find_missing.
-install_packages() {
+# install_missing WITH_CHECKS: see find_missing.
+install_missing() {
   local missing names=() entry
   command -v apt-get >/dev/null || die "this machine has no apt-get: Debian 12 or Debian 13 is needed"
   find_missing "$1"
@@ -84,14 +61,17 @@ install_packages() {
     return
   fi
   say "packages: installing ${#missing[@]} and what they need; this takes a minute or two"
-  quiet as_root apt-get update -q -o DPkg::Lock::Timeout=300
+  as_root true # asks for the password of sudo before the line of the progress does
+  update_packages
   for entry in "${missing[@]}"; do names+=("$(first_available "$entry")"); done
-  quiet as_root env DEBIAN_FRONTEND=noninteractive apt-get install -qq --yes --no-install-recommends \
-    -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=300 "${names[@]}"
+  install_packages "${names[@]}"
 }
 
 # LibTorch from pip has its version in version.py; LibTorch from the zip has it in build-version.
 torch_version() { cat "$1/build-version" "$1/version.py" 2>/dev/null | grep -oE -m1 '[0-9]+\.[0-9]+\.[0-9]+[^ '\'']*' || true; }
+
+# torch_parts cpu|cuda: says which parts of the wheel are installed. Its version names CUDA in any case.
+torch_parts() { if [[ $1 == cpu ]]; then echo "without its parts for GPUs"; else echo "with its parts for GPUs"; fi; }
 
 check_torch_root() {
   local version
@@ -103,52 +83,44 @@ check_torch_root() {
   say "LibTorch: $version in $TORCH_ROOT"
 }
 
-# extract_torch cpu|cuda FOLDER WHEEL...: unpacks the needed files of the wheels into FOLDER.
-extract_torch() {
-  local variant=$1 folder=$2 wheel libraries=('torch/lib/libtorch_cpu.so' 'torch/lib/libc10*.so' 'torch/lib/libgomp*')
-  shift 2
-  if [[ $variant == cuda ]]; then libraries=('torch/lib/*.so*' -x '*libtorch_python*'); fi
-  mkdir -p "$folder"
-  for wheel in "$@"; do
-    case ${wheel##*/} in
-      torch-*) unzip -q -o "$wheel" torch/version.py 'torch/include/*' "${libraries[@]}" -d "$folder" ;;
-      *) unzip -q -o "$wheel" 'nvidia/*/lib/*.so*' -d "$folder" ;;
-    esac
-  done
-}
-
 install_torch() {
-  local variant=$1 deps="$ROOT/scripts/deps" pins stamp wheels there
-  pins=("$deps/torch-cpu.txt")
-  if [[ $variant == cuda ]]; then pins+=("$deps/torch-cuda.txt"); fi
+  local variant=$1 sections=(torch-cpu) stamp wheels there
+  if [[ $variant == cuda ]]; then sections+=(torch-cuda); fi
   # The stamp covers the pins of both variants, so an installed CUDA variant also counts as a CPU variant.
-  stamp=$(cat "$deps"/torch-*.txt | sha256sum | cut -c1-64)
+  stamp=$(pins torch-cpu torch-cuda | sha256sum | cut -c1-64)
   there=$(cat "$DEPS/torch/stamp" 2>/dev/null || true)
   if [[ $there == "$variant $stamp" || $there == "cuda $stamp" ]]; then
-    say "LibTorch: $(torch_version "$DEPS/torch/torch"), the ${there%% *} variant, is already in .deps"
+    say "LibTorch: $(torch_version "$DEPS/torch/torch"), $(torch_parts "${there%% *}"), is already in .deps"
     return
   fi
-  say "LibTorch: fetching the $variant variant"
-  wheels=$(fetch_wheels "${pins[@]}")
+  if [[ $variant == cpu ]]; then
+    say "LibTorch: fetching the wheel of PyPI, which is a build for CUDA; only what a CPU needs is kept, with two small" \
+      "libraries of CUDA (the runtime and CUPTI) that libtorch_cpu.so links"
+  else
+    say "LibTorch: fetching the wheel of PyPI and the NVIDIA libraries that it needs"
+  fi
+  wheels=$(fetch_wheels "${sections[@]}")
   rm -rf "$DEPS/torch" "$DEPS/torch.partial"
   mapfile -t wheels <<<"$wheels"
+  say "LibTorch: unpacking"
   extract_torch "$variant" "$DEPS/torch.partial" "${wheels[@]}"
   printf '%s\n' "$variant $stamp" >"$DEPS/torch.partial/stamp"
   mv "$DEPS/torch.partial" "$DEPS/torch"
-  say "LibTorch: $(torch_version "$DEPS/torch/torch"), the $variant variant, $(du -sh "$DEPS/torch" | cut -f1) on disk"
+  say "LibTorch: $(torch_version "$DEPS/torch/torch"), $(torch_parts "$variant"), $(du -sh "$DEPS/torch" | cut -f1) on disk"
 }
 
-# unpack_wheels NAME LIST FOLDER [PATTERN...]: unpacks the files that match a pattern from the wheels that scripts/deps/LIST pins.
+# unpack_wheels NAME SECTION FOLDER [PATTERN...]: unpacks the files that match a pattern from the wheels that a section of
+# scripts/deps/pins.txt names.
 unpack_wheels() {
-  local name=$1 list="$ROOT/scripts/deps/$2" folder=$3 stamp fetched wheel
+  local name=$1 section=$2 folder=$3 stamp fetched wheel
   shift 3
-  stamp=$(sha256sum <"$list" | cut -c1-64)
+  stamp=$(pins "$section" | sha256sum | cut -c1-64)
   if [[ $(cat "$folder/stamp" 2>/dev/null) == "$stamp" ]]; then
     say "$name: already in .deps"
     return
   fi
   say "$name: fetching"
-  fetched=$(fetch_wheels "$list")
+  fetched=$(fetch_wheels "$section")
   rm -rf "$folder" "$folder.partial"
   mkdir -p "$folder.partial"
   while read -r wheel; do
@@ -162,7 +134,7 @@ unpack_wheels() {
 
 # Arrow C++ is the headers and the libraries of the pyarrow wheel. Nothing of its Python is needed.
 install_arrow() {
-  unpack_wheels Arrow arrow.txt "$DEPS/arrow" 'pyarrow/include/*' 'pyarrow/libarrow.so.*' 'pyarrow/libparquet.so.*'
+  unpack_wheels Arrow arrow "$DEPS/arrow" 'pyarrow/include/*' 'pyarrow/libarrow.so.*' 'pyarrow/libparquet.so.*'
 }
 
 # Succeeds if CUDACXX or PATH has a CUDA compiler of major version 13 or later.
@@ -175,16 +147,16 @@ has_nvcc() {
 # Installs nvcc and what it needs to compile the plugin, in the layout of NVIDIA's installer.
 install_nvcc() {
   local folder="$DEPS/cuda/nvidia/cu13"
-  unpack_wheels "nvcc 13.0" nvcc.txt "$DEPS/cuda" 'nvidia/cu13/*'
+  unpack_wheels "nvcc 13.0" nvcc "$DEPS/cuda" 'nvidia/cu13/*'
   # The library libnvvm is not needed, because nvcc runs the program cicc, which contains it.
   rm -rf "$folder"/{lib/libnvvm*,.metadata}
   ln -sfn lib "$folder/lib64"
   ln -sf libcudart.so.13 "$folder/lib/libcudart.so"
 }
 
-# The disassembler of kernels, for scripts/gpu/machine_code.py.
+# The disassembler of kernels, for the test scripts_test.machine_code.
 install_cuobjdump() {
-  unpack_wheels cuobjdump cuobjdump.txt "$DEPS/cuobjdump" 'nvidia/cu13/bin/*'
+  unpack_wheels cuobjdump cuobjdump "$DEPS/cuobjdump" 'nvidia/cu13/bin/*'
 }
 
 main() {
@@ -201,7 +173,7 @@ main() {
       *) die "unknown option '$option'; see --help" ;;
     esac
   done
-  install_packages "$checks"
+  install_missing "$checks"
   if [[ -n ${TORCH_ROOT:-} ]]; then check_torch_root; else install_torch "$variant"; fi
   if [[ -n ${ARROW_ROOT:-} ]]; then say "Arrow: in $ARROW_ROOT"; else install_arrow; fi
   if has_nvcc; then

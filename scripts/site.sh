@@ -12,14 +12,14 @@ set -euo pipefail
 # Unpacks mkdocs, the theme and what they need from their pinned wheels into .deps and prints the folder. Compiled parts of
 # the wheels belong to one version of Python; for another version these packages have a part in Python.
 install_mkdocs() {
-  local pins="$ROOT/scripts/deps/mkdocs.txt" folder wheel
-  folder="$DEPS/mkdocs-$(sha256sum "$pins" | cut -c1-12)"
+  local folder wheel
+  folder="$DEPS/mkdocs-$(pins mkdocs | sha256sum | cut -c1-12)"
   if [[ ! -d $folder ]]; then
     rm -rf "$folder.partial"
     mkdir -p "$folder.partial"
     while read -r wheel; do
       unzip -q -o "$wheel" -d "$folder.partial"
-    done < <(fetch_wheels "$pins")
+    done < <(fetch_wheels mkdocs)
     mv "$folder.partial" "$folder"
   fi
   printf '%s\n' "$folder"

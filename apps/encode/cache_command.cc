@@ -96,8 +96,7 @@ int64_t size_flag(const std::string& text) {
                .exit_code = ExitCode::kUsage,
                .what = "--to is not a size",
                .where = "--to",
-               .expected = "a number and a unit, such as 512 MB (B, kB, MB, GB, TB, KiB, MiB, GiB, "
-                           "TiB)",
+               .expected = kSizeSyntax,
                .found = fmt::format("'{}'", preview(text)),
                .hint = "for example: encode cache prune --dir DIR --to \"5 GB\""});
 }

@@ -48,6 +48,7 @@ Command add_search_command(CLI::App& main);
 Command add_completions_command(CLI::App& main);
 Command add_man_command(CLI::App& main);
 Command add_reference_command(CLI::App& main);
+inline constexpr const char* kVersionHelp = "Print the version, and how it was built";
 Command add_version_command(CLI::App& main);
 Command add_report_command(CLI::App& main);
 
@@ -66,13 +67,13 @@ int end_by_signal(int number);
 // Writing to a descriptor that was closed still fails.
 void fill_standard_descriptors();
 
-// Writes what is buffered to the standard output. Throws Error kIoError "io.stdout" if a part of
-// the output could not be written, because the disk is full or the reader is gone.
+// Flushes the standard output. Throws Error kIoError "io.stdout" if a part of the output could not
+// be written, because the disk is full or the reader is gone.
 void flush_standard_output();
 
-// The supported architectures as data, for `encode models` and `encode reference`: a list with an
-// object for each of them, with model_type, layers, paper, and its models: examples, and bases from
-// which other models are trained.
+// Returns the supported architectures as JSON, for `encode models` and `encode reference`: a list
+// with an object for each, with model_type, layers, paper, examples (embedding models) and bases
+// (models from which other models are trained).
 Json architectures_json();
 
 // The flags that set keys of the config. All commands that read a config have these flags. `app`
@@ -82,15 +83,21 @@ class ConfigFlags {
   // Adds --config, --model, --input, ... The help of the command shows --config and the flags in
   // `shown`, or all of them if `shown` is empty; the command takes the others all the same.
   explicit ConfigFlags(CLI::App& app, const std::vector<std::string>& shown = {});
-  // Whether the command line says what the run is about: a config or an input.
+  // Returns true if the command line says what to run: a config or an input.
   bool given() const;
+  // Returns the flags of the command line that describe a run, with spaces between them:
+  // "--config --pooling"; "" if there are none. The flags about messages, such as --json, do not
+  // count.
+  std::string describing() const;
+  // Returns the value of a flag with one value, such as --output; "" if it is not given.
+  std::string value_of(const std::string& flag) const;
   // May be called only after parsing. Throws what load_config() throws.
   LoadedConfig load() const;
   // Does the same for a command line that names a model and no texts: the run has one stream, whose
   // InputOptions are those of a default-constructed object.
   LoadedConfig load_without_texts() const;
-  // Does the same as load(). If the command line says nothing about the run (given()), the model,
-  // the input and the field that it must have are examples.
+  // Does the same as load(). If the command line says nothing about the run (see given()), example
+  // values stand for the model, the input and the field, which a config must have.
   LoadedConfig load_or_example() const;
   const std::string& config_path() const;  // the value of --config, or ""
   // Loads one config for each combination of the values of --dtype and --batch-tokens, which may be
@@ -99,7 +106,7 @@ class ConfigFlags {
 
  private:
   struct Given;
-  // `instead` maps a flag's name to a value that replaces the value that the user gave.
+  // `instead` maps the name of a flag to a value that replaces the user's.
   std::vector<Override> overrides(const std::map<std::string, std::string>& instead) const;
 
   CLI::App* app_;

@@ -107,7 +107,7 @@ struct UsualOption {
   std::string_view more = "";  // follows the name in the hint
 };
 
-constexpr std::array<UsualOption, 29> kUsualOptions = {{
+constexpr std::array<UsualOption, 30> kUsualOptions = {{
     {"-b", "--batch-size"},
     {"-d", "--device"},
     {"-f", "--field"},
@@ -132,12 +132,33 @@ constexpr std::array<UsualOption, 29> kUsualOptions = {{
     {"--normalize-embeddings", "--normalize"},
     {"--normalize_embeddings", "--normalize"},
     {"--precision", "--dtype", " or --output-dtype"},
+    {"--text", "--field"},
     {"--text-column", "--field"},
     {"--text-field", "--field"},
     {"--torch-dtype", "--dtype"},
     {"--trust-remote-code", "--ignore-custom-code", " (encode runs no Python code of a model)"},
     {"--verbose", "--log-level", " debug"},
 }};
+
+// Returns the option of which the word is a typo, or the option that the word makes longer:
+// "--output" for "--output-file". Returns "" if there is none.
+std::string misspelled_option(const std::string& word, const std::vector<std::string>& names) {
+  std::string begin;
+  for (const std::string& name : names) {
+    if (word.starts_with(name + "-") && name.size() > begin.size()) begin = name;
+  }
+  const std::string shorter = begin;
+  begin += begin.empty() ? "--" : "-";
+  // What the names have in common would make any of them look like the word, so it does not count.
+  std::vector<std::string> rests;
+  for (const std::string& name : names) {
+    if (name.starts_with(begin)) rests.push_back(name.substr(begin.size()));
+  }
+  const size_t at = word.starts_with(begin) ? begin.size() : word.find_first_not_of('-');
+  const std::string rest = word.substr(std::min(at, word.size()));
+  const std::string near = nearest(rest, rests.data(), rests.size());
+  return near.empty() ? shorter : begin + near;
+}
 
 // Returns what an unknown option probably stands for: "--batch-size or --batch-tokens" for
 // "--batch", "--model" for "-m". Returns "" if no option is like it.
@@ -156,7 +177,7 @@ std::string meant_option(const std::string& word, const std::vector<std::string>
                [&](const std::string& name) { return name.starts_with(begin); });
   if (begin.size() > 2 && !longer.empty() && longer.size() <= kMostOffered)
     return fmt::format("{}", fmt::join(longer, " or "));
-  return letter ? "" : nearest(word, names.data(), names.size());
+  return letter ? "" : misspelled_option(word, names);
 }
 
 // Returns the flag that takes a file of this name: "--input", "--config", or "" if no flag does.
@@ -247,7 +268,7 @@ void refuse_usage(const std::string& command, std::string what, std::string expe
 int run_command_line(std::vector<std::string> arguments) {
   CLI::App main("Turns text files into embedding matrices, in chunks that survive an interruption.",
                 "encode");
-  const std::string version_help = "Print the version, and how it was built";
+  const std::string version_help = kVersionHelp;
   main.add_flag("--version,-V", version_help);
   main.require_subcommand(1);
   std::vector<Command> commands = {

@@ -1,8 +1,12 @@
 #include <cstdio>
+#include <fmt/format.h>
 #include <memory>
 #include <string>
+#include <unistd.h>
 
+#include "base/output_types.h"
 #include "command.h"
+#include "run_record/terminal.h"
 #include "store/verify/compare.h"
 
 namespace encode {
@@ -23,7 +27,11 @@ int compare(const CLI::App& app, const CompareFlags& flags) {
   if (app.count("--min-cosine") > 0) options.min_cosine = flags.min_cosine;
   options.worst_rows = flags.worst_rows;
   const CompareReport report = compare_matrices(flags.a, flags.b, options);
-  std::fputs((flags.json ? render_json(report) + "\n" : render_table(report)).c_str(), stdout);
+  constexpr size_t kFailureColumn = 8;
+  const std::string text =
+      flags.json ? render_json(report) + "\n"
+                 : Terminal(STDOUT_FILENO).wrapped(render_table(report), kFailureColumn);
+  std::fputs(text.c_str(), stdout);
   return static_cast<int>(report.exit_code());
 }
 
@@ -34,8 +42,9 @@ Command add_compare_command(CLI::App& main) {
       main.add_subcommand("compare", "Compare two matrices row by row: cosines and differences");
   const auto flags = std::make_shared<CompareFlags>();
   app->add_option("A", flags->a,
-                  "A matrix: a .npy, Parquet or Arrow file of any output type. int8, uint8, binary "
-                  "and ubinary need their manifest beside them")
+                  fmt::format("A matrix: a .npy, Parquet or Arrow file of any output type. {} need "
+                              "their manifest beside them",
+                              quantized_types_in_words()))
       ->required()
       ->type_name("FILE");
   app->add_option("B", flags->b,

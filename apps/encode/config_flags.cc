@@ -19,7 +19,7 @@
 namespace encode {
 namespace {
 
-// What --help and the completions show for the value of a flag: its valid words, or "N".
+// Returns what --help and the completions show for the value of a flag: its valid words, or "N".
 std::string placeholder(const KeyedFlag& keyed) {
   if (!keyed.flag->placeholder.empty()) return keyed.flag->placeholder;
   const ValueSpec& spec = keyed.key->value;
@@ -55,7 +55,7 @@ Override parse_setting(const std::string& setting) {
 struct ConfigFlags::Given {
   std::string config;
   std::vector<std::string> values = std::vector<std::string>(config_flags().size());
-  std::vector<std::string> more;  // of --set
+  std::vector<std::string> more;  // the values of --set
 };
 
 ConfigFlags::ConfigFlags(CLI::App& app, const std::vector<std::string>& shown)
@@ -98,7 +98,7 @@ LoadedConfig ConfigFlags::load() const {
 
 LoadedConfig ConfigFlags::load_without_texts() const {
   std::vector<Override> given = overrides({});
-  // A config must have an input. Nothing opens this one.
+  // A config must have an input. The command never opens this one.
   given.push_back({.key = "input.file", .value = "none.txt", .flag = "--model"});
   LoadedConfig config = load_config(given_->config, given);
   config.run.streams.front().input = {};
@@ -108,7 +108,7 @@ LoadedConfig ConfigFlags::load_without_texts() const {
 
 LoadedConfig ConfigFlags::load_or_example() const {
   if (given()) return load();
-  static constexpr const char* kOrigin = "an example, because a run must have it";
+  static constexpr const char* kOrigin = "an example";
   std::vector<Override> settings = {{"semantic.model", "path/to/model", kOrigin},
                                     {"input.file", "texts.jsonl", kOrigin}};
   const bool lines =
@@ -120,6 +120,23 @@ LoadedConfig ConfigFlags::load_or_example() const {
 }
 
 bool ConfigFlags::given() const { return app_->count("--config") + app_->count("--input") > 0; }
+
+std::string ConfigFlags::describing() const {
+  std::vector<std::string> names;
+  const auto add_if_given = [&](const std::string& name) {
+    if (app_->count(name) > 0) names.push_back(name);
+  };
+  add_if_given("--config");
+  for (const KeyedFlag& keyed : config_flags()) {
+    if (keyed.flag->group != FlagGroup::kMessages) add_if_given(keyed.flag->name);
+  }
+  add_if_given("--set");
+  return fmt::format("{}", fmt::join(names, " "));
+}
+
+std::string ConfigFlags::value_of(const std::string& flag) const {
+  return app_->count(flag) > 0 ? app_->get_option(flag)->as<std::string>() : "";
+}
 
 const std::string& ConfigFlags::config_path() const { return given_->config; }
 

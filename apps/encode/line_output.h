@@ -1,4 +1,5 @@
-// The output of a command that writes lines which follow from its input, such as `encode tokenize`.
+// The output of a command such as `encode tokenize`, which writes the same lines each time that it
+// gets the same input.
 #pragma once
 
 #include <cstdint>
@@ -30,9 +31,9 @@ class LineOutput {
   std::string path_;
   std::optional<AtomicFile> file_;  // nullopt: the file exists, and is compared
   UniqueFd existing_;
-  int64_t size_ = 0;    // of the existing file
-  int64_t offset_ = 0;  // of the next line in it
-  int64_t lines_ = 0;   // that were compared
+  int64_t size_ = 0;    // the size of the existing file
+  int64_t offset_ = 0;  // where its next line begins
+  int64_t lines_ = 0;   // the lines that were compared
   std::string found_;   // the bytes of the existing file at the place of a line
 };
 

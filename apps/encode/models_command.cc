@@ -4,35 +4,30 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unistd.h>
 #include <utility>
 #include <vector>
 
+#include "base/wrap_text.h"
 #include "command.h"
 #include "model_dir/architecture_table.h"
+#include "run_record/terminal.h"
 
 namespace encode {
 namespace {
 
-// Returns the width of a column: the size of its longest text, or of its header if that is longer.
-template <typename Field>
-size_t width_of(const Field& field, size_t header) {
-  size_t width = header;
-  for (const ArchitectureEntry& entry : kArchitectures)
-    width = std::max(width, field(entry).size());
-  return width;
-}
-
-std::string models_text() {
-  const size_t type = width_of([](const ArchitectureEntry& a) { return a.model_type; }, 10);
-  const size_t block = width_of([](const ArchitectureEntry& a) { return a.notes.block; }, 6);
-  const size_t source = width_of([](const ArchitectureEntry& a) { return a.notes.source; }, 5);
-  std::string text;
-  const auto line = [&](const ArchitectureEntry& a) {
-    text += fmt::format("{:<{}}  {:<{}}  {:<{}}  {}\n", a.model_type, type, a.notes.block, block,
-                        a.notes.source, source, a.notes.examples);
-  };
-  line({{{}, "model_type", ""}, {"layers", "paper", "examples"}, {}});
-  for (const ArchitectureEntry& entry : kArchitectures) line(entry);
+// Lists the architectures with the examples on lines of their own, for a terminal of this width.
+std::string models_text(size_t columns) {
+  constexpr std::string_view kHeader = "model_type";
+  size_t type = kHeader.size();
+  for (const ArchitectureEntry& a : kArchitectures) type = std::max(type, a.model_type.size());
+  type += 2;  // a space between the columns
+  std::string text = fmt::format("{:<{}}layers (paper), and examples\n", kHeader, type);
+  for (const ArchitectureEntry& a : kArchitectures) {
+    text += wrap_text(fmt::format("{:<{}}{} ({})\n{:{}}{}\n", a.model_type, type, a.notes.block,
+                                  a.notes.source, "", type, a.notes.examples),
+                      columns, type);
+  }
   return text;
 }
 
@@ -80,8 +75,12 @@ Command add_models_command(CLI::App& main) {
       "Print a JSON list: model_type, layers, paper, examples and bases of each. Models are "
       "trained from a base, which is no embedding model itself");
   return {app, [json] {
-            std::fputs((*json ? architectures_json().dump() + "\n" : models_text()).c_str(),
-                       stdout);
+            // A pipe gets the same lines: it often leads to `less` or `head`, and programs read
+            // the JSON list.
+            const size_t columns = Terminal(STDOUT_FILENO).columns() - 1;
+            const std::string text =
+                *json ? architectures_json().dump() + "\n" : models_text(columns);
+            std::fputs(text.c_str(), stdout);
             return 0;
           }};
 }

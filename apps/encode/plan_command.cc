@@ -10,12 +10,14 @@
 
 #include "encode/error.h"
 
+#include "base/aligned.h"
 #include "base/units.h"
 #include "command.h"
 #include "config/edit/config_edit.h"
 #include "plan/experiment_plan.h"
 #include "plan/plan_report.h"
 #include "plan/profile.h"
+#include "run_plan/memory/cards.h"
 #include "run_record/terminal.h"
 
 namespace encode {
@@ -52,12 +54,13 @@ std::string config_file(const PlanFlags& flags, const std::string& loaded) {
   return path;
 }
 
-// Which sizes the user has set. A number in the config is one that the plan replaces by a better
-// one; a flag asks for a plan with this number.
+// Where the user has set the sizes. The plan may replace a number in the config by a better one. A
+// number in a flag stays: it asks for a plan with this number.
 struct SizeOrigin {
   bool own_batches = false;
-  bool fixed_batches = false;              // with a flag
-  bool fixed_chunks = false;               // with a flag
+  bool fixed_batches = false;              // set by a flag
+  AskedBatch asked_batch = {};             // the same, with the numbers
+  bool fixed_chunks = false;               // set by a flag
   std::set<std::string> stream_keys = {};  // the keys of the file that set batches for a stream
 };
 
@@ -71,6 +74,10 @@ SizeOrigin size_origin(const LoadedConfig& config) {
     if (!batch) continue;
     found.own_batches = true;
     found.fixed_batches = found.fixed_batches || flag;
+    const SpeedOptions& speed = config.run.streams.front().speed;  // a flag is for all streams
+    if (flag && setting.key == "semantic.batch_size") found.asked_batch.rows = speed.batch_size;
+    if (flag && setting.key == "semantic.batch_tokens")
+      found.asked_batch.tokens = speed.batch_tokens;
     if (setting.source.starts_with("data.")) found.stream_keys.insert(setting.source);
   }
   return found;
@@ -90,7 +97,21 @@ void apply_plan(const ExperimentPlan& plan, const std::string& path) {
   std::fputs(done.c_str(), stderr);
 }
 
+std::string cards_text() {
+  std::vector<TableRow> rows = {{"GPU", "memory", "float32", "16 bits"}};
+  for (const GpuCard& card : gpu_cards()) {
+    rows.push_back({std::string(card.name), format_bytes(card.memory_bytes()),
+                    fmt::format("{:.1f} TFLOP/s", card.float32_tflops),
+                    fmt::format("{:.1f} TFLOP/s", card.half_tflops)});
+  }
+  return aligned(rows);
+}
+
 int plan(const ConfigFlags& config_flags, const PlanFlags& flags, bool model_given) {
+  if (flags.gpu == "list") {
+    std::fputs(cards_text().c_str(), stdout);
+    return 0;
+  }
   if (flags.undo) {
     const std::string path = config_file(flags, config_flags.config_path());
     const std::string backup = undo_edit(path);
@@ -107,6 +128,7 @@ int plan(const ConfigFlags& config_flags, const PlanFlags& flags, bool model_giv
       .config = config.run,
       .own_batches = sizes.own_batches,
       .fixed_batches = sizes.fixed_batches,
+      .asked_batch = sizes.asked_batch,
       .fixed_chunks = sizes.fixed_chunks,
       .stream_keys = {sizes.stream_keys.begin(), sizes.stream_keys.end()},
       .wish = {.gpu = flags.gpu,
@@ -118,13 +140,14 @@ int plan(const ConfigFlags& config_flags, const PlanFlags& flags, bool model_giv
   const std::string path = flags.apply ? config_file(flags, config.run.config_path) : "";
   const ExperimentPlan found = plan_experiment(request);
   Json json = to_json(found);
-  std::string text = render(found);
+  const size_t columns = Terminal(STDOUT_FILENO).text_columns();
+  std::string text = render(found, columns);
   if (flags.profile) {
     Terminal err(STDERR_FILENO);
     const ProfileResult profile = profile_plan(request, found, run_environment(), err);
     if (profile.stopped_by != 0) return end_by_signal(profile.stopped_by);
     json["profile"] = to_json(profile);
-    text += render(profile);
+    text += render(profile, columns);
   }
   if (config.run.log.json) text = json.dump(-1, ' ', /*ensure_ascii=*/true) + "\n";
   std::fputs(text.c_str(), stdout);
@@ -144,7 +167,8 @@ Command add_plan_command(CLI::App& main) {
   CLI::Option* automatic = app->add_flag("--auto", flags->automatic,
                                          "Plan for the devices of this machine (the default)");
   CLI::Option* gpu =
-      app->add_option("--gpu", flags->gpu, "Plan for a card that is not there: \"A100-80GB\"")
+      app->add_option("--gpu", flags->gpu,
+                      "Plan for a card that is not there: \"A100-80GB\"; list shows the cards")
           ->type_name("NAME")
           ->excludes(automatic);
   app->add_option("--gpu-memory", flags->gpu_memory,

@@ -23,7 +23,7 @@ namespace {
 // Shows a download: a live line on a terminal, or lines in a log. Not thread-safe.
 class PullProgress : public hub::PullObserver {
  public:
-  explicit PullProgress(Terminal& terminal) : terminal_(terminal) {}  // which must outlive this
+  explicit PullProgress(Terminal& terminal) : terminal_(terminal) {}  // must outlive this object
 
   void note(const std::string& text) override;
   void progress(const std::string& path, int64_t done, int64_t total) override;
@@ -36,7 +36,7 @@ class PullProgress : public hub::PullObserver {
 
   Terminal& terminal_;
   std::string path_;         // the file that is downloaded
-  int64_t first_bytes_ = 0;  // of the file that were there when its download began
+  int64_t first_bytes_ = 0;  // the bytes of the file that existed when its download began
   Clock::time_point begun_;
   Clock::time_point shown_;
 };
@@ -87,8 +87,8 @@ void PullProgress::finished(const std::string& path, int64_t total, int64_t fetc
                               preview(path), format_bytes(total)));
 }
 
-// Returns true if the model is not there, or is there in part. A model with any other fault is left
-// to the run, which explains it.
+// Returns true if the model is missing, or a part of it. The run reports any other problem of a
+// model.
 bool is_missing(const ResultOptions& options) {
   try {
     open_model_directory(resolve_model(options.model, options.revision),
@@ -108,7 +108,9 @@ hub::PullResult pull_model(const hub::PullRequest& request, const hub::HubSettin
   return hub::pull(request, settings, progress);
 }
 
-void pull_missing_models(const RunConfig& config, Terminal& err) {
+void pull_missing_models(const RunConfig& config, Terminal& terminal) {
+  Terminal silent(-1);
+  Terminal& err = config.log.level == "error" ? silent : terminal;
   std::set<std::pair<std::string, std::string>> seen;
   for (const StreamConfig& stream : config.streams) {
     const ResultOptions& options = stream.result;

@@ -1,4 +1,4 @@
-// The reference of the program. Pages in docs/ have what it prints.
+// Prints the reference of the program, from which pages in docs/ are made.
 #include <cstdio>
 #include <fmt/format.h>
 #include <fmt/ranges.h>

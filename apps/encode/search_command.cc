@@ -40,7 +40,7 @@ struct SearchFlags {
   bool json = false;
 };
 
-// Throws the Error of a command line whose first word is no matrix.
+// Throws the Error for a command line whose first word is no matrix.
 [[noreturn]] void refuse_first_word(const std::string& word, const std::vector<std::string>& more) {
   const auto matrix = std::find_if(more.begin(), more.end(), [](const std::string& text) {
     return matrix_format_of(text) && path_exists(text, "npy.open");
@@ -58,11 +58,16 @@ struct SearchFlags {
        .hint = "put the matrix first: " + shell_command({"encode", "search", *matrix, word})});
 }
 
-// The first word is the matrix, unless a flag names the matrix. A text in its place is told from
-// the path of a matrix that does not exist by the suffix.
+// The first word is the path of the matrix, unless a flag names the matrix. If no file has this
+// path, the suffix tells a misplaced query from a matrix that does not exist.
 void sort_words(const CLI::App& app, SearchFlags& flags) {
   const std::string word = std::exchange(flags.first_word, "");
-  if (app.count("--config") > 0 || app.count("--matrix") > 0) {
+  const bool by_config = app.count("--config") > 0;
+  if (!by_config && app.count("--stream") > 0)
+    refuse_usage("encode search", "--stream names a stream of a config, and there is none",
+                 "--config FILE with --stream, or a matrix without it",
+                 fmt::format("--stream {}", preview(flags.stream)));
+  if (by_config || app.count("--matrix") > 0) {
     if (app.count(kMatrixWord) > 0) flags.queries.insert(flags.queries.begin(), word);
   } else if (matrix_format_of(word) || path_exists(word, "npy.open")) {
     flags.matrix = word;
@@ -138,7 +143,9 @@ void add_flags(CLI::App& app, SearchFlags& flags) {
          "Output of encode run to search: a .npy, Parquet or Arrow file of any output type. With "
          "--config or --matrix this is the first text")
       ->type_name("FILE");
-  app.add_option("text", flags.queries, "Texts to search for, each a query of its own");
+  app.add_option("text", flags.queries,
+                 "Texts to search for, each a query of its own; put a text of several words in "
+                 "quotes");
   app.add_option("--queries", flags.queries_file,
                  "File with a query on each line; \"-\" is standard input")
       ->type_name("FILE");

@@ -38,7 +38,7 @@ std::vector<std::string> items_of(const char* list) {
   return items;
 }
 
-// Says how this program was built. libtorch, arrow and cuda are the libraries for which
+// Returns how this program was built. libtorch, arrow and cuda are the libraries for which
 // encode-worker and the plugins were built, or "" if they were not built. Throws Error
 // "cpu.capability" if ENCODE_CPU_CAPABILITY has a value that is not valid.
 Json build_facts() {
@@ -107,7 +107,7 @@ Command add_man_command(CLI::App& main) {
 }
 
 Command add_version_command(CLI::App& main) {
-  CLI::App* app = main.add_subcommand("version", "Print the version, and how it was built");
+  CLI::App* app = main.add_subcommand("version", kVersionHelp);
   const auto json = std::make_shared<bool>(false);
   app->add_flag("--json", *json, std::string("Print one JSON document"));
   return {app, [json] {

@@ -1,41 +1,75 @@
 #include <cstdio>
-#include <filesystem>
 #include <fmt/format.h>
 #include <memory>
+#include <optional>
 #include <string>
-#include <system_error>
 #include <thread>
 #include <unistd.h>
+#include <vector>
 
+#include "base/units.h"
 #include "command.h"
 #include "config/derived_defaults.h"
+#include "run_record/run_of_output.h"
 #include "run_record/run_status.h"
+#include "run_record/runs_below.h"
 #include "store/audit.h"
 
 namespace encode {
 namespace {
 
 struct StatusFlags {
-  std::string run;  // its cache directory or its output
+  std::string run;  // the cache directory or the output of the run
   bool watch = false;
   bool verbose = false;
 };
 
 constexpr auto kRedraw = std::chrono::seconds(2);
 
-// Returns what the command line names, or else what a run leaves that has no --output.
-StatusRequest named_request(const ConfigFlags& config_flags, const std::string& run) {
-  std::error_code ignored;
+constexpr const char* kHere = ".";
+
+struct NamedRun {
+  StatusRequest request;
+  bool by_default = false;  // the command line names no run
+};
+
+// Returns the run that --output and --cache-dir name without the other flags of the run.
+StatusRequest request_of_flags(const std::string& output, const std::string& cache_dir) {
+  if (cache_dir.empty()) return status_request(run_of_output(output));
+  if (output.empty()) return status_request_of_directory(cache_dir);
+  const std::optional<JobUnit> unit = recorded_unit(cache_dir, /*stream=*/"");
+  const std::string stream = unit ? unit->identity.name : default_stream_name(output);
+  return {.cache_dir = cache_dir,
+          .output = output,
+          .streams = {{.name = stream, .final_path = output}}};
+}
+
+// Returns the run that the command line names. By default this is the run in the cache directory of
+// a run without --output, or else what is in the current directory.
+NamedRun named_run(const ConfigFlags& config_flags, const std::string& run) {
+  constexpr const char* kExpected =
+      "one of: the output of a run, its cache directory, --config FILE, or the flags of the run";
+  const std::string flags = config_flags.describing();
   if (!run.empty()) {
-    return std::filesystem::is_directory(run, ignored) ? status_request_of_directory(run)
-                                                       : status_request(run_of_output(run));
+    if (!flags.empty())
+      refuse_usage("encode status", "the run is named twice", kExpected,
+                   fmt::format("'{}' and {}", preview(run), flags));
+    return {.request = request_of(run)};
   }
-  if (config_flags.given()) return status_request(config_flags.load().run);
+  if (config_flags.given()) return {.request = status_request(config_flags.load().run)};
+  const std::string output = config_flags.value_of("--output");
+  const std::string cache_dir = config_flags.value_of("--cache-dir");
+  if (!output.empty() || !cache_dir.empty())
+    return {.request = request_of_flags(output, cache_dir)};
+  if (!flags.empty())
+    refuse_usage("encode status", "no run is named", kExpected, fmt::format("only {}", flags));
   const std::string usual = default_cache_dir(/*output=*/"");
-  if (has_run(usual)) return status_request_of_directory(usual);
-  refuse_usage("encode status", "no run is named",
-               "the output of a run, its cache directory, or --config FILE",
-               fmt::format("none of them, and no run in {}", usual));
+  if (has_run(usual)) return {.request = status_request_of_directory(usual), .by_default = true};
+  const std::vector<std::string> here = runs_below(kHere);
+  if (here.size() == 1) return {.request = request_of(here.front())};
+  if (!here.empty()) return {.request = {.cache_dir = kHere}};
+  refuse_usage("encode status", "no run is named", kExpected,
+               fmt::format("none of them, and no run in {} or in this directory", usual));
 }
 
 std::string rendered(const RunStatus& status, bool json, bool verbose) {
@@ -51,11 +85,12 @@ void show(const std::string& text, bool redraw) {
 }
 
 int show_status(const CLI::App& app, const ConfigFlags& config_flags, const StatusFlags& flags) {
-  const StatusRequest request = named_request(config_flags, flags.run);
+  const NamedRun run = named_run(config_flags, flags.run);
   const bool json = app.count("--json") > 0;
   const bool redraw = flags.watch && !json && ::isatty(STDOUT_FILENO) == 1;
   while (true) {
-    const RunStatus status = read_run_status(request);
+    RunStatus status = read_run_status(run.request);
+    if (run.by_default) status.newer = newer_runs_below(kHere, status);
     show(rendered(status, json, flags.verbose), redraw);
     if (!flags.watch || status.state != "running") return 0;
     std::this_thread::sleep_for(kRedraw);
@@ -72,7 +107,8 @@ Command add_status_command(CLI::App& main) {
   app->add_option(
          "run", flags->run,
          "Output of the run (its --output), or its cache directory, instead of a config. "
-         "Without any of them: the run in cache/embeddings, where it works without --output")
+         "Without any of them: the run in cache/embeddings, where it works without --output, or "
+         "else the runs in this directory")
       ->type_name("FILE|DIR");
   app->add_flag("--verbose,-v", flags->verbose,
                 "Also show the devices, the stages, the faults one by one, and the memory");

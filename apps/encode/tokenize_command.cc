@@ -14,12 +14,15 @@
 #include "encode/text.h"
 #include "encode/tokenizer.h"
 
+#include "base/input_format.h"
 #include "base/json.h"
+#include "base/model_files.h"
 #include "base/names.h"
 #include "base/path_kind.h"
 #include "base/utf8.h"
 #include "command.h"
 #include "line_output.h"
+#include "model_dir/sentence_modules.h"
 #include "run_plan/output_guard.h"
 #include "token_statistics.h"
 #include "tokenizer/document_tokens.h"
@@ -73,7 +76,7 @@ std::optional<ModelDirectory> open_model(const std::string& model_dir, bool igno
   const auto has = [&](const char* name) {
     return !model_dir.empty() && path_exists(fmt::format("{}/{}", model_dir, name), "model.open");
   };
-  if (!has("config.json") && !has("modules.json")) return std::nullopt;
+  if (!has(kConfigFile) && !has(kModulesFile)) return std::nullopt;
   return open_model_directory(model_dir, custom_code_policy(ignore_custom_code));
 }
 
@@ -154,6 +157,7 @@ int tokenize(const TokenizeFlags& flags) {
   input.path = flags.input;
   input.field = flags.field;
   input.format = value_of(kTextFormats, flags.format);
+  check_input(input, "--input", list_fields);
   const std::unique_ptr<TextReader> reader = open_texts(input);
   LineOutput output(flags.output, flags.overwrite);
   LineWriter writer(*tokenizer, flags.tokens);
@@ -217,11 +221,7 @@ Command add_tokenize_command(CLI::App& main) {
   app->add_option("--input", flags->input, "Text file of any format that encode run reads")
       ->required()
       ->type_name("FILE");
-  app->add_option(
-         "--field", flags->field,
-         "Field or column that has the text. JSON: a name or a JSON pointer (/meta/title); CSV, "
-         "TSV, Parquet, Arrow: a column")
-      ->type_name("NAME");
+  app->add_option("--field", flags->field, field_flag_help())->type_name("NAME");
   const std::vector<std::string> formats = names_of(kTextFormats);
   app->add_option("--format", flags->format,
                   "Format of the input (default: by the suffix of its name)")

@@ -1,4 +1,4 @@
-// A batch of token sequences without padding.
+// A batch of token sequences without padding. Plain data.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct PackedBatch {
   // [B], the number of tokens that the window has before this sequence's row. If every token keeps
   // its own vector, the vectors of the row begin at this position of the output.
   std::vector<int64_t> token_offsets;
-  int32_t max_seqlen = 0;     // the number of tokens in the longest sequence
+  int32_t max_seqlen = 0;     // the tokens in the longest sequence
   int32_t prompt_tokens = 0;  // leading tokens of every sequence that pooling leaves out
 
   int64_t tokens() const { return static_cast<int64_t>(input_ids.size()); }

@@ -1,4 +1,5 @@
-// How many tokens are in a batch, and how many rows are in a matrix product.
+// How many tokens are in a batch, and how many rows are in a matrix product. Any thread may call
+// these functions. They throw no Error.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +16,10 @@ namespace encode {
 struct BatchPlan {
   // The capacity of a batch. A longer row gets a batch with room for the next multiple of it.
   int64_t budget_tokens = 0;
-  // On a GPU, every matrix product has exactly this number of rows. So the library uses the same
-  // kernel for all of them, and the bits of a row do not depend on its batch. `budget_tokens` is a
-  // multiple of it. On a CPU a product takes any number of rows, and this is 0.
+  // The number of rows in each launch of a matrix product on a GPU: a larger batch is computed in
+  // several launches. As all launches have the same size, the library uses the same kernel for all
+  // of them, and the bits of a row do not depend on its batch. `budget_tokens` is a multiple of it.
+  // On a CPU a product takes any number of rows, and this is 0.
   int64_t launch_tokens = 0;
   int64_t longest_row_tokens = 0;  // rows are cut at this length: EffectiveResult::max_length
   int64_t batches_at_once = 1;     // computed in parallel: one for each CPU thread, one on a GPU
@@ -50,13 +52,13 @@ std::string describe(const BatchPlan& plan);
 int64_t window_tokens(const BatchPlan& plan);
 
 // How many batches of the next window are launched on a GPU before the last batch of a window has
-// come back, so that the device computes while the host checks and hands over the window. With the
-// fastest models that takes the host as long as the device takes for two to four batches (the table
-// in docs/gpu-roofline.md). If every token has a vector, a batch has hundreds of times as many
-// vectors, and the host takes longer than the device.
+// come back. The device computes them while the host checks the window and hands it over, which
+// with the fastest models takes as long as two to four batches (docs/gpu-roofline.md has the
+// table). If every token has a vector, the host takes longer than the device, so one batch is
+// enough.
 constexpr int64_t batches_ahead(bool token_embeddings) { return token_embeddings ? 1 : 4; }
-// The most batches whose token ids and vectors are in pinned memory at a time: these, and the last
-// one of the window before.
+// The most batches whose token ids and vectors are in pinned memory at a time: those of
+// batches_ahead(), and the last batch of the current window.
 constexpr int64_t pinned_batches(bool token_embeddings) {
   return batches_ahead(token_embeddings) + 1;
 }

@@ -1,12 +1,12 @@
-// What the embedding cache has done for a stream.
+// Counts what the embedding cache has done for a stream.
 #pragma once
 
 #include <cstdint>
 
 namespace encode {
 
-// The row counts are summed over the windows and workers of a stream; the sizes are the latest
-// values.
+// Plain data. The row counts are sums over the windows and workers of a stream; the sizes are the
+// latest values.
 struct CacheCounts {
   int64_t deduplicated_rows = 0;  // got the vector of an equal row of their window; also with the
                                   // cache off, and never a request

@@ -1,5 +1,6 @@
-// The description of a run. The config module makes it from YAML and flags; all other modules only
-// read it. docs/config.md describes every setting for users.
+// The description of a run: plain data. The config module makes it from YAML and flags; all other
+// modules only read it. The member functions throw no Error. docs/config.md describes every setting
+// for users.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +29,7 @@ struct InputOptions {
   // A file, a folder that datasets.save_to_disk wrote, or a pattern such as data/part-*.jsonl; see
   // input_files(). "-" is standard input.
   std::string path;
-  // More of these, which follow `path`. All of them have the same format.
+  // Further paths of this kind, which follow `path`. All files have the same format.
   std::vector<std::string> more_paths = {};
   // The field that holds the text of a row. JSONL: a name or a JSON pointer ("/a/b"). JSON: the
   // same, or empty if each element of the array is a text. CSV, TSV, Parquet and Arrow: a column
@@ -112,9 +113,9 @@ struct CombineConfig {
   bool operator==(const CombineConfig&) const = default;
 };
 
-// The size of a chunk if the user gives none, or 0: a stream then has this number of chunks, so
-// that an interruption costs a small part of it. The size stays within the two limits, because
-// every chunk is a file.
+// The number of chunks of a stream if the user gives no chunk size, or 0: an interruption then
+// costs a small part of the stream. The size stays within the two limits, because every chunk is a
+// file.
 inline constexpr int64_t kDefaultChunks = 20;
 inline constexpr int64_t kLeastDefaultChunkRows = 50;
 inline constexpr int64_t kMostDefaultChunkRows = 1000;
@@ -138,8 +139,8 @@ struct StoreOptions {
 
   // False: the standard mode.
   bool chunked() const { return use_chunked_encoding && save_chunks; }
-  // The number of rows in a chunk of a stream with this number of rows. With kAutoChunkRows the run
-  // replaces it by a number that it chooses later.
+  // Returns the number of rows in a chunk of a stream with `rows` rows. With kAutoChunkRows the run
+  // later replaces it by a number of its own choice.
   int64_t chunk_rows(int64_t rows) const {
     if (chunk_size > 0) return chunk_size;
     const int64_t part = rows / kDefaultChunks + (rows % kDefaultChunks > 0 ? 1 : 0);
@@ -151,7 +152,7 @@ struct StoreOptions {
 // The embedding cache: vectors that later rows, streams and runs use again. It never changes a
 // result.
 struct EmbeddingCacheOptions {
-  std::string dir;                      // of the tier on disk; "": there is no embedding cache
+  std::string dir;  // the folder of the cache on disk; "": there is no embedding cache
   int64_t memory_bytes = 256'000'000;   // for the tiers in memory
   int64_t disk_bytes = 10'000'000'000;  // the most that the file on disk takes
 
@@ -168,8 +169,8 @@ struct HardwareOptions {
   // version of LibTorch or the driver, because their last bits may differ. False: the run warns.
   bool strict_numerics = false;
   bool expandable_segments = true;
-  // More settings of the CUDA allocator, in the syntax of PyTorch's PYTORCH_ALLOC_CONF. They
-  // override that variable and `expandable_segments`.
+  // Settings of the CUDA allocator in the syntax of PyTorch's PYTORCH_ALLOC_CONF. They override
+  // that environment variable and `expandable_segments`.
   std::string allocator_conf;
   // True: every CUDA kernel ends before the next one starts (CUDA_LAUNCH_BLOCKING=1), so that an
   // error names the call that caused it. The run is slower; the results are the same.
@@ -203,7 +204,7 @@ struct RunConfig {
   EmbeddingCacheOptions embedding_cache;
   HardwareOptions hardware;
   LogOptions log;
-  // A sentence for each key that was given and that only earlier versions had
+  // A sentence for each given key that only earlier versions had.
   std::vector<std::string> retired_keys;
 
   bool operator==(const RunConfig&) const = default;

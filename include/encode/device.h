@@ -18,7 +18,7 @@ struct DeviceChoice {
   Kind kind = Kind::kAuto;
   std::optional<int64_t> number = {};  // N, 0 to 99; nullopt if the name has none
 
-  int64_t ordinal() const { return number.value_or(0); }  // by which CUDA calls the GPU
+  int64_t ordinal() const { return number.value_or(0); }  // the number that CUDA has for the GPU
   bool operator==(const DeviceChoice&) const = default;
 };
 std::string to_string(const DeviceChoice& device);  // the name

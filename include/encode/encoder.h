@@ -42,13 +42,13 @@ class Encoder {
   // stay valid until the next call.
   using NextBatches = std::function<std::span<const PackedBatch>()>;
 
-  // Does what encode() does. A GPU also begins the next call: when the last batch has been
-  // launched, the encoder calls `next` until it returns batches, and launches the first ones of
-  // them. Then it may return before the device has finished these. The next call takes their
-  // results if its first batches are equal, and drops them if not. The vectors are the same,
-  // whatever `next` returns.
-  // - A batch of `next` that cannot be launched is no failure of this call. The next call meets it.
-  // - But a batch of `next` after which the device is lost is a failure of this call.
+  // Does what encode() does, and on a GPU also begins the work of the next call. When the last
+  // batch has been launched, the encoder calls `next` until it returns batches, and launches the
+  // first few of them. It does not wait for these. The next call uses their results if its first
+  // batches are equal to them, and drops the results otherwise. So the vectors do not depend on
+  // `next`.
+  // - If a batch of `next` cannot be launched, this call succeeds, and the next call fails.
+  // - If the device is lost after the launch of a batch of `next`, this call fails.
   virtual bool encode_ahead(std::span<const PackedBatch> batches, std::span<float> out,
                             const OnBatch& done, const NextBatches& /*next*/) {
     return encode(batches, out, done);

@@ -61,4 +61,9 @@ Error system_error(ErrorCode code, std::string_view action, const std::string& w
 // Makes the Error kOsError "os.thread" for a std::thread that the system has refused.
 Error thread_error(const std::system_error& refused);
 
+// Describes the exception that is being handled, so it must be called in a catch block. A failed
+// allocation is "os.memory", a std::thread that the system has refused is "os.thread", and any
+// exception apart from these and Error is "internal".
+ErrorDetail current_error();
+
 }  // namespace encode

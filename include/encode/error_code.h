@@ -1,4 +1,5 @@
-// The name of a kind of error, such as "model.shape".
+// The name of a kind of error, such as "model.shape". Immutable, so any thread may use it. Throws
+// no Error.
 #pragma once
 
 #include <algorithm>
@@ -34,7 +35,7 @@ class ErrorCode {
   std::string_view name() const;
   // The exit code of an error with this code that states no other; kInternal if there is none.
   ExitCode exit_code() const;
-  // Whether the name begins with `group` and a dot.
+  // Returns true if the name begins with `group` and a dot.
   bool in_group(std::string_view group) const;
   explicit operator bool() const { return index_ != kNone; }
 

@@ -1,5 +1,5 @@
-// Every error code with its exit codes, its meaning and its recovery: the only place that states
-// them. `encode reference errors` prints docs/errors.md from this table.
+// Every error code with its exit codes, its meaning and its recovery, as constants: the only place
+// that states them. `encode reference errors` prints docs/errors.md from this table.
 #pragma once
 
 #include <array>
@@ -12,8 +12,8 @@ namespace encode {
 // One row of the table. Codes with the same meaning share a row: "gzip.corrupt zstd.corrupt".
 struct ErrorFacts {
   std::string_view codes;  // separated by spaces
-  // The first one is the exit code of an error that states no other. The others occur too, mostly
-  // those that exit_code_for_errno() gives. Unused entries are kOk. Without any, the error ends no
+  // The first one is the default exit code. The others occur too, mostly for failed system calls
+  // (exit_code_for_errno()). Unused entries are kOk. If all are kOk, the error never ends a
   // command.
   std::array<ExitCode, 4> exits;
   std::string_view meaning;   // one line of Markdown
@@ -234,8 +234,8 @@ inline constexpr auto kRows = std::to_array<ErrorFacts>({
      "use bfloat16"},
     {"device.int8",
      {kUnavailable},
-     "`dtype: int8` on a GPU, or on a processor without AVX2",
-     "use bfloat16, or int8 on a CPU with AVX2"},
+     "`dtype: int8` on a GPU, or on an x86-64 processor without AVX2",
+     "use bfloat16, or int8 on a CPU with AVX2 or on 64-bit ARM"},
     {"device.memory",
      {kUnavailable},
      "the model, or not even one row, fits into the memory of the device; lower "
@@ -356,10 +356,10 @@ inline constexpr auto kRows = std::to_array<ErrorFacts>({
      "the file system refused an operation; the error names the path and the reason",
      "remove the cause that the message names, then run the same command again"},
     {"job.protocol",
-     {kInternal},
-     "`encode` and `encode-worker` do not understand each other, because they come from "
-     "different builds",
-     "build or install both programs together"},
+     {kConfig},
+     "`encode` and `encode-worker` come from different builds, for example because a package was "
+     "upgraded during the run; committed chunks are kept",
+     "install both programs from one package, then run the same command again"},
     {"job.read",
      {kNoInput, kNoPermission, kIoError, kOsError},
      "`encode-worker` cannot read its job file",
@@ -397,8 +397,7 @@ inline constexpr auto kRows = std::to_array<ErrorFacts>({
      "lower `batch_tokens` to what would fit"},
     {"limit.disk",
      {kIoError},
-     "the chunks, finals and combined matrices need more disk space than is free; nothing was "
-     "encoded",
+     "the chunks and the matrices need more disk space than is free; nothing was encoded",
      "free space, give another `cache_dir`, or make the matrices smaller (`output_dtype: "
      "float16`, `truncate_dim`)"},
     {"limit.file_size",
@@ -407,9 +406,10 @@ inline constexpr auto kRows = std::to_array<ErrorFacts>({
      "raise the limit, or encode fewer rows"},
     {"limit.memory",
      {kConfig},
-     "the model certainly cannot fit into the memory of the machine or the card; the error has "
-     "the arithmetic and what would fit",
-     "change what the arithmetic shows: a smaller `dtype`, another device, more memory"},
+     "the model certainly cannot fit into the memory of the machine or the card, or the run cannot "
+     "fit into `hardware.memory_limit`; the error has the arithmetic and what would fit",
+     "change what the arithmetic shows: a smaller `dtype`, another device, more memory, a higher "
+     "limit"},
     {"log.open",
      {kCantCreate, kOsError},
      "the log file cannot be opened",
@@ -541,6 +541,10 @@ inline constexpr auto kRows = std::to_array<ErrorFacts>({
      {kOsError},
      "the stack of the process is too small (`ulimit -s`)",
      "raise the limit: `ulimit -s 8192`"},
+    {"os.open_files",
+     {kOsError},
+     "the process may open too few files (`ulimit -n`)",
+     "raise the limit: `ulimit -n 1024`"},
     {"os.self",
      {kNoInput, kNoPermission},
      "`encode` cannot find its own path in /proc",
@@ -582,15 +586,11 @@ inline constexpr auto kRows = std::to_array<ErrorFacts>({
      "`encode report` cannot read a file of the run, or the input is not the one that was "
      "encoded; the page names the file in a red box and shows the rest",
      "give the files of the run to the report if it should show them"},
-    {"report.unfinished",
-     {kNoInput},
-     "`encode report`: the run has not finished the matrix",
-     "`encode status` says how far the run is"},
     {"run.dropped_rows",
      {kConfig},
-     "with `quarantine: drop`: rows of another stream were set aside after this final was "
+     "with `quarantine: drop`: rows of another stream were set aside after this matrix was "
      "published",
-     "run the same command again with `--fresh`, or delete the final"},
+     "run the same command again with `--fresh`, or delete the matrix"},
     {"run.foreign_final",
      {kConfig},
      "the existing matrix belongs to other inputs, another model or other options; the error "
@@ -661,7 +661,7 @@ inline constexpr auto kRows = std::to_array<ErrorFacts>({
      "give the file that was encoded with `--texts`"},
     {"search.unfinished",
      {kNoInput},
-     "`encode search`: the final of the stream does not exist yet",
+     "`encode search`: the matrix of the stream does not exist yet",
      "run `encode run` again"},
     {"self_test.changed",
      {kData},
@@ -735,9 +735,11 @@ inline constexpr auto kRows = std::to_array<ErrorFacts>({
      "rename the split or the stream"},
     {"text.changed",
      {kIoError},
-     "an input changed during the run: its rows are not the ones that were read when the run "
-     "began. Committed chunks are kept, and no chunk of the changed rows is added",
-     "do not change an input during a run; start over with `--fresh`"},
+     "an input was written to, replaced or lost during the run, or its rows are not the ones that "
+     "were read when the run began. Committed chunks are kept, and no chunk of the changed rows is "
+     "added",
+     "put the old content back and repeat the command to go on from the chunks, or start over with "
+     "`--fresh`"},
     {"text.empty",
      {kData},
      "a row is empty, and the config has `empty_row: error`",
@@ -841,8 +843,8 @@ inline constexpr auto kRows = std::to_array<ErrorFacts>({
      "`encode preflight` checks the device; try another one"},
     {"worker.garbage",
      {kInternal},
-     "`encode-worker` sent lines that are not events",
-     "build or install both programs together; report it if it stays"},
+     "`encode-worker`, or a library in it, wrote too many lines of other text among its events",
+     "report it"},
     {"worker.hung",
      {kInternal},
      "`encode-worker` finished no batch, or loaded no further part of a model, for too long, and "

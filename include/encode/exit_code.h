@@ -2,8 +2,8 @@
 
 namespace encode {
 
-// Exit codes follow sysexits.h, so that a scheduler can act on them. docs/errors.md lists them for
-// users.
+// The exit codes of the programs, as constants. They follow sysexits.h, so that a scheduler can act
+// on them. docs/errors.md lists them for users.
 enum class ExitCode : int {
   kOk = 0,
   kUsage = 64,         // bad command line

@@ -1,4 +1,5 @@
-// What the supervisor (encode) hands to its child (encode-worker).
+// The job that the supervisor (encode) gives to its child (encode-worker). A job consists of units.
+// Any thread may call the functions.
 #pragma once
 
 #include <cstdint>
@@ -14,21 +15,21 @@
 
 namespace encode {
 
-// One stream that is not finished. The worker opens the stream's ChunkStore itself and encodes the
-// pending chunks.
+// One unit of a job: a stream that is not finished. The worker opens the stream's ChunkStore itself
+// and encodes the pending chunks.
 struct JobUnit {
   StreamIdentity identity;
   InputOptions input;  // `path` is a real file
   InputScan scan;
   SpeedOptions speed;
   std::string model_path;             // the model directory, absolute
-  std::vector<FileHash> model_files;  // what the fingerprint has; the worker loads nothing else
+  std::vector<FileHash> model_files;  // as in the fingerprint; the worker loads no other files
   EffectiveResult effective;          // the result options, resolved against the model directory
   int64_t chunk_rows = 0;
   bool chunk_files = true;  // false: the standard mode, which writes to final_path directly
   std::string final_path;
-  // The share of a usual window that a window of this unit may take, in (0, 1]. A worker gets a
-  // smaller share after the kernel has killed its predecessor for lack of host memory.
+  // The size of a window of this unit, as a share of the usual size, in (0, 1]. After the kernel
+  // has killed a worker for lack of host memory, the next worker gets a smaller share.
   double window_share = 1;
   // The share of the host's processors and of SpeedOptions::prefetch_bytes that this worker may
   // use, in (0, 1]. Several workers of one run share the host.
@@ -39,15 +40,16 @@ struct JobUnit {
   // The rows that made earlier workers fail, ascending. The worker does not encode them, and lists
   // them in the ledgers of their chunks.
   std::vector<SetAsideRow> set_aside = {};
-  // Rows of which some made earlier workers fail; empty: none. Before it encodes anything else, the
-  // worker encodes these rows in kProbeParts parts, tells the supervisor before and after each
-  // part, and throws the vectors away. If it fails, the supervisor knows the part.
+  // A range that contains a row which made earlier workers fail; empty: none. Before it encodes
+  // anything else, the worker encodes this range in kProbeParts parts, tells the supervisor before
+  // and after each part, and throws the vectors away. If it fails, the supervisor knows which part
+  // has the row.
   RowRange probe = {};
-  // The worker leaves out every chunk with one of these rows, because another worker searches them
-  // for the row that makes workers fail.
+  // Rows that another worker searches for the row that makes workers fail. This worker skips every
+  // chunk that contains one of them.
   std::vector<RowRange> avoid = {};
-  // Rows that were on the device when earlier workers failed. A window with one of these rows has
-  // the device for itself, so that a failure can only be its own.
+  // Rows that were on the device when earlier workers failed. While a window with one of these rows
+  // is encoded, no other window is on the device, so that a failure must come from this window.
   std::vector<RowRange> alone = {};
 };
 
@@ -87,7 +89,7 @@ struct JobSpec {
 
 // Throws Error kConfig "job.utf8" for a path or an option that is not UTF-8.
 std::string to_json(const JobSpec& spec);
-// Throws Error kInternal "job.protocol" for a text that to_json() cannot have written.
+// Throws Error kConfig "job.protocol" for a text that to_json() cannot have written.
 JobSpec job_spec_from_json(const std::string& json);
 
 }  // namespace encode

@@ -1,5 +1,5 @@
 // What a late-interaction model of PyLate or sentence-transformers 6 does to the tokens of a
-// document.
+// document. Plain data.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,8 @@ struct LateInteraction {
   // "unk_token" of the tokenizer; "" if it states none. As in PyLate, it takes the place of a skip
   // word that the vocabulary does not have.
   std::string unknown_token;
-  // True if such a word is left out of the skip list instead, as in sentence-transformers 6.
+  // True: a skip word that the vocabulary does not have is ignored instead, as in
+  // sentence-transformers 6.
   bool drops_unknown_words = false;
 
   // Returns the smallest limit of a document in tokens: the marker comes after a first token.

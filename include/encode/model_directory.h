@@ -1,5 +1,5 @@
 // A Hugging Face or sentence-transformers model directory, which is read and checked without
-// LibTorch. Nothing here uses the network.
+// LibTorch. Nothing here uses the network. Any thread may call these functions.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,8 @@ struct TensorInfo {
   std::vector<int64_t> shape;
   int64_t offset_bytes = 0;  // from the beginning of the file
   int64_t size_bytes = 0;
-  // In elements, for a tensor that is stored with its dimensions in another order, as transposed
-  // ones of torch.save() are. Empty: row-major order.
+  // The strides in elements, for a tensor that is stored in another order than row-major, such as a
+  // transposed tensor of torch.save(). Empty: row-major order.
   std::vector<int64_t> strides = {};
 
   bool operator==(const TensorInfo&) const = default;
@@ -127,7 +127,7 @@ struct AppliedRecipe {
   std::string code;  // "tokenizer_config.json: auto_map.AutoTokenizer: 'tokenization_qwen.Qwen2..'"
 };
 
-// What a model directory says. open_model_directory() fills it.
+// The content of a model directory. open_model_directory() fills it.
 struct ModelDirectory {
   std::string path;  // absolute, with links resolved
   // The folder of config.json, the weights and the tokenizer: `path`, or a folder in it.
@@ -195,8 +195,8 @@ ModelDirectory open_model_directory(const std::string& path,
 ModelDirectory open_model_directory(const std::string& path, std::vector<FileHash> expected,
                                     CustomCodePolicy code = CustomCodePolicy::kRefuse);
 
-// Reads the files that the tokenizer is made from. Of a StaticEmbedding, only tokenizer.json
-// counts. `rules` are those of the result. Throws the errors of open_model_directory() and
+// Reads the files that the tokenizer is made from; for a StaticEmbedding this is tokenizer.json
+// alone. The result has the given `rules`. Throws the errors of open_model_directory() and
 // make_tokenizer_source().
 TokenizerSource read_tokenizer_source(const ModelDirectory& directory, const TokenizerRules& rules);
 
@@ -204,9 +204,9 @@ TokenizerSource read_tokenizer_source(const ModelDirectory& directory, const Tok
 // example, has relative positions, so its config.json may state none.
 inline constexpr int64_t kDefaultMaxLength = 32768;
 
-// The result options that are in force: `options` override what the directory says.
+// The effective result options: the options of the run, which override what the directory says.
 struct EffectiveResult {
-  std::vector<PoolingMode> pooling;  // at least one; kNone is never beside another mode
+  std::vector<PoolingMode> pooling;  // at least one; kNone only alone
   bool normalize = false;            // true: the last step scales every vector to length 1
   // The number of columns that are kept. nullopt: neither the options nor the directory states it,
   // and all columns are kept.
@@ -251,14 +251,14 @@ struct EffectiveResult {
 // - "model.truncate_dim" if it is wider than the embedding.
 EffectiveResult effective_result(const ModelDirectory& directory, const ResultOptions& options);
 
-// Returns EffectiveResult::tokenizer. It needs no other option to be valid.
+// Returns EffectiveResult::tokenizer. Works even if other options are not valid.
 TokenizerRules tokenizer_rules(const ModelDirectory& directory, const ResultOptions& options);
 
-// Returns how a directory is opened for `options` or for a result.
+// Returns the policy with which a directory is opened for `options` or for a result.
 CustomCodePolicy custom_code_policy(bool ignore_custom_code);
 
 // Returns a warning for the user if neither the directory nor the options limit the length, so that
-// kDefaultMaxLength is in force, and an empty list otherwise.
+// kDefaultMaxLength applies, and an empty list otherwise.
 std::vector<std::string> length_warnings(const ModelDirectory& directory,
                                          const ResultOptions& options);
 

@@ -1,4 +1,4 @@
-// The speed of a model's matrix products without the rest of the model.
+// The speed of a model's matrix products without the rest of the model. Plain data.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ struct ProductRates {
   double flops_per_token = 0;    // 2 x in_features x out_features, summed over a token's products
   double tokens_per_second = 0;  // of all threads together
   double tokens_per_cpu_second = 0;  // per second of CPU time of the threads; 0 on a GPU
-  // of one large matrix product in the same type; 0: out of memory
+  // The speed of one large matrix product in the same type; 0: out of memory.
   double square_flops_per_second = 0;
 
   bool operator==(const ProductRates&) const = default;

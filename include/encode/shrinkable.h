@@ -1,4 +1,4 @@
-// What can give host memory back when the host has little left.
+// An interface for caches that can free host memory when the host has little left.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@ class Shrinkable {
  public:
   virtual ~Shrinkable() = default;
 
-  // Frees what it holds over `bytes`, and holds at most `bytes` until the next call. A larger
-  // number lets it grow again. Returns the bytes that it then holds. Any thread may call it, and it
-  // must return soon, because it is called between two batches. Throws no Error.
+  // Limits the memory to `bytes` until the next call, and frees what is over the limit. A larger
+  // number lets the cache grow again. Returns the bytes in use after the call. Any thread may call
+  // it, and it must return soon, because it is called between two batches. Throws no Error.
   virtual int64_t shrink_to(int64_t bytes) = 0;
 };
 

@@ -1,4 +1,4 @@
-// The time that each stage of a stream takes.
+// The time that each stage of a stream takes. Plain data.
 #pragma once
 
 #include <array>

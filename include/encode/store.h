@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "encode/chunk_record.h"
 #include "encode/types.h"
 
 namespace encode {
@@ -40,86 +41,9 @@ struct StreamIdentity {
   // The files of the input, in order. Only the manifest records them; they do not belong to the
   // identity, because files may be moved.
   std::vector<InputPart> inputs = {};
-};
-
-// Counts over a range of rows. The worker makes them; the log of the chunks and the manifest record
-// them.
-struct RowStats {
-  int64_t tokens = 0;  // the tokens that were encoded
-  int64_t truncated_rows = 0;
-  int64_t lost_tokens = 0;      // the tokens that max_length cut off
-  int64_t zero_token_rows = 0;  // rows without any token, which get a vector of zeros
-  // rows computed again in float32, because their 16-bit vectors were not finite
-  int64_t redone_rows = 0;
-  int64_t set_aside_rows = 0;  // see SetAsideRow; such a row counts in no other field
-  void add(const RowStats& other);
-};
-
-// A row that was cut to max_length tokens. A truncation ledger has one line for each truncated row.
-struct TruncatedRow {
-  int64_t row = 0;          // the row of the stream
-  int64_t tokens = 0;       // the tokens that were encoded, special tokens included
-  int64_t lost_tokens = 0;  // at least 1
-};
-
-// A row without a vector, because encoding it failed. All other rows of the stream can be encoded
-// without it. The chunk of the row has zeros in its place and lists the row in a ledger, and
-// QuarantinePolicy decides what the final matrix has. The texts come from errors: escape them
-// before they are shown.
-struct SetAsideRow {
-  int64_t row = 0;      // the row of the stream
-  std::string code;     // ErrorDetail::code of the failure; a ledger keeps the first 100 bytes
-  std::string message;  // one line without the text of the row; a ledger keeps the first 500 bytes
-
-  bool operator==(const SetAsideRow&) const = default;
-};
-
-// The size and the hash that a file beside a matrix must have.
-struct FileSeal {
-  int64_t file_bytes = 0;
-  std::string xxh3_128;  // the hash of the whole file, 32 hex digits
-};
-
-// The device and the software that computed a range of rows. The fingerprint does not have it: a
-// run may continue on another machine, and the last bits of a result may differ there.
-struct ChunkOrigin {
-  std::string device;         // DeviceFacts::name: "cpu (amx)", "NVIDIA H100 80GB HBM3"
-  std::string libtorch = {};  // the version; "" in records that are older than this field
-  std::string driver = {};    // the version of the GPU's driver; "" on a CPU
-  int64_t batch_tokens = 0;   // BatchPlan::budget_tokens; 0 in records before this field
-  // A hash of the algorithms of the matrix products, from versions that searched for them, or ""
-  std::string products = {};
-  std::string kernels = {};   // DeviceFacts::kernels; "" on a CPU and in records before this field
-  int64_t cuda_numerics = 0;  // kCudaNumericsVersion (protocol/device_kind.h); 0 without `kernels`
-
-  // Returns true if the device and the versions are the same.
-  bool same_kind(const ChunkOrigin& other) const {
-    return device == other.device && libtorch == other.libtorch && driver == other.driver;
-  }
-  // Returns true if equal rows of one stream have equal bits, as far as both origins say.
-  bool same_bits(const ChunkOrigin& other) const {
-    if (!same_kind(other) || products != other.products) return false;
-    return lacks_kernels(other) ||
-           (kernels == other.kernels && cuda_numerics == other.cuda_numerics);
-  }
-  // Returns true if only one of the two says which CUDA kernels have computed.
-  bool lacks_kernels(const ChunkOrigin& other) const {
-    return kernels.empty() != other.kernels.empty();
-  }
-  bool operator==(const ChunkOrigin&) const = default;
-};
-
-// One committed chunk. chunks.log has one line for each of them.
-struct ChunkRecord {
-  int64_t index = 0;
-  RowRange rows;
-  int64_t file_bytes = 0;
-  std::string xxh3_128;  // the hash of the whole chunk file, 32 hex digits
-  RowStats stats;
-  ChunkOrigin origin;
-  std::optional<FileSeal> ledger = {};     // present if the chunk has truncated rows
-  std::optional<FileSeal> offsets = {};    // present if the stream has token embeddings
-  std::optional<FileSeal> set_aside = {};  // present if the chunk has rows that were set aside
+  // The directory of the model, absolute; "" if it is not known, and for a combined matrix. Like
+  // `inputs`.
+  std::string model = {};
 };
 
 // An exclusive lock on a cache directory: an OFD lock on the file <cache>/LOCK. The kernel frees it
@@ -166,14 +90,19 @@ class MatrixWriter {
 
 class ChunkWriter : public MatrixWriter {
  public:
-  // Adds rows that were set aside, in ascending order. It must get all of them before commit().
-  // The vectors that append() gets for them are zeros; with token embeddings they have no vector.
-  // Throws Error kIoError.
+  // Adds quarantined rows, in ascending order. It must get all of them before commit(). The vectors
+  // that append() gets for them are zeros; with token embeddings they have no vector. Throws Error
+  // kIoError.
   virtual void append_set_aside(std::span<const SetAsideRow> rows) = 0;
-  // Publishes the ledgers, if the chunk has any, and the chunk file. Then it appends the chunk's
-  // record to chunks.log and syncs the log. On return the chunk survives power loss. Throws Error
-  // kIoError, and kInternal if rows are missing.
+  // Commits the chunk alone: see ChunkStore::commit().
   virtual ChunkRecord commit(const RowStats& stats, const ChunkOrigin& origin) = 0;
+};
+
+// A chunk that has all its rows and is not committed yet.
+struct WrittenChunk {
+  std::unique_ptr<ChunkWriter> writer;
+  RowStats stats;
+  ChunkOrigin origin;
 };
 
 class FinalWriter : public MatrixWriter {
@@ -184,25 +113,25 @@ class FinalWriter : public MatrixWriter {
 };
 
 // Reads the values of columns that come from the input (FinalFormat::columns, apart from
-// kRowColumn), for a final that is a table. It reads every row of the stream once, in order.
+// kRowColumn), for a final matrix that is a table. It reads every row of the stream once, in order.
 class ColumnSource {
  public:
   virtual ~ColumnSource() = default;
   // Replaces `values` by those of the next row, in the order of the columns; nullopt: the row has
   // no value. Throws Error if the input cannot be read, or is not the one of the fingerprint.
   virtual void next(std::vector<std::optional<std::string>>& values) = 0;
-  // Is called after the last row, before the final is published. Throws Error kIoError
+  // Is called after the last row, before the final matrix is published. Throws Error kIoError
   // "text.changed" if the values may not be those of the input of the fingerprint.
   virtual void finish() = 0;
 };
 using ColumnOpener = std::function<std::unique_ptr<ColumnSource>()>;
 
-// What a final matrix is made of, apart from the vectors.
+// The input of a final matrix, apart from the vectors.
 struct FinalContent {
   FinalFormat format;
   QuarantinePolicy quarantine = QuarantinePolicy::kError;
   // The rows that the policy applies to, ascending. They contain ChunkStore::set_aside(). With
-  // kDrop they can contain other rows, which were set aside in another stream of the split.
+  // kDrop they can also contain rows that were quarantined in another stream of the split.
   std::vector<SetAsideRow> set_aside = {};
   // Must be set if a column of the format comes from the input.
   ColumnOpener columns = {};
@@ -250,8 +179,16 @@ class ChunkStore {
   // creating a file: kCantCreate, kNoPermission, kIoError.
   virtual std::unique_ptr<ChunkWriter> begin(int64_t index) = 0;
 
-  // Returns the rows of the committed chunks that were set aside, ascending. Throws Error kData if
-  // a ledger does not fit its record, and kIoError.
+  // Commits chunks that begin() has begun. Syncs and publishes the files of all of them, and syncs
+  // the folder. Then appends their records to chunks.log, in this order, and syncs the log. On
+  // return the chunks survive power loss. Several chunks share the last two syncs, so they take
+  // less time than one by one; a crash before the end may leave some of them committed. May be
+  // called on the thread that uses the ChunkWriters. Throws Error kIoError, and kInternal if rows
+  // are missing.
+  virtual std::vector<ChunkRecord> commit(std::span<const WrittenChunk> chunks) = 0;
+
+  // Returns the quarantined rows of the committed chunks, ascending. Throws Error kData if a ledger
+  // does not fit its record, and kIoError.
   virtual std::vector<SetAsideRow> set_aside() const = 0;
   // Deletes committed chunks, which are pending again on return. Throws Error kIoError, and
   // kInternal for a chunk that is not committed.
@@ -261,7 +198,7 @@ class ChunkStore {
   // the matrix with its manifest. It reads the chunks twice if the format needs the ranges of all
   // rows first. It calls `on_chunk` with the index of each chunk that it has read. Throws Error:
   // kData that names a damaged chunk, kConfig "store.ranges", kIoError, and kInternal if a chunk is
-  // pending, if a row was set aside and the policy is kError, or if token embeddings are to be
+  // pending, if a row was quarantined and the policy is kError, or if token embeddings are to be
   // dropped. Passes on what `on_chunk` throws, and then publishes nothing.
   virtual void assemble(const std::string& final_path, const FinalContent& content,
                         const std::function<void(int64_t)>& on_chunk) = 0;
@@ -297,23 +234,25 @@ std::string chunks_dir(const std::string& cache_dir, const std::string& stream_n
 std::string final_path(const std::string& cache_dir, const std::string& stream_name,
                        MatrixFormat format = MatrixFormat::kNpy);
 std::string manifest_path(const std::string& matrix_path);  // x.npy -> x.npy.manifest.json
-// x.npy -> x.truncated.jsonl, and x.parquet -> x.parquet.truncated.jsonl, so that finals of two
-// formats have different files beside them. The same holds for the next two and set_aside_path().
+// x.npy -> x.truncated.jsonl, and x.parquet -> x.parquet.truncated.jsonl, so that final matrices of
+// two formats have different files beside them. The same holds for the next two and
+// set_aside_path().
 std::string ledger_path(const std::string& matrix_path);
 std::string offsets_path(const std::string& matrix_path);    // x.npy -> x.offsets.npy
 std::string ranges_path(const std::string& matrix_path);     // x.npy -> x.npy.ranges.npy
 std::string set_aside_path(const std::string& matrix_path);  // x.npy -> x.set_aside.jsonl
-// x.npy -> x.npy.publishing.json, which exists only while a final is replaced
+// x.npy -> x.npy.publishing.json, which exists only while a final matrix is replaced
 std::string publishing_path(const std::string& matrix_path);
-// The matrix and all these files, in the order in which they may be deleted: the manifest and the
-// publishing_path() prove that the others are from encode, so they are the last ones.
+// Returns the paths of the matrix and of all these files, in the order in which they may be
+// deleted. The manifest and the publishing_path() are the last ones, because they prove that the
+// others are from encode.
 std::vector<std::string> final_files(const std::string& matrix_path);
 
 // The manifest beside a published matrix.
 struct Manifest {
   StreamIdentity identity;
   OutputType type = OutputType::kFloat32;
-  int64_t columns = 0;  // in the file: identity.dim, or the bytes of packed bits
+  int64_t columns = 0;  // the columns of the file: identity.dim, or the bytes of packed bits
   MatrixFormat file = MatrixFormat::kNpy;
   std::vector<TableColumn> table_columns = {};  // FinalFormat::columns
   bool ranges_given = false;         // true: the user gave the ranges; false: the rows gave them
@@ -321,19 +260,19 @@ struct Manifest {
   int64_t file_bytes = 0;
   std::string xxh3_128 = {};  // the hash of the matrix file
   RowStats stats = {};
-  std::vector<ChunkOrigin> origins = {};  // the origins of its rows, each once
-  std::vector<std::string> parts = {};    // of a combined matrix: its parts' file names
+  std::vector<ChunkOrigin> origins = {};  // where its rows were computed, each origin once
+  std::vector<std::string> parts = {};    // the file names of the parts of a combined matrix
   std::optional<FileSeal> ledger = {};    // absent in a combined matrix: its parts have ledgers
   std::optional<FileSeal> offsets = {};   // present if the stream has token embeddings
-  // How the rows that were set aside are treated. kError if there are none.
+  // What the matrix has in place of the quarantined rows. kError if there are none.
   QuarantinePolicy quarantine = QuarantinePolicy::kError;
   std::optional<FileSeal> set_aside = {};  // the ledger of these rows; absent in a combined matrix
-  int64_t dropped_rows = 0;                // the number of these rows with kDrop, else 0
+  int64_t dropped_rows = 0;                // the number of quarantined rows with kDrop, else 0
 
   int64_t vectors() const {
     return identity.token_embeddings ? stats.tokens : identity.rows - dropped_rows;
   }
-  // False if rows were set aside and the matrix treats them in another way than `policy` says.
+  // False if rows were quarantined and the matrix treats them in another way than `policy` says.
   bool fits(QuarantinePolicy policy) const {
     return quarantine == QuarantinePolicy::kError || quarantine == policy;
   }
@@ -355,15 +294,15 @@ enum class FinalState { kAbsent, kValid, kForeign, kDamaged };
 // Throws what read_manifest() throws, except that kData becomes kDamaged.
 FinalState final_state(const std::string& matrix_path, const StreamIdentity& identity,
                        bool check_hash);
-// Returns the rows that were set aside in the final matrix, ascending; for a combined matrix none.
-// Throws Error kData if the ledger does not fit the manifest, also in the number of its rows, and
+// Returns the quarantined rows of the final matrix, ascending; for a combined matrix none. Throws
+// Error kData if the ledger does not fit the manifest, also in the number of its rows, and
 // kIoError. encode/vector_rows.h leads from these rows to the vectors.
 std::vector<SetAsideRow> set_aside_rows(const std::string& matrix_path, const Manifest& manifest);
-// True if the final matrix that the manifest describes has this format. Throws Error if `format`
-// has a ranges file that cannot be used: kNoInput, kData, kConfig "store.ranges".
+// Returns true if the final matrix that the manifest describes has this format. Throws Error if
+// `format` has a ranges file that cannot be used: kNoInput, kData, kConfig "store.ranges".
 bool has_format(const Manifest& manifest, const FinalFormat& format);
-// The differences between a final matrix and `identity`, one line for each field that differs:
-// "model.sha256: cache has ab.., this run has cd..". Throws what read_manifest() throws.
+// Returns the differences between a final matrix and `identity`, one line for each field that
+// differs: "model.sha256: cache has ab.., this run has cd..". Throws what read_manifest() throws.
 std::string explain_foreign(const std::string& matrix_path, const StreamIdentity& identity);
 
 // Begins a final matrix that is written in one pass, without chunks (the standard mode). Deletes

@@ -15,9 +15,9 @@
 //   integers in [0, 2^31), which are token ids. A blank line is a bad row, unless it is the last. A
 //   line over 8 x max_row_bytes + 1 MiB is a bad row, even if its text is short.
 // - JSON: The file is one array. Each element is a document as in JSONL. If there is no field, the
-//   element itself is the string or the array of ids. Bytes that hide where the next element
-//   begins, text after the array and a missing end of the array end the run under every policy,
-//   because the elements after them are not known.
+//   element itself is the string or the array of ids. These end the run under every policy, because
+//   the following elements cannot be found: damage that hides where the next element begins, text
+//   after the array, and a missing end of the array.
 // - CSV, TSV: The file follows RFC 4180 and has a header. Quotes in the wrong place and a wrong
 //   number of fields make a bad row. A blank line is an empty row if there is one column. If there
 //   are more, it is a bad row, unless it is the last line.
@@ -53,7 +53,7 @@ struct Text {
   std::string place() const { return std::string(file) + ":" + std::to_string(line); }
 };
 
-// What one pass over an input found. rows_in == rows + rejected always holds.
+// What one pass over an input has found. It is always true that rows_in == rows + rejected.
 struct InputScan {
   int64_t rows_in = 0;  // the records that were read; reading stops after limit_rows accepted rows
   int64_t rows = 0;     // the accepted rows, which become the rows of the matrix
@@ -71,6 +71,9 @@ struct InputScan {
     int64_t first_row = 0;  // the number of accepted rows of the files before it
     int64_t bytes = 0;      // the size of the file as it is stored, compressed or not
     std::string sha256;     // hex digits, of the file as it is stored
+    // Of the file when the scan opened it; see require_unchanged().
+    int64_t inode = 0;
+    int64_t mtime_ns = 0;
     bool operator==(const File&) const = default;
   };
   std::vector<File> files;  // in the order in which they are read; at least one
@@ -153,6 +156,11 @@ std::unique_ptr<TextReader> open_texts(const InputOptions& options);
 // first file is opened by the first next().
 std::unique_ptr<ScannedTexts> open_scanned_texts(const InputOptions& options,
                                                  const InputScan& scan);
+
+// Throws Error kIoError "text.changed" if a file of the scan is gone or has another content. Reads
+// a file only if its size is that of the scan and its inode or the time of its last write is not: a
+// copy of the same content is no change.
+void require_unchanged(const InputScan& scan);
 
 // A row of a scan with the values of other fields of its record.
 struct FieldRow {

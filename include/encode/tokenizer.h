@@ -46,9 +46,9 @@ struct TokenOffset {
 
 // The token type ids of the rows of a tokenizer (`token_type_ids` of transformers).
 struct RowTypeIds {
-  std::vector<int32_t> before;  // of each special token before the text
-  int32_t text = 0;             // of every token of the text
-  std::vector<int32_t> after;   // of each special token after the text
+  std::vector<int32_t> before;  // the type of each special token before the text
+  int32_t text = 0;             // the type of every token of the text
+  std::vector<int32_t> after;   // the type of each special token after the text
 
   bool all_zero() const;
   bool operator==(const RowTypeIds&) const = default;
@@ -58,8 +58,8 @@ struct RowTypeIds {
 // Error.
 void fill_type_ids(const RowTypeIds& types, bool has_special_tokens, std::span<int32_t> row);
 
-// The `where` of the errors that Tokenizer::encode() throws for a text, because it does not know
-// which row the text is.
+// The `where` of the errors that Tokenizer::encode() throws for a text: it does not know which row
+// the text is, so the caller fills in the place with naming_row().
 inline constexpr std::string_view kUnnamedRow = "a row of the input";
 // Returns `error` with `place` ("data/train.csv:1042") as its `where` if it is kUnnamedRow.
 Error naming_row(const Error& error, const std::string& place);

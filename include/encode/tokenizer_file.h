@@ -1,6 +1,7 @@
 // What a tokenizer is made from: the names and contents of its files, and the version of the
-// library that reads a sentencepiece model. The CMake target `encode_tokenizer_file` has these
-// functions without the tokenizer itself, so that `encode` can check a directory.
+// library that reads a sentencepiece model. Any thread may call these functions. The CMake target
+// `encode_tokenizer_file` has these functions without the tokenizer itself, so that `encode` can
+// check a directory.
 #pragma once
 
 #include <array>
@@ -24,7 +25,7 @@ inline constexpr std::array<const char*, 8> kTokenizerFiles = {
     "spiece.model",     "spm.model",       "sentencepiece.model",
     "vocab.txt",        "vocab.json"};
 
-// What the Python code of a repository does to a tokenizer, and encode does in its place.
+// What encode does in place of the Python code that a repository has for its tokenizer.
 // - kAppendEos: eos_token of tokenizer_config.json comes after every text if add_eos_token is
 //   true. The post-processor of tokenizer.json does not count.
 enum class TokenizerRecipe { kNone, kAppendEos };
@@ -55,7 +56,7 @@ inline constexpr int64_t kMaxTokenizerBytes = int64_t{64} << 20;
 // The content of everything that a tokenizer is made from.
 struct TokenizerSource {
   std::string folder;  // the directory, for messages
-  // By name, the content of each of kTokenizerFiles and kFilesBesideTokenizer that applies.
+  // Name -> content, for each file of kTokenizerFiles and kFilesBesideTokenizer that applies.
   std::map<std::string, std::string> files;
   // "model_type" and "tokenizer_class" of config.json; "" if it does not have them or there is no
   // config.json. They decide the class of the tokenizer if tokenizer_config.json does not state it.

@@ -1,10 +1,12 @@
-// Plain types that several modules share.
+// Plain types that several modules share. Any thread may call the functions.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "encode/pooling_mode.h"
 
 namespace encode {
 
@@ -20,17 +22,14 @@ struct RowRange {
 // The type that the model computes in. Norms, softmax, pooling and normalization are always
 // float32.
 // - kInt8 is float32, but the operands of the layers' matrix products are quantized to 8-bit
-//   integers, row by row. It needs an x86-64 processor with AVX2.
+//   integers, row by row. It needs an x86-64 processor with AVX2, or a 64-bit ARM
+//   processor.
 // - kFp8 is bfloat16, but the operands of the layers' matrix products are quantized to 8-bit
 //   floats. It needs a GPU that computes with 8-bit floats.
 enum class ComputeType { kFloat32, kBFloat16, kFloat16, kInt8, kFp8 };
 std::string_view to_string(ComputeType type);  // "float32", "bfloat16", "float16", "int8", "fp8"
 
-// The pooling modes of sentence-transformers. kNone keeps the vector of every token, for late
-// interaction (Khattab and Zaharia 2020), and cannot be combined with another mode.
-enum class PoolingMode { kCls, kMean, kMax, kLastToken, kWeightedMean, kMeanSqrtLen, kNone };
-// Returns "cls", "mean", "max", "lasttoken", "weightedmean", "mean_sqrt_len_tokens", "none"
-std::string_view to_string(PoolingMode mode);
+std::string_view to_string(PoolingMode mode);  // "cls", "mean", "lasttoken", ...
 
 // The type of a final matrix, with the names and the meaning of sentence-transformers.
 // - kUint8 and kInt8: The range from the lowest to the highest value of a column is divided into
@@ -39,10 +38,10 @@ std::string_view to_string(PoolingMode mode);
 // - kUbinary and kBinary: A bit is 1 if the value is above zero. A byte holds eight columns, the
 //   first of them in the highest bit; kBinary subtracts 128 from the byte.
 enum class OutputType { kFloat32, kFloat16, kInt8, kUint8, kBinary, kUbinary };
-std::string_view to_string(OutputType type);           // "float32", "float16", "int8", ...
-std::string_view npy_type(OutputType type);            // "<f4", "<f2", "|i1", "|u1", "|i1", "|u1"
-bool has_ranges(OutputType type);                      // true for int8 and uint8
-int64_t output_columns(OutputType type, int64_t dim);  // dim, or the bytes of packed bits
+std::string_view to_string(OutputType type);  // "float32", "float16", "int8", ...
+std::string_view npy_type(OutputType type);   // of an item of the file: "<f4", "|i1", ...
+bool has_ranges(OutputType type);  // true if an item is a step in the range of its column
+int64_t output_columns(OutputType type, int64_t dim);  // the items of a vector
 
 // The precision of float32 matrix products, with the names of torch.set_float32_matmul_precision().
 // kHighest is float32 arithmetic or better. kHigh may use fewer bits of each factor: on AMX, 15
@@ -71,8 +70,8 @@ std::string_view to_string(VectorPrecision precision);  // "float32", "float16"
 enum class SpecialTokensRule { kByClass, kAsInTokenizerJson };
 std::string_view to_string(SpecialTokensRule rule);  // "by_class", "as_in_tokenizer_json"
 
-// What a final matrix has in place of a row that was set aside (SetAsideRow).
-// - kError: there is no final matrix while a row is set aside.
+// What a final matrix has in place of a quarantined row (SetAsideRow).
+// - kError: there is no final matrix while a row is quarantined.
 // - kZeros: a vector of zeros.
 // - kDrop: nothing. The matrices of the other streams of the split do not have the row either, so
 //   that equal rows of all of them belong together.
@@ -86,12 +85,12 @@ enum class PaddingPolicy { kNone, kLongest, kMaxLength };
 std::string_view to_string(PaddingPolicy policy);  // "none", "longest", "max_length"
 
 // The file format of a final matrix. kParquet and kArrow (an Arrow IPC file) are tables: the
-// vectors are the column kEmbeddingColumn, and other columns may stand beside it.
+// vectors are the column kEmbeddingColumn, and there may be other columns.
 enum class MatrixFormat { kNpy, kParquet, kArrow };
 std::string_view to_string(MatrixFormat format);  // "npy", "parquet", "arrow"
 std::string suffix_of(MatrixFormat format);       // ".npy", ".parquet", ".arrow"
 
-// What the columns of a table can hold beside fields of the input.
+// The names of the columns of a table that are not fields of the input.
 inline constexpr const char* kEmbeddingColumn = "embedding";
 inline constexpr const char* kRowColumn = "row";    // the number of the row in the stream, int64
 inline constexpr const char* kTextColumn = "text";  // the text that was encoded
@@ -115,7 +114,7 @@ struct FinalFormat {
   // each column. "": the matrix's own rows give the ranges.
   std::string ranges_file;
   MatrixFormat file = MatrixFormat::kNpy;
-  std::vector<TableColumn> columns = {};  // of a table, before the vectors; no name twice
+  std::vector<TableColumn> columns = {};  // of a table, before the vectors; the names are unique
 
   bool operator==(const FinalFormat&) const = default;
 };

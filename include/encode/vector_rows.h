@@ -1,5 +1,6 @@
-// Which row of the input each vector of a matrix belongs to. Whatever leads from a vector to a
-// text, or back, goes through here, so that no vector stands beside the text of another row.
+// Which row of the input each vector of a matrix belongs to. All code that finds the text of a
+// vector, or the vector of a text, goes through this header, so that no vector is shown with the
+// text of another row. Any thread may call the functions.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,6 @@
-// The messages that the worker sends to the supervisor through a pipe. Each is a line of JSON.
+// The messages that the worker sends to the supervisor through a pipe. Each is a line of JSON. Any
+// thread may call the functions. The line before the first one is a greeting
+// (protocol/same_build.h).
 #pragma once
 
 #include <cstdint>
@@ -11,6 +13,7 @@
 #include "encode/cache_counts.h"
 #include "encode/device.h"
 #include "encode/error.h"
+#include "encode/log_level.h"
 #include "encode/product_rates.h"
 #include "encode/stage_seconds.h"
 #include "encode/store.h"
@@ -24,8 +27,8 @@ namespace encode {
 // a check of the model has ended, and never by a timer.
 struct ModelLoading {};
 
-// How close the vectors of fixed texts are to the vectors of the exact type. It limits the types
-// that quantize (int8, fp8).
+// How close the vectors of fixed texts are to the vectors of the exact type. A quantized type
+// (int8, fp8) that is not close enough is refused.
 struct Parity {
   double cosine =
       1;  // the least cosine of a text; 1: the type is exact; -1: a vector is not finite
@@ -65,7 +68,7 @@ struct WindowStarted {
   int64_t unit = 0;
   RowRange rows;
   StageSeconds stages = {};  // what this worker has spent on the unit so far
-  RowRange ahead = {};       // of the next window; empty: none of its batches is launched
+  RowRange ahead = {};       // the rows of the next window; empty: none of its batches is launched
 };
 
 // The worker begins, and has finished, to encode a part of JobUnit::probe.
@@ -136,8 +139,8 @@ struct ProductsTimed {
   ProductRates rates;
 };
 
-// The device that a job with JobSpec::check_only has opened, and the settings that are in force in
-// the worker.
+// The device that a job with JobSpec::check_only has opened, and the settings that apply in the
+// worker.
 struct DeviceChecked {
   DeviceFacts device;
   std::string allocator;              // the settings of LibTorch's CUDA allocator; "" on a CPU
@@ -152,7 +155,7 @@ struct DefenceTried {
 };
 
 struct LogLine {
-  std::string level;  // "debug", "info", "warning", "error"
+  LogLevel level = LogLevel::kInfo;
   std::string message;
 };
 
@@ -186,7 +189,8 @@ using WorkerEvent =
 
 // Returns one line that ends in '\n'. U+FFFD replaces bytes that are not UTF-8.
 std::string to_json_line(const WorkerEvent& event);
-// Throws Error kInternal "job.protocol" for a line that is not an event.
+// Throws Error kInternal "worker.garbage" for a line of other text, and kConfig "job.protocol" for
+// an event that this build does not write.
 WorkerEvent worker_event_from_json(std::string_view line);
 
 // Joins several lambdas into one visitor for std::visit().

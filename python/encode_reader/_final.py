@@ -9,6 +9,11 @@ from ._files import (FORMATS, HEADER_BYTES, Damaged, Path, SetAsideRow, Truncate
 from ._table import read_columns, read_vectors
 
 
+# How the numbers of each output_dtype are stored: as they are, as steps in the range of their column, or as signs.
+QUANTIZATION = {"float32": "none", "float16": "none", "int8": "scalar", "uint8": "scalar", "binary": "binary",
+                "ubinary": "binary"}
+
+
 class Final:
     """A finished matrix. open_final() makes it.
 
@@ -22,6 +27,8 @@ class Final:
         self.rows: int = manifest["rows"]  # of the input
         self.dim: int = manifest["dim"]  # the numbers of a vector
         self.type: str = manifest.get("output_dtype", "float32")
+        if self.type not in QUANTIZATION:
+            raise Damaged(f"{path}: output_dtype {self.type!r}; this reader knows {', '.join(QUANTIZATION)}")
         # The columns of a Parquet or Arrow file beside its vectors; see column().
         self.columns: List[str] = manifest["file"]["columns"] if "file" in manifest else []
         columns = manifest.get("columns", self.dim)
@@ -84,21 +91,21 @@ class Final:
         int8 and uint8 become the middle of their bucket, and bits become 1 and -1. float32 is not copied.
         """
         items = self.matrix[begin:end]
-        if self.type in ("float32", "float16"):
+        if QUANTIZATION[self.type] == "none":
             return items.astype(np.float32, copy=False)
-        if self.type in ("binary", "ubinary"):
+        if QUANTIZATION[self.type] == "binary":
             return np.where(self.bits(begin, end), np.float32(1), np.float32(-1))
-        buckets = items.astype(np.float32) + (128 if self.type == "int8" else 0)
+        buckets = items.astype(np.float32) + (128 if items.dtype == np.int8 else 0)
         assert self.ranges is not None
         lowest, highest = self.ranges
         return lowest + (buckets + np.float32(0.5)) * ((highest - lowest) / np.float32(255))
 
     def bits(self, begin: int = 0, end: Optional[int] = None) -> np.ndarray:
         """Returns the signs of a binary or ubinary matrix: bool [n, dim], True where a value was above 0."""
-        if self.type not in ("binary", "ubinary"):
+        if QUANTIZATION[self.type] != "binary":
             raise TypeError(f"{self.path} is {self.type}, not binary or ubinary")
         items = self.matrix[begin:end]
-        data = (items.astype(np.int16) + 128).astype(np.uint8) if self.type == "binary" else np.asarray(items)
+        data = (items.astype(np.int16) + 128).astype(np.uint8) if items.dtype == np.int8 else np.asarray(items)
         parts, first = [], 0
         for dim in self._part_dims():  # the bits of each part begin at a byte
             width = (dim + 7) // 8
@@ -114,7 +121,10 @@ class Final:
 
     def truncated(self) -> List[TruncatedRow]:
         """Returns the rows that were cut at max_length. Raises TypeError for a combined matrix: its parts have lists."""
-        return self._ledger("ledger", ".truncated.jsonl", TruncatedRow)
+        rows = self._ledger("ledger", ".truncated.jsonl", TruncatedRow)
+        if self.manifest.get("ledger") is None and self.manifest["stats"]["truncated_rows"] > 0:
+            raise Damaged(f"{self.path}: the manifest counts truncated rows and names no list of them")
+        return rows
 
     def set_aside(self) -> List[SetAsideRow]:
         """Returns the rows whose encoding failed. Raises TypeError for a combined matrix: its parts have lists."""
@@ -130,8 +140,8 @@ class Final:
                 check_hash(self._beside(suffix), self.manifest[key]["xxh3_128"])
 
     def _beside(self, suffix: str) -> pathlib.Path:
-        """x.npy has x.truncated.jsonl beside it, and x.parquet has x.parquet.truncated.jsonl."""
-        base = self.path.name if "file" in self.manifest else self.path.stem
+        """x.npy has x.truncated.jsonl beside it; x.parquet has x.parquet.truncated.jsonl, and X.NPY has X.NPY.truncated.jsonl."""
+        base = self.path.stem if self.path.suffix == ".npy" else self.path.name
         return self.path.with_name(base + suffix)
 
     def _read_dropped_rows(self) -> np.ndarray:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The peers of compare_speed.py: each reads the rows of a JSONL file, encodes them as its users would and saves the matrix.
+"""The peers of compare.py: each reads the rows of a JSONL file, encodes them as its users would and saves the matrix.
 
     peer.py PEER --model DIR --input rows.jsonl --threads N [--dtype T] [--work DIR] [--output out.npy]
 

@@ -1,22 +1,239 @@
-"""What the steps share: the program, the models, and files of rows. Everything that is made is kept in the folder --work."""
+"""What the steps share: what a step has found, runs of the program, the clocks of the card, and the models and files of rows.
+Everything that is made is kept in the folder --work.
+
+The step's process writes a line of JSON at once for each finding, so that the findings of a step that is killed are in the report
+too.
+"""
 import bisect
 import itertools
 import json
+import math
+import os
 import pathlib
 import shutil
+import signal
+import statistics
 import subprocess
 import sys
+import threading
+import time
 from dataclasses import dataclass
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
 import make_corpus
-from encode_runs import Encode
-from results import Skipped
 from shapes import SHAPES
 
 TRAINING_TEXTS = 2000  # for the tokenizers of the models
+NO_VALUE = "-"
+TRY_AGAIN = 75  # the exit code that says that a new run may succeed
+# No new worker starts during a run, because its start would be timed.
+ONE_WORKER = ("--set", "hardware.worker_chunks=0")
+STAGES = ("rows awaited", "encode", "commit awaited")  # of the main thread, see include/encode/stage_seconds.h
+
+CLOCK_FIELDS = ("clocks.sm", "clocks.mem", "power.draw", "temperature.gpu", "clocks_event_reasons.active")
+CLOCK_PERIOD_MS = 250
+CLOCK_IDLE = 0x1  # a reason of the last field: nothing runs, so the clocks are low
+CLOCK_HEADER = ("SM MHz", "memory MHz", "W", "°C", "limits of the clocks")
+
+
+class Skipped(Exception):
+    """Ends a step that cannot run on this machine. The text is the reason."""
+
+
+def plain(cell):
+    """Returns what JSON and the report can hold: NaN, which a missing figure is, becomes None."""
+    return None if isinstance(cell, float) and not math.isfinite(cell) else cell
+
+
+class Results:
+    CHECKS = ("check", "result", "figures")
+
+    def __init__(self, path):
+        self.path = path
+
+    def write(self, **entry):
+        with self.path.open("a") as file:
+            file.write(json.dumps(entry) + "\n")
+        print(" ".join(str(value) for value in entry.values()), flush=True)
+
+    def table(self, title, *header):
+        self.write(table=title, header=header or self.CHECKS)
+
+    def row(self, *cells):
+        self.write(row=[plain(cell) for cell in cells])
+
+    def check(self, name, good, figures):
+        self.write(row=[name, "PASS" if good else "FAIL", figures])
+
+    def without(self, name, reason):
+        """A figure that this machine cannot give, which is no failure."""
+        self.write(row=[name, "SKIP", reason])
+
+    def markdown(self, title, text):
+        """Adds the Markdown tables that another script has printed."""
+        lines = [line for line in text.splitlines() if line.startswith("|")]
+        for line, following in zip(lines, [*lines[1:], ""]):
+            cells = [cell.strip() for cell in line.strip("|").split("|")]
+            if following.startswith("|---"):
+                self.table(title, *cells)
+            elif not line.startswith("|---"):
+                self.row(*cells)
+
+    def headline(self, text):
+        """The figures of the step's line in the report. The last call counts."""
+        self.write(headline=text)
+
+    def skipped(self, reason):
+        self.write(skipped=reason)
+
+
+def read_results(path):
+    """Returns {"tables": [{"title", "header", "rows"}], "headline", "skipped", "failed": [name of a check]}. The last line may be
+    incomplete, if its writer was killed."""
+    found = {"tables": [], "headline": "", "skipped": "", "failed": []}
+    for line in path.read_text().splitlines() if path.exists() else ():
+        try:
+            entry = json.loads(line)
+        except json.JSONDecodeError:
+            continue
+        if "table" in entry:
+            found["tables"].append({"title": entry["table"], "header": entry["header"], "rows": []})
+        elif "row" in entry:
+            found["tables"][-1]["rows"].append(entry["row"])
+            if entry["row"][1:2] == ["FAIL"]:
+                found["failed"].append(entry["row"][0])
+        else:
+            found.update(entry)
+    return found
+
+
+def shown(cell):
+    """Returns a cell as Markdown has it."""
+    if cell is None:
+        return NO_VALUE
+    if isinstance(cell, int):
+        return f"{cell:,}"
+    if isinstance(cell, float):
+        return f"{cell:,.0f}" if abs(cell) >= 1000 else f"{cell:.4g}"
+    return " ".join(str(cell).split()).replace("|", "\\|")
+
+
+def markdown_row(cells):
+    return "| " + " | ".join(shown(cell) for cell in cells) + " |"
+
+
+def markdown_table(header, rows):
+    return [markdown_row(header), "|" + "---|" * len(header), *(markdown_row(row) for row in rows)]
+
+
+@dataclass(frozen=True)
+class Run:
+    events: list  # with their arrival times
+    output: object  # the path of the matrix
+    code: int  # the exit code
+
+    def of(self, name):
+        return [event for event in self.events if event["event"] == name]
+
+    def chunks(self):
+        return self.of("chunk_done")
+
+    def failure(self):
+        """Says how a run ended that failed: the exit code, and the code of the error if it has told one."""
+        return " ".join([f"exit code {self.code}", *(event["code"] for event in self.of("error"))])
+
+    def stages(self):
+        """Returns the seconds of each stage of the stream. The run must have had --log-level debug and one worker."""
+        return next(event["seconds"] for event in self.of("stream_done") if "seconds" in event)
+
+    def device(self):
+        return next((event["device"] for event in self.of("model_loaded")), "")
+
+
+class Encode:
+    """Runs the program on one model and one input."""
+
+    def __init__(self, program, model, rows, work):
+        self.command = [str(program), "run", "--json", "--no-progress", "--model", str(model), "--input", str(rows), "--field",
+                        "text", "--device", "cuda"]
+        self.work = work
+
+    def run(self, name, *options, kill_after_chunks=0, kernels=True):
+        """Returns a Run. `name` is that of its cache and its matrix; a second run with a name goes on where the first one ended."""
+        output = self.work / f"{name}.npy"
+        command = [*self.command, "--cache-dir", str(self.work / f"{name}_cache"), "--output", str(output), *map(str, options)]
+        print(" ".join(command), flush=True)
+        environment = os.environ if kernels else {**os.environ, "ENCODE_CUDA_KERNELS": "off"}
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+        events = []
+        for line in process.stdout:
+            if line.startswith("{"):
+                events.append({**json.loads(line), "arrival": time.monotonic()})
+            if kill_after_chunks and sum(event["event"] == "chunk_done" for event in events) >= kill_after_chunks:
+                process.send_signal(signal.SIGKILL)
+                break
+        process.stdout.close()
+        code = process.wait()
+        if code not in (0, TRY_AGAIN, -signal.SIGKILL):
+            print("\n".join(json.dumps(event) for event in events[-5:]), flush=True)
+        return Run(events, output, code)
+
+
+def encoding_seconds(stages):
+    """Returns the seconds from the end of loading to the last commit. Reading and tokenizing begin after loading, so they are
+    inside."""
+    return sum(stages[name] for name in STAGES)
+
+
+def parse_clocks(line):
+    """Returns the numbers of CLOCK_FIELDS, or None for a line without them."""
+    parts = [part.strip() for part in line.split(",")]
+    if len(parts) != len(CLOCK_FIELDS):
+        return None
+    try:
+        return [*map(float, parts[:-1]), int(parts[-1], 16)]
+    except ValueError:  # for example [N/A]
+        return None
+
+
+class Clocks:
+    """Samples the clocks and the power of the card, as nvidia-smi gives them, until the end of a `with` block. Without nvidia-smi there are no samples."""
+
+    def __init__(self):
+        self.samples = []  # (time, numbers of CLOCK_FIELDS)
+        self.process = None
+
+    def __enter__(self):
+        command = ["nvidia-smi", f"--query-gpu={','.join(CLOCK_FIELDS)}", "--format=csv,noheader,nounits", f"-lms={CLOCK_PERIOD_MS}", "--id=0"]
+        try:
+            self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        except OSError:
+            return self
+        threading.Thread(target=self.read, daemon=True).start()
+        return self
+
+    def read(self):
+        for line in self.process.stdout:
+            if numbers := parse_clocks(line):
+                self.samples.append((time.monotonic(), numbers))
+
+    def __exit__(self, *failure):
+        if self.process:
+            self.process.kill()
+            self.process.wait()
+
+    def between(self, start, end):
+        """Returns the cells of CLOCK_HEADER: medians over the samples from `start` to `end` of time.monotonic(), and the bits of all
+        reasons."""
+        inside = [numbers for moment, numbers in self.samples if start <= moment <= end]
+        if not inside:
+            return (None,) * len(CLOCK_HEADER)
+        reasons = 0
+        for numbers in inside:
+            reasons |= numbers[-1]
+        return (*(statistics.median(column) for column in list(zip(*inside))[:-1]), hex(reasons & ~CLOCK_IDLE))
 
 
 @dataclass(frozen=True)

@@ -1,26 +1,65 @@
 #!/usr/bin/env python3
-"""Runs the steps of plan.py, each in a process of its own with a limit of time. scripts/gpu_check.sh describes the options.
+"""Runs the steps of STEPS, each in a process of its own with a limit of time. scripts/gpu_check.sh describes the options.
+
+    gpu_check.py --program ENCODE --output DIR [--work DIR] [--steps LIST] [--budget SECONDS] [--limit-scale N] [--quick]
+    gpu_check.py --run-step NAME --options JSON --entries FILE     is the process of one step
 
 The output folder gets report.md, report.json and NAME.log of each step. The reports are written again after each step, so that they
 are complete if this program is killed.
 """
 import argparse
 import datetime
+import importlib
 import json
+import os
 import pathlib
 import signal
 import sys
 import tempfile
 import time
+from dataclasses import dataclass
 
-import plan
-from limited import run_limited
-from results import markdown_table, read_results
+from context import Context, Results, Skipped, markdown_table, read_results
+from limited import end_with_parent, run_limited
 
-STEP_PROGRAM = pathlib.Path(__file__).resolve().parent / "run_step.py"
+STEP_PROGRAM = pathlib.Path(__file__).resolve()
 GOOD = ("passed", "skipped")
 LOG_LINES_SHOWN = 30
 QUICK_NOTE = " Short timings (--quick): they test the script, not the GPU."
+
+
+@dataclass(frozen=True)
+class Step:
+    name: str
+    run: str  # MODULE:FUNCTION; the function takes a Context and a Results
+    limit: int  # seconds after which the step is killed
+    least: int  # seconds in which the step gives its first figures; with less time left it does not begin
+    what: str
+
+
+STEPS = (
+    Step("facts", "checks:facts", 60, 5, "the machine, the card, versions, `encode preflight`"),
+    Step("kernels", "checks:kernels", 120, 10, "the test programs that need a GPU"),
+    Step("parity", "parity:parity", 150, 30, "vectors beside sentence-transformers in float32 and bfloat16"),
+    Step("throughput", "speed:throughput", 270, 30, "tokens/s and MFU with 30, 128 and 512 tokens in a row"),
+    Step("peers", "speed:peers", 210, 40, "the same rows: sentence-transformers with SDPA, packed FlashAttention-2 in PyTorch"),
+    Step("more_peers", "speed:more_peers", 400, 40, "the same rows: torch.compile, float16, and the peers of a large model"),
+    Step("chunks", "checks:chunks", 150, 30, "chunks, resume after SIGKILL, the allocator, what chunks cost"),
+    Step("retirement", "checks:retirement", 90, 30, "workers that are replaced during a run"),
+    Step("limits", "speed:limits", 90, 20, "`encode bench`: speed beside the matrix products alone"),
+    Step("fp8", "parity:fp8", 200, 30, "fp8: parity with float32, speed beside bfloat16"),
+    Step("sanitizer", "checks:sanitizer", 150, 20, "compute-sanitizer memcheck and racecheck of the kernels"),
+    Step("kernel_gain", "speed:kernel_gain", 100, 20, "cuDNN's attention, and the speed without the project's kernels"),
+)
+BY_NAME = {step.name: step for step in STEPS}
+
+
+def chosen(names):
+    """Returns the steps of a list such as "facts,fp8", in the order of STEPS; all of them for "". Raises ValueError."""
+    wanted = [name for name in names.split(",") if name]
+    if unknown := [name for name in wanted if name not in BY_NAME]:
+        raise ValueError(f"no step '{unknown[0]}'; the steps are {', '.join(BY_NAME)}")
+    return [step for step in STEPS if not wanted or step.name in wanted]
 
 
 class Check:
@@ -45,7 +84,7 @@ class Check:
             stale.unlink(missing_ok=True)
         options = {"program": str(self.args.program), "work": str(self.work), "quick": self.args.quick,
                    "limit_scale": self.args.limit_scale}
-        command = [sys.executable, "-u", STEP_PROGRAM, step.name, "--options", json.dumps(options), "--entries", entries]
+        command = [sys.executable, "-u", STEP_PROGRAM, "--run-step", step.name, "--options", json.dumps(options), "--entries", entries]
         ended = run_limited(command, limit, log)
         found = read_results(entries)
         state, reason = judge(ended, found, log, limit)
@@ -112,7 +151,7 @@ def markdown(report):
 
 def steps(text):
     try:
-        return plan.chosen(text)
+        return chosen(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 
@@ -122,7 +161,7 @@ def parse():
     parser.add_argument("--program", type=pathlib.Path, required=True)
     parser.add_argument("--output", type=pathlib.Path, required=True)
     parser.add_argument("--work", type=pathlib.Path)
-    parser.add_argument("--steps", type=steps, default=plan.chosen(""))
+    parser.add_argument("--steps", type=steps, default=chosen(""))
     parser.add_argument("--budget", type=float, default=570)
     parser.add_argument("--limit-scale", type=float, default=1)
     parser.add_argument("--quick", action="store_true")
@@ -142,7 +181,29 @@ def run_steps(args, work):
     return [result["step"] for result in check.done if result["state"] not in GOOD]
 
 
+def run_step(words):
+    """Runs one step. The check ends this process when the step's time is up."""
+    os.environ["HF_HUB_OFFLINE"] = "1"
+    os.environ["TRANSFORMERS_VERBOSITY"] = "error"
+    parser = argparse.ArgumentParser()
+    parser.add_argument("step", choices=BY_NAME)
+    parser.add_argument("--options", type=json.loads, required=True, help="the fields of Context")
+    parser.add_argument("--entries", type=pathlib.Path, required=True, help="the file of Results")
+    args = parser.parse_args(words)
+    end_with_parent()
+    results = Results(args.entries)
+    module, function = BY_NAME[args.step].run.split(":")
+    context = Context(**args.options)
+    context.clear_runs()  # a run of an earlier call would only be continued, and so encode nothing
+    try:
+        getattr(importlib.import_module(module), function)(context, results)
+    except Skipped as reason:
+        results.skipped(str(reason))
+
+
 def main():
+    if sys.argv[1:2] == ["--run-step"]:
+        return run_step(sys.argv[2:])
     args = parse()
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # so that the step's processes are ended too
     if args.work:

@@ -3,8 +3,7 @@ import gc
 
 import numpy as np
 
-from context import read_rows
-from results import Skipped
+from context import Skipped, read_rows
 
 ROWS, LARGE_ROWS = 500, 100
 FLOAT32_MAX_DIFFERENCE = 2e-5

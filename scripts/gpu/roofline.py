@@ -4,9 +4,9 @@
     roofline.py [--json]
     roofline.py --write|--check PAGE
 
-The counts of kernels, launches and bytes come from programs of the project (roofline_kernels.py says which); the program ends with
+The counts of kernels, launches and bytes come from programs of the project (roofline_model.py says which); the program ends with
 an error if they differ from its formulas. What it assumes about devices and hosts is in devices.json, with sources.
-roofline_time.py computes the times. The models have the sizes of shapes.py, which has the definition of MFU, too.
+roofline_model.py computes the times. The models have the sizes of shapes.py, which has the definition of MFU, too.
 
 --json          the figures of all scenarios as JSON
 --write PAGE    writes the tables into a page, between its marks `<!-- roofline NAME: begin -->` and `<!-- roofline NAME: end -->`
@@ -19,8 +19,8 @@ import re
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-import roofline_kernels
-from roofline_time import SCENARIOS, Change, Clock, Model, read_devices
+import roofline_model
+from roofline_model import SCENARIOS, Change, Clock, Model, read_devices
 from shapes import SHAPES, flops_per_token
 
 MODELS = {"minilm": "MiniLM (6 layers)", "bert-base": "BERT-base", "qwen2-1.5b": "Qwen2-1.5B"}
@@ -46,12 +46,12 @@ CHANGES = {
 def model_of(name):
     shape = SHAPES[name]
     gated = shape.architecture != "Bert"
-    return Model(roofline_kernels.Sizes.of(shape.config, gated), shape.pooling == "lasttoken")
+    return Model(roofline_model.Sizes.of(shape.config, gated), shape.pooling == "lasttoken")
 
 
 class Roofline:
     def __init__(self):
-        roofline_kernels.check()
+        roofline_model.check()
         self.devices, self.assumptions = read_devices()
 
     def times(self, device, name, row_tokens, scenario="expected", change=Change()):
@@ -143,11 +143,11 @@ def gain_table(roofline):
 
 
 def count_table(_roofline):
-    batching = roofline_kernels.Batching.default()
+    batching = roofline_model.Batching.default()
     rows = []
     for name, title in MODELS.items():
         model = model_of(name)
-        layer = roofline_kernels.layer_kernels(model.sizes)
+        layer = roofline_model.layer_kernels(model.sizes)
         products = [kernel for kernel in layer if kernel.part == "products"]
         split = batching.batch_tokens // batching.launch_tokens(model.sizes.hidden)
         per_layer = len(layer) + (split - 1) * len(products)
@@ -211,7 +211,7 @@ def main():
                 sys.exit(f"{page} has other tables: run {sys.argv[0]} --write {page}")
         else:
             print("\n\n".join(make(roofline) for make in TABLES.values()))
-    except (roofline_kernels.Stale, ValueError) as error:
+    except (roofline_model.Stale, ValueError) as error:
         sys.exit(f"error: {error}")
 
 

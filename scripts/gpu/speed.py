@@ -1,14 +1,14 @@
 """The steps that measure speed. Each timing of `encode run` has the least size of context.Timing; reading and tokenizing are
-inside."""
+inside. Each kind of peer runs in a process of its own (peer.py), with a limit of its own."""
 import json
+import sys
 from dataclasses import dataclass
 
-import clocks
-from encode_runs import ONE_WORKER, STAGES, encoding_seconds
-from kernels import attention
-from shapes import SHAPES, card_peak, flops_per_token, mfu_percent
+from checks import MIB, attention
+from context import CLOCK_HEADER, HERE, ONE_WORKER, STAGES, Clocks, Skipped, encoding_seconds, read_results
+from limited import run_limited
+from shapes import card_peak, flops_per_token, mfu_percent
 
-MIB = 1 << 20
 MODELS = ("minilm", "bert-base", "qwen2-1.5b")
 ROW_TOKENS = (512, 128, 30)
 # encode reads rows ahead in windows of this many tokens, but at most this many rows (window_tokens() and window_rows() in
@@ -24,6 +24,9 @@ MARGIN = 1.3
 TRIES = 3
 SAMPLE_ROWS = 64  # whose vectors the step `peers` compares with those of a peer
 GAIN_CASES = (("minilm", 30), ("bert-base", 512))
+RATIO = "encode / peer"
+PEER_HEADER = ("peer", "model", "tokens a row", "rows", "batch", "seconds", "tokens/s", "MFU %", RATIO, "lowest cosine to encode",
+               *CLOCK_HEADER)  # of the rows that peer.py writes
 
 
 @dataclass(frozen=True)
@@ -32,7 +35,7 @@ class Timed:
     tokens: int
     seconds: float
     stages: dict
-    clocks: tuple  # the cells of clocks.HEADER
+    clocks: tuple  # the cells of CLOCK_HEADER
     device: str
 
     @property
@@ -66,7 +69,7 @@ class RunFailed(Exception):
 def timed_run(context, name, row_tokens, rows, *options, kernels=True):
     """Times one run over `rows` rows. Raises RunFailed."""
     path = context.sized_rows(name, row_tokens, rows)
-    with clocks.Clocks() as sampled:
+    with Clocks() as sampled:
         run = context.encode(name, path).run(
             f"{name}_{row_tokens}", "--dtype", "bfloat16", "--max-length", row_tokens, "--limit-rows", rows, "--log-level", "debug",
             *ONE_WORKER, *options, kernels=kernels)
@@ -111,7 +114,7 @@ def known_speeds(context):
 def throughput(context, results):
     results.table("`encode run`, bfloat16, from the end of loading to the last commit, reading and tokenizing inside", "model",
                   "tokens a row", "rows", "windows", "seconds", "tokens/s", "MFU %", "waits for rows %", "waits for commits %",
-                  *clocks.HEADER)
+                  *CLOCK_HEADER)
     speeds = {}
     best = (0, "")
     for name in MODELS:
@@ -166,3 +169,58 @@ def limits(context, results):
                     round(sum(stages[stage]["median"] for stage in STAGES if stage != "encode"), 2), figure("padding", 100),
                     figure("peak_device_bytes", 1 / MIB))
         results.headline(f"{name}, {row_tokens} tokens a row: {figure('square_share', 100)} % of the speed of a large product")
+
+
+@dataclass(frozen=True)
+class PeerKind:
+    name: str  # of peer.py
+    models: tuple
+    limit: int  # seconds
+
+
+PEER_KINDS = (PeerKind("sdpa-bfloat16", ("minilm", "bert-base"), 100), PeerKind("packed", ("minilm", "bert-base"), 100))
+# torch.compile takes up to a minute for each model.
+MORE_PEER_KINDS = (
+    PeerKind("compile", ("minilm", "bert-base"), 240),
+    PeerKind("sdpa-bfloat16", ("qwen2-1.5b",), 80),
+    PeerKind("packed", ("qwen2-1.5b",), 80),
+    PeerKind("sdpa-float16", ("minilm", "bert-base"), 100),
+)
+
+
+def peers(context, results):
+    time_peers(PEER_KINDS, context, results)
+
+
+def more_peers(context, results):
+    time_peers(MORE_PEER_KINDS, context, results)
+
+
+def time_peers(kinds, context, results):
+    results.table("Peers on the same rows, tokenizing inside (all but `packed` are sentence-transformers)", *PEER_HEADER)
+    log = context.work / "peer.log"
+    for kind in kinds:
+        log.unlink(missing_ok=True)
+        command = [sys.executable, "-u", HERE / "peer.py", kind.name, "--options", json.dumps(context.options()), "--entries",
+                   results.path, "--models", ",".join(kind.models), "--row-tokens", ",".join(map(str, ROW_TOKENS))]
+        for name in kind.models:  # a model that is made in this process does not count for the peer's limit
+            for row_tokens in ROW_TOKENS:
+                context.sized_rows(name, row_tokens, 4096)
+        ended = run_limited(command, kind.limit * context.limit_scale, log)
+        output = log.read_text(errors="replace")
+        print(output, flush=True)
+        name = f"{kind.name} {', '.join(kind.models)}"
+        if ended.timed_out:
+            results.without(name, f"stopped after {kind.limit * context.limit_scale:.0f} s")
+        elif ended.code:
+            results.without(name, f"exit code {ended.code}: {(output.strip().splitlines() or ['no output'])[-1]}")
+    summarize_peers(results)
+
+
+def summarize_peers(results):
+    rows = read_results(results.path)["tables"][-1]["rows"]
+    timed = [row for row in rows if row[1] != "SKIP"]
+    if not timed:
+        raise Skipped(f"no peer runs here: {rows[0][-1]}")
+    if ratios := [row[PEER_HEADER.index(RATIO)] for row in timed if row[PEER_HEADER.index(RATIO)]]:
+        results.headline(f"encode is {min(ratios)} to {max(ratios)} times as fast as these peers")

@@ -24,6 +24,9 @@ import subprocess
 import sys
 import time
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "deps"))
+import fetch
+
 # Only the sources of these folders are checked. Tests are left out because the macros of GoogleTest break many checks.
 FOLDERS = ("src", "apps")
 INCLUDE = re.compile(rb'^#include "([^"]+)"', re.MULTILINE)
@@ -54,8 +57,8 @@ class Sources:
         self.texts = {}
         self.common = subprocess.run([clang_tidy, "--version"], check=True, capture_output=True).stdout
         self.common += subprocess.run(["dpkg-query", "--show"], check=True, capture_output=True).stdout
-        for name in (".clang-tidy", "scripts/deps/torch-cpu.txt"):
-            self.common += (root / name).read_bytes()
+        self.common += (root / ".clang-tidy").read_bytes()
+        self.common += "".join(f"{line}\n" for _, line in fetch.section_lines("torch-cpu")).encode()
 
     def entries(self):
         seen = set()

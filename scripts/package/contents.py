@@ -2,9 +2,9 @@
 """What a package of encode is made of: libraries of Debian, headers that are compiled in, and pinned wheels.
 
     contents.py notices --output DIR [--programs] [--library FILE]... [--wheel FILE]...
-    contents.py sbom --encode PROGRAM --name NAME --output FILE [--programs] [--library FILE]... [--contains PINS]... [--needs PINS]...
+    contents.py sbom --encode PROGRAM --name NAME --output FILE [--programs] [--library FILE]... [--contains SECTION]... [--needs SECTION]...
 
-`notices` collects the licences, one file or folder for each part. `sbom` writes SPDX 2.3 as JSON, made from the pins of scripts/deps
+`notices` collects the licences, one file or folder for each part. `sbom` writes SPDX 2.3 as JSON, made from the pins of scripts/deps/pins.txt
 and the versions of the Debian packages.
 
 --programs   the package contains the programs, so their build counts, which compiles headers of Debian into them
@@ -12,8 +12,8 @@ and the versions of the Debian packages.
 --wheel      a wheel from which the package has files
 --encode     the program; `encode version --json` says what it was built from
 --name       the name of the package: encode, encode-libtorch or encode-embeddings
---contains   a list of scripts/deps (its name without .txt) whose wheels give files to the package
---needs      a list of scripts/deps whose wheels the user installs
+--contains   a section of the pins whose wheels give files to the package
+--needs      a section of the pins whose wheels the user installs
 """
 import argparse
 import functools
@@ -76,10 +76,6 @@ def compiled_in():
     text = (ROOT / "scripts/packages.txt").read_text()
     section = text.split("# libraries\n")[1].split("\n\n")[0]
     return [debian_package(name) for name in section.split()]
-
-
-def pins(*names):
-    return list(fetch.read_pins([ROOT / "scripts/deps" / f"{name}.txt" for name in names]))
 
 
 def copy_debian(package, folder):
@@ -168,7 +164,7 @@ def add_build(document, bundled):
         document.add(debian_entry(package), "BUILD_DEPENDENCY_OF")
     for tool in ("g++", "cmake", "ninja-build"):
         document.add(debian_entry(debian_package(tool)), "BUILD_TOOL_OF")
-    for pin in pins("nvcc") if document.facts["cuda"] else []:
+    for pin in fetch.read_pins(["nvcc"]) if document.facts["cuda"] else []:
         document.add(pin_entry(pin), "BUILD_TOOL_OF")
 
 
@@ -181,7 +177,7 @@ def write_sbom(args):
     if args.programs:
         add_build(document, bundled)
     for names, relationship in ((args.needs, "DEPENDS_ON"), (args.contains, "CONTAINS")):
-        for pin in pins(*names):
+        for pin in fetch.read_pins(names):
             document.add(pin_entry(pin), relationship)
     args.output.write_text(json.dumps(document.as_json(), indent=1) + "\n")
 

@@ -82,7 +82,7 @@ def build(tree, output):
     path = output / f"{NAME}-{facts['version']}-{tag}.whl"
     info = f"{NAME}-{facts['version']}.dist-info"
     wheel = Wheel(path, time.strptime(facts["commit_date"], "%Y-%m-%d")[:6])
-    for source in sorted((contents.ROOT / "scripts/package" / NAME).glob("*.py")):
+    for source in sorted((contents.ROOT / "packaging" / NAME).glob("*.py")):
         wheel.add(f"{NAME}/{source.name}", source.read_bytes())
     add_tree(wheel, tree, info)
     metadata = METADATA.format(version=facts["version"], torch=facts["libtorch"].rsplit(".", 1)[0], arrow=facts["arrow"])

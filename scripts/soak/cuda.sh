@@ -18,8 +18,6 @@
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=../lib.sh
 . "$(dirname "$0")/../lib.sh"
-# shellcheck source-path=SCRIPTDIR source=../bench/common.sh
-. "$ROOT/scripts/bench/common.sh"
 
 CAPABILITIES=(75 80 89 90 100 120)
 TYPES=float32,bfloat16,float16,fp8
@@ -36,7 +34,7 @@ NO_FIGURES='exit code|no result'
 # Prints a folder with the lib/ of LibTorch's wheel with CUDA. It keeps the folder in the cache.
 cuda_torch() {
   local wheels wheel folder
-  wheels=$(fetch_wheels "$ROOT/scripts/deps/torch-cpu.txt")
+  wheels=$(fetch_wheels torch-cpu)
   wheel=$(head -1 <<<"$wheels") # the first pin is torch; its wheel has the CUDA libraries too
   folder=$CACHE/torch-cuda/$(basename "$(dirname "$wheel")")
   if [[ ! -d $folder ]]; then
@@ -48,16 +46,17 @@ cuda_torch() {
   printf '%s\n' "$folder/torch"
 }
 
+# build_programs TARGET...: builds the targets, the plugin and the stand-in.
 build_programs() {
   cd "$ROOT"
   cmake --preset release --log-level=WARNING -DTORCH_ROOT="$(torch_root)"
   grep -q '^encode_launches: phony' <(ninja -C build -t targets all) || die "this build has no nvcc: run scripts/setup.sh"
-  ninja -C build -j "$(job_count)" encode_cuda encode_launches runtime_stand_in_{cuda,cudart,cublas,cublasLt}
+  ninja -C build -j "$(job_count)" encode_cuda runtime_stand_in_{cuda,cudart,cublas,cublasLt} "$@"
 }
 
 # link_stand_in TORCH: puts the stand-in and this LibTorch into $WORK/cuda.
 link_stand_in() {
-  "$PYTHON" "$ROOT/scripts/gpu/runtime_stand_in.py" --archives "$ROOT/build/runtime_stand_in" --torch "$1" \
+  "$PYTHON" "$ROOT/tests/cuda/runtime_stand_in/link.py" --archives "$ROOT/build/runtime_stand_in" --torch "$1" \
     --user "$ROOT/build/lib/libencode_cuda.so" --output "$WORK/cuda"
 }
 
@@ -69,7 +68,7 @@ run_models() {
     *) die "unknown option '$1'; see --help" ;;
   esac
   torch=$(cuda_torch)
-  phase "building the stand-in" build_programs
+  phase "building the stand-in" build_programs encode_launches
   WORK=$(mktemp -d)
   trap 'rm -rf "$WORK"' EXIT
   link_stand_in "$torch"
@@ -82,7 +81,7 @@ run_models() {
       RUNTIME_STAND_IN_CAPABILITY="$capability" RUNTIME_STAND_IN_LOG="$WORK/record.$capability" \
       "$WORK/bin/encode_launches" "$TYPES" "$ROOT"/tests/data/models/*
   done
-  "$PYTHON" "$ROOT/scripts/gpu/kernel_table.py" "$action" "$ROOT/docs/cuda-kernels.md" "$WORK"/record.*
+  "$PYTHON" "$ROOT/tests/cuda/runtime_stand_in/kernel_table.py" "$action" "$ROOT/docs/cuda-kernels.md" "$WORK"/record.*
   print_phases
 }
 
@@ -154,9 +153,8 @@ run_call() {
 run_gpu_check() {
   local python steps number=0
   python=$(reference_python)
+  phase "building the programs" build_programs encode encode-worker gpu_kernels_test gpu_attention_test cuda_test nvml_stand_in
   cd "$ROOT"
-  ninja -C build -j "$(job_count)" encode encode-worker encode_cuda gpu_kernels_test gpu_attention_test cuda_test \
-    nvml_stand_in runtime_stand_in_{cuda,cudart,cublas,cublasLt}
   scripts/package.sh --gpu-tests
   WORK=$(mktemp -d)
   trap 'rm -rf "$WORK"' EXIT

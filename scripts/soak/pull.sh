@@ -13,8 +13,6 @@
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=../lib.sh
 . "$(dirname "$0")/../lib.sh"
-# shellcheck source-path=SCRIPTDIR source=../bench/common.sh
-. "$ROOT/scripts/bench/common.sh"
 
 readonly WORK=${ENCODE_SOAK_DIR:-$DEPS/pull}
 readonly MODEL=sentence-transformers/all-MiniLM-L6-v2
@@ -90,7 +88,7 @@ AutoTokenizer.from_pretrained(name), AutoModel.from_pretrained(name)
 texts = [json.loads(line)["text"] for line in open(f"{work}/texts.jsonl")]
 np.save(f"{work}/theirs.npy", SentenceTransformer(name, device="cpu").encode(texts))
 PYTHON
-  "$PYTHON" "$ROOT/scripts/bench/compare_embeddings.py" "$WORK/ours.npy" "$WORK/theirs.npy"
+  "$PYTHON" "$ROOT/scripts/bench/compare.py" matrices "$WORK/ours.npy" "$WORK/theirs.npy"
 }
 
 both() {

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Compares encode with transformers 4 and 5 on random directories of tokenizers, and on directories that have the layouts of
-# well-known repositories of the hub. scripts/check_auto_tokenizer.py and scripts/check_hub_layouts.py say what is compared.
+# well-known repositories of the hub. scripts/reference/check_auto_tokenizer.py and scripts/reference/hub_layouts/check.py say what is
+# compared.
 #
 # usage: scripts/soak/references.sh                      both
 #        scripts/soak/references.sh tokenizers [COUNT]   directories; default: 6000, which take an hour
@@ -29,8 +30,8 @@ compare_tokenizers() {
   [[ -x $ROOT/build/bin/tokenize_lines ]] || die "no build/bin/tokenize_lines: run scripts/build.sh --all first"
   for version in 4.57.6 5.17.0; do install_reference "$work/$version" "transformers==$version" sentencepiece protobuf; done
   # The script writes .model files with the package sentencepiece, which the venv has.
-  "$work/5.17.0/bin/python" "$ROOT/scripts/check_auto_tokenizer.py" --python4 "$work/4.57.6/bin/python" --python5 "$work/5.17.0/bin/python" \
-    --tool "$ROOT/build/bin/tokenize_lines" --count "${1:-6000}" --keep "$work/found"
+  "$work/5.17.0/bin/python" "$ROOT/scripts/reference/check_auto_tokenizer.py" --python4 "$work/4.57.6/bin/python" \
+    --python5 "$work/5.17.0/bin/python" --tool "$ROOT/build/bin/tokenize_lines" --count "${1:-6000}" --keep "$work/found"
 }
 
 compare_layouts() {
@@ -38,7 +39,7 @@ compare_layouts() {
   mkdir -p "$work"
   install_reference "$work/4" "${SHARED[@]}" transformers==4.57.6 sentence-transformers==5.1.2
   install_reference "$work/5" "${SHARED[@]}" transformers==5.17.0 sentence-transformers==6.0.1
-  "$work/5/bin/python" "$ROOT/scripts/check_hub_layouts.py" --python4 "$work/4/bin/python" --python5 "$work/5/bin/python" \
+  "$work/5/bin/python" "$ROOT/scripts/reference/hub_layouts/check.py" --python4 "$work/4/bin/python" --python5 "$work/5/bin/python" \
     --encode "$ROOT/build/bin/encode" --only "$@"
 }
 

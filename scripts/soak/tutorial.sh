@@ -7,12 +7,12 @@ set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=../lib.sh
 . "$(dirname "$0")/../lib.sh"
 
-# Prints an interpreter that has the packages of scripts/deps/tutorial.txt.
+# Prints an interpreter that has the packages of [tutorial] in scripts/deps/pins.txt.
 tutorial_python() {
-  local pins="$ROOT/scripts/deps/tutorial.txt" folder wheels
-  folder="$CACHE/tutorial-$(sha256sum "$pins" | cut -c1-12)"
+  local folder wheels
+  folder="$CACHE/tutorial-$(pins tutorial | sha256sum | cut -c1-12)"
   if [[ ! -d $folder ]]; then
-    wheels=$(fetch_wheels "$pins")
+    wheels=$(fetch_wheels tutorial)
     "$PYTHON" -m venv --clear "$folder.partial" >&2
     xargs "$folder.partial/bin/python" -m pip install --quiet --no-deps --no-index <<<"$wheels" >&2
     mv "$folder.partial" "$folder"
@@ -25,7 +25,7 @@ main() {
     show_help
     return
   fi
-  "$(tutorial_python)" -B "$ROOT/scripts/check_pages.py" --with faiss --with sqlite-vec \
+  "$(tutorial_python)" -B "$ROOT/tests/scripts/check_pages.py" --with faiss --with sqlite-vec \
     "$ROOT/docs/tutorial.md" "$ROOT"/docs/howto/*.md
 }
 

@@ -1,4 +1,4 @@
-// Tables of text for people.
+// Tables of text for people. Any thread may call this function. It throws no Error.
 #pragma once
 
 #include <string>

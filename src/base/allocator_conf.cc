@@ -21,7 +21,7 @@ namespace {
 struct Key {
   const char* name;
   const char* pattern;   // an ECMAScript regular expression
-  const char* expected;  // the same in words
+  const char* expected;  // the pattern in words, for messages
 };
 
 constexpr const char* kBoolean = "True|False";
@@ -146,7 +146,8 @@ std::string allocator_settings(const HardwareOptions& options) {
 
 HardwareOptions without_expandable_segments(HardwareOptions options) {
   options.expandable_segments = false;
-  // The last setting of the first source wins, and this is the first source.
+  // The first source wins over the others, and in a source the last setting wins. So this is
+  // appended to the first source.
   options.allocator_conf += ",expandable_segments:False";
   return options;
 }

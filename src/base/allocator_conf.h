@@ -1,4 +1,5 @@
-// The settings of LibTorch's CUDA allocator: the syntax of PYTORCH_ALLOC_CONF.
+// The settings of LibTorch's CUDA allocator, in the syntax of PYTORCH_ALLOC_CONF. Not thread-safe
+// while another thread changes the environment.
 #pragma once
 
 #include <string>

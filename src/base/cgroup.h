@@ -20,11 +20,13 @@ void visit_cgroups(const std::string& root, const std::string& controller,
 
 // Returns the first line of a file, without the newline; nullopt if there is none.
 std::optional<std::string> read_first_line(const std::string& path);
-// Returns the id that the kernel has chosen when it started; "" if it tells none.
+// Returns the boot id, which the kernel chooses anew at each start; "" if the kernel does not offer
+// it.
 std::string boot_id();
 // Returns the number in the first line; nullopt if there is none, or for "max".
 std::optional<int64_t> read_integer(const std::string& path);
-// Returns the number after "<key> " at the begin of a line of the file; nullopt if there is none.
+// Returns the number after "<key> " at the beginning of a line of the file; nullopt if there is
+// none.
 std::optional<int64_t> read_keyed_integer(const std::string& path, const std::string& key);
 
 }  // namespace encode

@@ -1,4 +1,5 @@
-// Finds out whether a directory or a file could be created, and creates neither.
+// Finds out whether a directory or a file could be created, without creating it. Any thread may
+// call this function.
 #pragma once
 
 #include <string>

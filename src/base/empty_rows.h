@@ -1,5 +1,5 @@
-// Rows without a text, and what a user can do about them. Preflight, the run and the report say it
-// in the same words.
+// Rows without a text, and what a user can do about them. Preflight, the run and the report use the
+// same words. Any thread may call these functions.
 #pragma once
 
 #include <cstdint>

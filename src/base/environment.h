@@ -1,4 +1,4 @@
-// What a process knows of its own start: the environment, and the place of its program.
+// The environment of this process, and the place of its program.
 #pragma once
 
 #include <array>

@@ -2,9 +2,14 @@
 
 #include <cerrno>
 #include <cstring>
+#include <exception>
 #include <fmt/format.h>
+#include <new>
+#include <system_error>
 #include <utility>
 
+#include "base/file_system.h"
+#include "base/units.h"
 #include "base/utf8.h"
 
 namespace encode {
@@ -82,8 +87,8 @@ Advice advice_for(int error_number) {
     case ENOSPC:
     case EDQUOT:
       return {"free space on the file system",
-              "free space, then run the same command again: it goes on after the last committed "
-              "chunk"};
+              "free space, then run the same command again (a run goes on after its last committed "
+              "chunk)"};
     case EFBIG:
       return {"a file that may grow this far",
               "raise the limit on the size of files (ulimit -f), or choose another file system"};
@@ -112,6 +117,15 @@ Advice advice_for(int error_number) {
   }
 }
 
+// Returns "; 4.1 kB are free" for the file system that the path is or would be on. Returns "" if
+// that cannot be found out.
+std::string free_space_at(const std::string& path) {
+  FileSystem found;
+  if (find_file_system(path, found) != 0) return "";
+  if (found.no_more_files) return "; it can hold no more files (inodes)";
+  return fmt::format("; {} are free", format_bytes(found.usable_bytes));
+}
+
 }  // namespace
 
 Error system_error(ErrorCode code, std::string_view action, const std::string& where,
@@ -122,7 +136,8 @@ Error system_error(ErrorCode code, std::string_view action, const std::string& w
                 .what = fmt::format("cannot {}: {}", action, std::strerror(error_number)),
                 .where = where,
                 .expected = advice.expected,
-                .found = fmt::format("{} (errno {})", std::strerror(error_number), error_number),
+                .found = fmt::format("{} (errno {}){}", std::strerror(error_number), error_number,
+                                     error_number == ENOSPC ? free_space_at(where) : ""),
                 .hint = advice.hint});
 }
 
@@ -134,6 +149,36 @@ Error thread_error(const std::system_error& refused) {
                 .found = refused.code().message(),
                 .hint = "raise the limits of the process (ulimit -v, ulimit -u, pids.max of the "
                         "control group), or give fewer --threads (hardware.threads)"});
+}
+
+ErrorDetail current_error() {
+  const auto defect = [](const char* what) {
+    return ErrorDetail{.code = "internal",
+                       .exit_code = ExitCode::kInternal,
+                       .what = what,
+                       .where = "encode",
+                       .expected = "no failure",
+                       .found = "an unexpected exception",
+                       .hint = "this is a defect of encode; please report it"};
+  };
+  try {
+    throw;
+  } catch (const Error& error) {
+    return error.detail();
+  } catch (const std::bad_alloc&) {
+    return {.code = "os.memory",
+            .what = "out of host memory",
+            .where = "encode",
+            .expected = "free host memory",
+            .found = "a failed allocation",
+            .hint = "give the job more memory; a run keeps its committed chunks"};
+  } catch (const std::system_error& error) {
+    // std::thread throws this error if the system refuses a thread.
+    const bool refused = error.code() == std::errc::resource_unavailable_try_again;
+    return refused ? thread_error(error).detail() : defect(error.what());
+  } catch (const std::exception& error) {
+    return defect(error.what());
+  }
 }
 
 }  // namespace encode

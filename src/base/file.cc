@@ -67,6 +67,17 @@ UniqueFd open_for_reading(const std::string& path, ErrorCode code) {
   return fd;
 }
 
+bool is_still_named(const UniqueFd& fd, const std::string& path, ErrorCode code) {
+  struct stat opened = {};
+  if (::fstat(fd.get(), &opened) != 0) throw system_error(code, "stat", path, errno);
+  struct stat named = {};
+  if (::stat(path.c_str(), &named) != 0) {
+    if (means_absent(errno)) return false;
+    throw system_error(code, "look for", path, errno);
+  }
+  return opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
+}
+
 int64_t file_size(const UniqueFd& fd, const std::string& path) {
   struct stat info = {};
   if (retried([&] { return ::fstat(fd.get(), &info); }) != 0)
@@ -313,7 +324,12 @@ void AtomicFile::keep_attributes_of(const UniqueFd& original) {
   }
 }
 
-void AtomicFile::sync_content() {
+void AtomicFile::begin_writing_back() {
+  // Without a flag that waits, the call does not take the error of an earlier write from fsync().
+  ::sync_file_range(fd_.get(), 0, 0, SYNC_FILE_RANGE_WRITE);
+}
+
+void AtomicFile::sync() {
   struct stat info = {};
   if (retried([&] { return ::fstat(fd_.get(), &info); }) != 0) throw commit_error("stat", errno);
   // If more space was reserved than was written, the file ends with zeros, which are cut off here.
@@ -325,13 +341,13 @@ void AtomicFile::sync_content() {
 }
 
 void AtomicFile::commit() {
-  sync_content();
-  commit_without_sync();
+  sync();
+  rename();
   sync_directory(parent_directory(path_));
 }
 
 bool AtomicFile::commit_if_absent() {
-  sync_content();
+  sync();
   if (const int error = fd_.close(); error != 0) throw commit_error("close", error);
   const int linked = retried([&] { return ::link(temp_path_.c_str(), path_.c_str()); });
   if (linked != 0 && errno != EEXIST) throw commit_error("create", errno);
@@ -340,7 +356,7 @@ bool AtomicFile::commit_if_absent() {
   return linked == 0;
 }
 
-void AtomicFile::commit_without_sync() {
+void AtomicFile::rename() {
   if (const int error = fd_.close(); error != 0) throw commit_error("close", error);
   if (retried([&] { return ::rename(temp_path_.c_str(), path_.c_str()); }) != 0)
     throw commit_error("rename", errno);
@@ -355,7 +371,7 @@ void write_file_durably(const std::string& path, std::string_view content) {
 void write_file_without_sync(const std::string& path, std::string_view content) {
   AtomicFile file(path, 0);
   file.write(content.data(), content.size());
-  file.commit_without_sync();
+  file.rename();
 }
 
 }  // namespace encode

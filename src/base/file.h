@@ -35,8 +35,8 @@ class UniqueFd {
   int fd_ = -1;
 };
 
-// In all functions of this file, `path` beside a descriptor is for messages, and `code` is the code
-// of an Error ("io.read"). A failed system call gives an Error with the exit code of
+// In all functions of this file, a `path` next to a descriptor is only for messages, and `code` is
+// the code of an Error ("io.read"). A failed system call gives an Error with the exit code of
 // exit_code_for_errno(), which the comments below name only for the usual causes. Any number of
 // threads may call the functions. The classes are not thread-safe.
 
@@ -51,11 +51,19 @@ Pipe make_pipe(int more_flags = 0);
 // Opens a regular file for reading. Throws Error kNoPermission, or kNoInput if the file is missing
 // or is not a regular file (reading a FIFO or a device may block or never end).
 UniqueFd open_for_reading(const std::string& path, ErrorCode code);
+// Returns true if `path` still leads to the open file `fd`. It leads to another file or to none if
+// someone has deleted or replaced the file after it was opened. Throws Error `code` if the file
+// system does not say.
+bool is_still_named(const UniqueFd& fd, const std::string& path, ErrorCode code);
 int64_t file_size(const UniqueFd& fd, const std::string& path);  // in bytes
 
 // Reads a whole file. Throws Error kConfig that names the limit if the file is larger than
 // `max_bytes`, and what open_for_reading() throws.
 std::string read_file(const std::string& path, int64_t max_bytes, ErrorCode code);
+
+// Reads the bytes at `offset` into `to`. Retries after EINTR and short reads. Returns the number of
+// bytes, which is smaller than `to` at the end of the file, or nullopt with the reason in errno.
+std::optional<size_t> pread_up_to(const UniqueFd& fd, std::span<char> to, int64_t offset);
 
 // Fills `to` with the bytes at `offset`. Retries after EINTR and short reads. Throws Error
 // kIoError, also if the file ends early.
@@ -143,25 +151,31 @@ class AtomicFile {
   // Replaces bytes that were written before. `offset` + `size` must be at most bytes_written().
   void overwrite(int64_t offset, const void* data, size_t size);
   int64_t bytes_written() const { return bytes_written_; }
-  // Gives the file the owner and the permissions of an open file, and not those of a new one.
-  // Throws Error kNoPermission if this user may not give files to that owner.
+  // Gives the file the owner and the permissions of another, open file. Throws Error kNoPermission
+  // if this user may not give files to that owner.
   void keep_attributes_of(const UniqueFd& original);
-  // Publishes the file. When commit() returns, the file survives power loss. A failed fsync() is an
-  // error and is not retried, except after EINTR: the kernel may have dropped the unwritten pages,
-  // and a second fsync() would then succeed although they are lost.
+  // Lets the kernel begin to write the bytes to the disk, and does not wait. If other files are
+  // written between this call and sync(), sync() waits for less. Reports no error: the kernel keeps
+  // the error of a failed write, and sync() gets it.
+  void begin_writing_back();
+  // Publishes the file: calls sync() and rename(), and syncs the directory. When commit() returns,
+  // the file survives power loss.
   void commit();
-  // Does the same unless something has the name: then it removes the temporary file and returns
-  // false. Needs a file system with hard links.
+  // Publishes the file like commit(), unless something has the name: then it removes the temporary
+  // file and returns false. Needs a file system with hard links.
   bool commit_if_absent();
-  // Publishes the file without a sync and without reserved space, for a file that no result depends
-  // on. After power loss the file may be empty.
-  void commit_without_sync();
+  // Makes the content durable under the temporary name. A failed fsync() is an error and is not
+  // retried, except after EINTR: the kernel may have dropped the unwritten pages, and a second
+  // fsync() would then succeed although they are lost.
+  void sync();
+  // Gives the file its name. After power loss the name may be missing until the directory is
+  // synced. Without sync() before, the file may also be empty, and reserved space is not cut off.
+  void rename();
 
   const std::string& path() const { return path_; }
   const std::string& temp_path() const { return temp_path_; }  // the file's path before commit()
 
  private:
-  void sync_content();
   Error commit_error(const char* action, int error_number) const;
 
   std::string path_;
@@ -171,7 +185,7 @@ class AtomicFile {
 };
 
 // These functions write an AtomicFile with this content, and throw what AtomicFile throws. The
-// second one uses commit_without_sync().
+// second one does not sync it, so after power loss the file may be empty.
 void write_file_durably(const std::string& path, std::string_view content);
 void write_file_without_sync(const std::string& path, std::string_view content);
 

@@ -1,4 +1,4 @@
-// The functions of file.h that read.
+// The functions of file.h that read files.
 #include <algorithm>
 #include <cerrno>
 #include <fmt/format.h>
@@ -28,24 +28,30 @@ std::string read_file(const std::string& path, int64_t max_bytes, ErrorCode code
   return content;
 }
 
-void pread_all(const UniqueFd& fd, std::span<char> to, int64_t offset, const std::string& path) {
+std::optional<size_t> pread_up_to(const UniqueFd& fd, std::span<char> to, int64_t offset) {
   size_t done = 0;
   while (done < to.size()) {
     const ssize_t n = retried([&] {
       return ::pread(fd.get(), to.data() + done, to.size() - done,
                      static_cast<off_t>(offset) + static_cast<off_t>(done));
     });
-    if (n < 0) throw system_error("io.read", "read", path, errno);
-    if (n == 0) {
-      throw Error({.code = "io.read",
-                   .what = "the file ends early",
-                   .where = path,
-                   .expected = fmt::format("{} bytes at offset {}", to.size(), offset),
-                   .found = fmt::format("{} bytes", done),
-                   .hint = "copy the file again, and do not change it while it is read"});
-    }
+    if (n < 0) return std::nullopt;
+    if (n == 0) break;
     done += static_cast<size_t>(n);
   }
+  return done;
+}
+
+void pread_all(const UniqueFd& fd, std::span<char> to, int64_t offset, const std::string& path) {
+  const std::optional<size_t> bytes = pread_up_to(fd, to, offset);
+  if (!bytes) throw system_error("io.read", "read", path, errno);
+  if (*bytes == to.size()) return;
+  throw Error({.code = "io.read",
+               .what = "the file ends early",
+               .where = path,
+               .expected = fmt::format("{} bytes at offset {}", to.size(), offset),
+               .found = fmt::format("{} bytes", *bytes),
+               .hint = "copy the file again, and do not change it while it is read"});
 }
 
 std::string read_head(const std::string& path, int64_t bytes, ErrorCode code) {

@@ -12,6 +12,8 @@
 
 #include "base/file.h"
 #include "base/input_format.h"
+#include "base/npy.h"
+#include "base/own_files.h"
 #include "base/units.h"
 
 namespace encode {
@@ -20,7 +22,6 @@ namespace {
 namespace fs = std::filesystem;
 using namespace std::string_view_literals;
 
-constexpr std::string_view kZipStart = "PK\x03\x04";
 constexpr std::string_view kOleStart = "\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1";
 constexpr std::string_view kZipArchive = "a ZIP archive";
 constexpr std::string_view kTarArchive = "a tar archive";
@@ -73,18 +74,13 @@ constexpr auto kKinds = std::to_array<ForeignKind>({
      " .sqlite .sqlite3 .db ",
      {"an SQLite database", "export the table as CSV, and give that file"}},
     {Container::kNone,
-     "\x93NUMPY",
+     kNpyMagic,
      " .npy ",
      {"a matrix of numbers (.npy)", "give the file that has the texts"}},
 });
 
 const ForeignKind* kind_of_suffix(const std::string& path) {
-  InputOptions options;
-  options.path = path;
-  std::string name = path;
-  if (const std::string compression = input_format(options).compression; !compression.empty())
-    name.resize(name.size() - compression.size() - 1);
-  const std::string suffix = " " + lower_case_suffix(name) + " ";
+  const std::string suffix = " " + lower_case_suffix(without_compression(path)) + " ";
   const auto* found = std::find_if(kKinds.begin(), kKinds.end(), [&](const ForeignKind& kind) {
     return suffix.size() > 2 && kind.suffixes.find(suffix) != std::string_view::npos;
   });
@@ -135,35 +131,35 @@ std::string list_of(const std::vector<std::string>& names) {
 std::string input_suffix(const std::string& name) {
   InputOptions options;
   options.path = name;
-  const InputFormat format = input_format(options);
-  if (format.format == TextFormat::kAuto) return "";
-  const size_t end = format.compression.empty() ? name.size() : name.rfind('.');
-  return name.substr(name.rfind('.', end - 1));
+  if (input_format(options).format == TextFormat::kAuto) return "";
+  return name.substr(name.rfind('.', without_compression(name).size() - 1));
 }
 
 std::string first_bytes(const std::string& path) {
   try {
     return read_head(path, static_cast<int64_t>(kForeignBytes), "text.open");
   } catch (const Error&) {
-    return "";  // the suffix is known at least
+    return "";  // the suffix alone says the format
   }
 }
 
+// What encode itself has written is not offered: it holds no texts, or those of another run.
 FolderContent describe_inputs(const std::string& folder) {
   std::vector<std::string> inputs;
   std::map<std::string, int64_t> suffixes;
   for (const std::string& name : names_in(folder, /*folders=*/false)) {
-    if (const std::string suffix = input_suffix(name); !suffix.empty()) {
-      inputs.push_back(name);
-      ++suffixes[suffix];
-    }
+    const std::string suffix = input_suffix(name);
+    const std::string path = fmt::format("{}/{}", folder, name);
+    if (suffix.empty() || is_beside_matrix(path) || has_manifest(path)) continue;
+    inputs.push_back(name);
+    ++suffixes[suffix];
   }
   if (inputs.empty()) {
     const std::vector<std::string> folders = names_in(folder, /*folders=*/true);
     return {.found = "a folder without files of texts or tables",
             .hint = folders.empty()
-                        ? fmt::format("name a file that ends in {}, or in {}", kTextSuffixes,
-                                      kColumnarSuffixes)
+                        ? fmt::format("name a file that ends in {}, or in {}", text_suffixes(),
+                                      columnar_suffixes())
                         : fmt::format("name the files in its folders: {}", list_of(folders))};
   }
   const auto most =
@@ -242,8 +238,8 @@ void refuse_foreign_input(const std::string& path, const std::string& where) {
   throw Error({.code = "text.encoding",
                .what = "the input is not text",
                .where = where,
-               .expected = fmt::format("a file of texts or tables: {}, {}", kTextSuffixes,
-                                       kColumnarSuffixes),
+               .expected = fmt::format("a file of texts or tables: {}, {}", text_suffixes(),
+                                       columnar_suffixes()),
                .found = fmt::format("{}: {}, by its {}", path, file->name,
                                     start.empty() ? "suffix" : "first bytes"),
                .hint = std::string(file->hint)});

@@ -1,5 +1,5 @@
-// Recognises what is given as an input and holds no texts that encode can read: a folder, a
-// spreadsheet, a document or an archive.
+// Recognises inputs that hold no texts for encode: a folder, a spreadsheet, a document or an
+// archive. Any thread may call these functions.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,11 @@ struct ForeignFile {
   std::string_view hint;  // how to get the texts out of it
 };
 
-// How many of the first bytes of a file foreign_file() can use.
+// The number of bytes at the start of a file that foreign_file() can use.
 inline constexpr size_t kForeignBytes = size_t{64} << 10;
+
+// The first bytes of a ZIP archive, and of each of its members.
+inline constexpr std::string_view kZipStart = "PK\x03\x04";
 
 // Returns true if foreign_file() looks for the names of the members of an archive. For any other
 // file, the first 512 bytes say as much as kForeignBytes.
@@ -29,12 +32,14 @@ bool may_be_zip(std::string_view start);
 // Throws no Error.
 std::optional<ForeignFile> foreign_file(const std::string& path, std::string_view start);
 
-// What is in a folder that was given as an input, and how to name its files.
+// The texts of an error about a folder given as input: `found` says what it holds, `hint` how to
+// name its files.
 struct FolderContent {
   std::string found;
   std::string hint;
 };
-// Looks at the names only. Throws no Error.
+// Looks only at the names of the files, and leaves out those that encode has written. Throws no
+// Error.
 FolderContent describe_folder(const std::string& folder);
 
 // Makes the Error "text.files" for a folder that is no input. `where` is the place in the message.

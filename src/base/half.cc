@@ -2,10 +2,11 @@
 
 #include <bit>
 
+#include "base/non_finite.h"
+
 namespace encode {
 namespace {
 
-constexpr uint32_t kFloatInfinity = 0x7f800000;
 constexpr uint32_t kHalfInfinity = 0x7c00;
 constexpr int kDroppedBits = 13;                           // the fraction has 10 instead of 23 bits
 constexpr uint32_t kExponentShift = (127 - 15) << 23;      // the difference of the two biases
@@ -20,7 +21,7 @@ uint16_t half_bits(float value) {
   const auto sign = static_cast<uint16_t>(bits >> 16 & 0x8000U);
   const uint32_t magnitude = bits & 0x7fffffffU;
   uint32_t half = 0;
-  if (magnitude > kFloatInfinity) {
+  if (magnitude > kInfinityBits) {
     half = kHalfInfinity | 0x200U;  // NaN
   } else if (magnitude >= kFirstInfinite) {
     half = kHalfInfinity;
@@ -41,7 +42,7 @@ float half_value(uint16_t bits) {
   const uint32_t magnitude = bits & 0x7fffU;
   uint32_t value = 0;
   if (magnitude >= kHalfInfinity) {
-    value = kFloatInfinity | (magnitude & 0x3ffU) << kDroppedBits;
+    value = kInfinityBits | (magnitude & 0x3ffU) << kDroppedBits;
   } else if (magnitude < 0x400U) {
     value = std::bit_cast<uint32_t>(static_cast<float>(magnitude) * kSubnormalUnit);
   } else {

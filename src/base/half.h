@@ -1,5 +1,6 @@
 // Converts between float and the bits of IEEE 754 half-precision numbers. The supported compilers
-// do not have a half-precision type for every processor.
+// do not have a half-precision type for every processor. Any thread may call these functions. They
+// throw no Error.
 #pragma once
 
 #include <cstdint>

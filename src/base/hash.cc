@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <utility>
 
+#include <openssl/crypto.h>
+#include <openssl/err.h>
 #include <openssl/evp.h>
 #include <xxhash.h>
 
@@ -44,11 +46,27 @@ void Digest::Free::operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(conte
 
 void Digest::update(const void* data, size_t size) { EVP_DigestUpdate(context_.get(), data, size); }
 
+std::string hex_of(std::span<const std::byte> bytes) {
+  const auto* first = reinterpret_cast<const unsigned char*>(bytes.data());
+  return fmt::format("{:02x}", fmt::join(first, first + bytes.size(), ""));
+}
+
+std::optional<std::vector<std::byte>> bytes_of_hex(const std::string& digits) {
+  std::vector<std::byte> bytes(digits.size() / 2);
+  size_t size = 0;
+  const bool read = OPENSSL_hexstr2buf_ex(reinterpret_cast<unsigned char*>(bytes.data()),
+                                          bytes.size(), &size, digits.c_str(), '\0') == 1;
+  if (!read) ERR_clear_error();  // OpenSSL would report it after a later call
+  // Reads the digits back, because OpenSSL ends at a NUL and also takes capital letters.
+  if (!read || size != bytes.size() || hex_of(bytes) != digits) return std::nullopt;
+  return bytes;
+}
+
 std::string Digest::hex() {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest = {};
   unsigned int size = 0;
   EVP_DigestFinal_ex(context_.get(), digest.data(), &size);
-  return fmt::format("{:02x}", fmt::join(digest.begin(), digest.begin() + size, ""));
+  return hex_of(std::as_bytes(std::span(digest).first(size)));
 }
 
 Sha256::Sha256() : Digest(EVP_sha256()) {}
@@ -64,10 +82,6 @@ std::array<std::byte, 32> sha256_bytes(std::span<const std::byte> data) {
   if (EVP_Digest(data.data(), data.size(), digest.data(), nullptr, EVP_sha256(), nullptr) != 1)
     throw no_sha();
   return std::bit_cast<std::array<std::byte, 32>>(digest);
-}
-
-std::string sha256_file(const std::string& path) {
-  return hash_open_file<Sha256>(open_for_reading(path, kReadCode), path);
 }
 
 std::string sha256_of(const UniqueFd& fd, const std::string& path) {

@@ -1,13 +1,15 @@
 // Hashes: SHA-256 identifies files and can be compared with the hashes of the Hugging Face Hub.
-// XXH3-128 detects accidental damage.
+// XXH3-128 detects accidental damage. Any thread may call the functions.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/file.h"
 
@@ -37,13 +39,16 @@ class Sha256 : public Digest {
   Sha256();
 };
 
+// Returns two lower-case hexadecimal digits for each byte.
+std::string hex_of(std::span<const std::byte> bytes);
+// Returns the bytes that hex_of() writes as `digits`, or nullopt for any other text.
+std::optional<std::vector<std::byte>> bytes_of_hex(const std::string& digits);
+
 std::string sha256_hex(std::string_view data);
 // Returns the 32 bytes that sha256_hex() writes as digits. Throws what Sha256() throws.
 std::array<std::byte, 32> sha256_bytes(std::span<const std::byte> data);
-// Reads the file in bounded memory. Throws what open_for_reading() and pread_all() throw.
-std::string sha256_file(const std::string& path);
-// Does the same for an open file. `path` is for messages. Throws what file_size() and pread_all()
-// throw.
+// Reads an open file in bounded memory. `path` is for messages. Throws what file_size() and
+// pread_all() throw.
 std::string sha256_of(const UniqueFd& fd, const std::string& path);
 // Returns the 40 digits by which git names the content of an open file: the SHA-1 of
 // "blob <size>\0" and the bytes. It identifies a file, but is no defence against an attacker.

@@ -92,7 +92,8 @@ void take_groups(const std::string& root, HostMemory& memory) {
                 [&](const std::string& directory) { take_group(directory, kV1, memory); });
 }
 
-// The pages of all zones, also of those that a balloon has taken; 0 if the kernel does not say.
+// Returns the bytes of all zones, including pages that a balloon has taken; 0 if the kernel does
+// not say.
 int64_t present_bytes(const std::string& root) {
   std::ifstream file(root + "/proc/zoneinfo");
   int64_t pages = 0;

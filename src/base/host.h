@@ -29,10 +29,10 @@ struct HostMemory {
 // copies.
 HostMemory host_memory(const std::string& root = "");
 
-// Returns the limit_bytes that host_memory() may ever have, for a refusal that must be certain: a
-// virtual machine gets the pages back that a balloon has taken from it. 0 if that is not known,
-// because no cgroup has a limit and the kernel does not list its zones of memory. Such a kernel, as
-// gVisor, may raise MemTotal on use.
+// Returns the most that limit_bytes can become. Use it before refusing a run for good: a virtual
+// machine may get ballooned pages back. Returns 0 if it is not known, because no cgroup has a limit
+// and the kernel does not list its zones of memory. Such a kernel, as gVisor, may raise MemTotal on
+// use.
 int64_t most_memory_bytes(const std::string& root = "");
 
 // Returns the memory that processes have left which may use `limit_bytes` together and use

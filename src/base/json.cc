@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "base/units.h"
+#include "base/utf8.h"
 
 namespace encode {
 namespace {
@@ -30,7 +31,7 @@ std::string reason_at(std::string_view rest, std::string_view message) {
   for (const std::string_view name : {"NaN", "Infinity", "-Infinity", "undefined", "None"}) {
     if (rest.starts_with(name)) return fmt::format("{}, which JSON does not have", name);
   }
-  if (rest.starts_with("\xEF\xBB\xBF")) return "a byte order mark, which JSON does not have";
+  if (rest.starts_with(kByteOrderMark)) return "a byte order mark, which JSON does not have";
   if (message.find("number overflow") != std::string_view::npos)
     return "a number that is out of range";
   if (static_cast<unsigned char>(rest.front()) < 0x20)
@@ -188,7 +189,7 @@ class StrictBuilder : public nlohmann::json_sax<Json> {
 
 std::optional<JsonFault> find_json_fault(std::string_view text) {
   // nlohmann's parser would skip a byte order mark, and would take a NUL as the end of the text.
-  if (text.starts_with("\xEF\xBB\xBF")) return JsonFault{0, reason_at(text, "")};
+  if (text.starts_with(kByteOrderMark)) return JsonFault{0, reason_at(text, "")};
   const std::string_view before_nul = text.substr(0, text.find('\0'));
   FaultFinder finder(text);
   Json::sax_parse(before_nul.begin(), before_nul.end(), &finder);
@@ -203,7 +204,7 @@ Json parse_json(std::string_view text, const JsonLimits& limits, const std::stri
     refuse_document("the JSON document is too large", where, code,
                     fmt::format("{} bytes, the limit is {}", text.size(), limits.max_bytes));
   }
-  // nlohmann's parser would take a NUL as the end of the text and ignore the bytes after it.
+  // A NUL would end the text, as in find_json_fault().
   if (const size_t nul = text.find('\0'); nul != std::string_view::npos) {
     refuse_document("malformed JSON", fmt::format("{}:{}", where, line_and_column(text, nul)), code,
                     "a NUL byte");
@@ -251,6 +252,10 @@ void JsonFields::refuse(const std::string& key, const std::string& expected,
                .expected = expected,
                .found = found,
                .hint = "correct the value, or copy the file again: encode accepts no other value"});
+}
+
+JsonFields JsonFields::fields(const std::string& key) const {
+  return {object(key), fmt::format("{}: {}", where_, key), code_};
 }
 
 int64_t JsonFields::integer(const std::string& key, int64_t min, int64_t max) const {

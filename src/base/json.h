@@ -15,6 +15,8 @@ namespace encode {
 
 using Json = nlohmann::json;  // objects keep their keys sorted, so dump() is canonical
 
+inline constexpr std::string_view kJsonSpace = " \t\r\n";  // the white space between tokens
+
 struct JsonLimits {
   int64_t max_bytes = 1 << 20;
   int max_depth = 32;
@@ -22,7 +24,7 @@ struct JsonLimits {
 
 // Why a text is not a JSON document (RFC 8259).
 struct JsonFault {
-  size_t offset = 0;   // of the byte that cannot stand there; the size of the text if it ends early
+  size_t offset = 0;   // of the byte that is wrong; the size of the text if it ends early
   std::string reason;  // "NaN, which JSON does not have", "text after the end of the document"
 };
 // Returns the first fault, or nullopt if there is none. It does not look for duplicate keys and has
@@ -55,6 +57,11 @@ class JsonFields {
   std::string string_or(const std::string& key, const std::string& fallback) const;
   const Json& object(const std::string& key) const;
   const Json& array(const std::string& key) const;
+
+  // The fields of an object in this one, which messages place at "<where>: <key>". Throws what
+  // object() throws.
+  JsonFields fields(const std::string& key) const;
+  const std::string& where() const { return where_; }
 
   // Throws the Error for a field with a value that the caller does not accept.
   [[noreturn]] void refuse(const std::string& key, const std::string& expected,

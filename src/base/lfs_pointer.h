@@ -1,4 +1,5 @@
-// Git LFS pointers: small text files that stand for the real files in a clone without Git LFS.
+// Git LFS pointers: small text files that stand for the real files in a clone without Git LFS. Any
+// thread may call the function. It throws no Error.
 #pragma once
 
 #include <cstdint>

@@ -12,9 +12,8 @@ inline constexpr size_t kHugePageBytes = size_t{2} << 20;
 // pointer. From kHugePageBytes on they begin at the border of a huge page and are in huge pages if
 // the system has them: a huge page needs one page fault for 2 MB instead of one for every 4 kB.
 //
-// Large buffers that come and go between others that stay leave holes in a heap, into which the
-// next ones may not fit. So a model is loaded into memory of this kind. Throws std::bad_alloc. Any
-// thread may call it.
+// A model is loaded into memory of this kind, because large temporary buffers would leave holes in
+// a heap, into which later buffers may not fit. Throws std::bad_alloc. Any thread may call it.
 std::shared_ptr<std::byte> map_memory(size_t bytes);
 
 }  // namespace encode

@@ -1,5 +1,6 @@
-// The names of the modules and the activations of a sentence-transformers directory. They occur in
-// the files of a model directory, and in the job description that `encode` sends to a worker.
+// The names of the modules and the activations of a sentence-transformers directory, as constants.
+// They occur in the files of a model directory, and in the job description that `encode` sends to a
+// worker.
 #pragma once
 
 #include "encode/model_directory.h"

@@ -1,5 +1,5 @@
 // The names of enumerators. Users write these names in configs, reports print them, and `encode`
-// and encode-worker use them in their messages.
+// and encode-worker use them in their messages. Any thread may call these functions.
 #pragma once
 
 #include <array>
@@ -18,14 +18,25 @@ namespace encode {
 template <typename Enum, size_t kCount>
 using NameTable = std::array<std::pair<std::string_view, Enum>, kCount>;
 
-inline constexpr NameTable<TextFormat, 8> kTextFormats = {{{"auto", TextFormat::kAuto},
-                                                           {"lines", TextFormat::kLines},
-                                                           {"jsonl", TextFormat::kJsonl},
-                                                           {"json", TextFormat::kJson},
-                                                           {"csv", TextFormat::kCsv},
-                                                           {"tsv", TextFormat::kTsv},
-                                                           {"parquet", TextFormat::kParquet},
-                                                           {"arrow", TextFormat::kArrow}}};
+// Returns how many enumerators an enum has. facts_of() has no name for the number after the last.
+template <typename Enum>
+constexpr size_t count_of_enumerators() {
+  size_t count = 0;
+  while (!facts_of(static_cast<Enum>(count)).name.empty()) ++count;
+  return count;
+}
+
+// The names that facts_of() states, in the order of the enumerators.
+template <typename Enum>
+constexpr auto names_from_facts() {
+  NameTable<Enum, count_of_enumerators<Enum>()> names = {};
+  for (size_t i = 0; i < names.size(); ++i) {
+    const auto value = static_cast<Enum>(i);
+    names[i] = {facts_of(value).name, value};
+  }
+  return names;
+}
+
 inline constexpr NameTable<BadRowPolicy, 2> kBadRowPolicies = {
     {{"error", BadRowPolicy::kError}, {"reject", BadRowPolicy::kReject}}};
 inline constexpr NameTable<EmptyRowPolicy, 3> kEmptyRowPolicies = {
@@ -45,22 +56,6 @@ inline constexpr NameTable<ComputeType, 8> kComputeTypes = {{{"float32", Compute
                                                              {"fp32", ComputeType::kFloat32},
                                                              {"bf16", ComputeType::kBFloat16},
                                                              {"fp16", ComputeType::kFloat16}}};
-inline constexpr NameTable<PoolingMode, 9> kPoolingModes = {
-    {{"cls", PoolingMode::kCls},
-     {"mean", PoolingMode::kMean},
-     {"max", PoolingMode::kMax},
-     {"lasttoken", PoolingMode::kLastToken},
-     {"weightedmean", PoolingMode::kWeightedMean},
-     {"mean_sqrt_len_tokens", PoolingMode::kMeanSqrtLen},
-     {"none", PoolingMode::kNone},
-     {"last", PoolingMode::kLastToken},
-     {"mean_sqrt_len", PoolingMode::kMeanSqrtLen}}};
-inline constexpr NameTable<OutputType, 6> kOutputTypes = {{{"float32", OutputType::kFloat32},
-                                                           {"float16", OutputType::kFloat16},
-                                                           {"int8", OutputType::kInt8},
-                                                           {"uint8", OutputType::kUint8},
-                                                           {"binary", OutputType::kBinary},
-                                                           {"ubinary", OutputType::kUbinary}}};
 inline constexpr NameTable<MatrixFormat, 3> kMatrixFormats = {{{"npy", MatrixFormat::kNpy},
                                                                {"parquet", MatrixFormat::kParquet},
                                                                {"arrow", MatrixFormat::kArrow}}};
@@ -95,7 +90,7 @@ std::optional<Enum> find_value(const NameTable<Enum, kCount>& table, std::string
   return std::nullopt;
 }
 
-// Throws Error kInternal "internal" for a name that was to be checked before.
+// Throws Error kInternal "internal" for a name that the caller should have checked.
 [[noreturn]] void refuse_unchecked_name(std::string_view name);
 
 // Returns the value for `name`, which must be one of names_of(table). Throws Error kInternal

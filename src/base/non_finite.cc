@@ -8,8 +8,6 @@
 namespace encode {
 namespace {
 
-constexpr uint32_t kInfinityBits = 0x7f800000;  // infinity without its sign; NaN has greater bits
-
 uint32_t magnitude_bits(float value) { return std::bit_cast<uint32_t>(value) & 0x7fffffffU; }
 
 }  // namespace

@@ -4,6 +4,8 @@
 #include <array>
 #include <charconv>
 #include <fmt/format.h>
+#include <optional>
+#include <vector>
 
 #include "encode/error.h"
 
@@ -12,7 +14,8 @@
 namespace encode {
 namespace {
 
-constexpr std::string_view kMagic("\x93NUMPY\x01\x00", 8);
+constexpr std::string_view kVersion("\x01\x00", 2);
+constexpr size_t kStartBytes = kNpyMagic.size() + kVersion.size();
 constexpr int64_t kMaxHeaderBytes = 10000;
 
 [[noreturn]] void refuse(const std::string& path, std::string what, std::string expected,
@@ -38,7 +41,7 @@ class HeaderParser {
       const std::string key = quoted();
       expect(":");
       if (key == "descr") {
-        header.descr = quoted();
+        descr_ = quoted();
       } else if (key == "fortran_order") {
         if (!accept("False")) fail("'fortran_order': False");
       } else if (key == "shape") {
@@ -59,6 +62,8 @@ class HeaderParser {
     if (!rest_.empty()) fail("the end of the header");
     return header;
   }
+
+  const std::string& descr() const { return descr_; }  // what `item` of the result has to be
 
   // Returns true if each of the three keys has been read, in any order.
   bool complete() const {
@@ -104,8 +109,19 @@ class HeaderParser {
 
   std::string_view rest_;
   const std::string& path_;
+  std::string descr_;
   std::string seen_;
 };
+
+// Throws unless `descr` is a type of kItemTypes.
+ItemType item_type(std::string_view descr, const std::string& path) {
+  if (const std::optional<ItemType> type = find_value(kItemTypes, descr)) return *type;
+  std::vector<std::string> quoted;
+  for (const auto& [name, type] : kItemTypes)
+    quoted.push_back(fmt::format("'{}' ({})", name, facts_of(type).word));
+  refuse(path, "unsupported element type", list_in_words(quoted, "or"),
+         fmt::format("'{}'", preview(descr)));
+}
 
 }  // namespace
 
@@ -129,10 +145,11 @@ namespace {
 std::string header_bytes(std::string_view descr, const std::string& shape) {
   std::string dictionary =
       fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}", descr, shape);
-  const size_t length = static_cast<size_t>(kNpyHeaderBytes) - kMagic.size() - 2;
+  const size_t length = static_cast<size_t>(kNpyHeaderBytes) - kStartBytes - 2;
   dictionary.resize(length - 1, ' ');
   dictionary += '\n';
-  std::string header(kMagic);
+  std::string header(kNpyMagic);
+  header += kVersion;
   header += static_cast<char>(length & 0xff);
   header += static_cast<char>(length >> 8);
   return header + dictionary;
@@ -140,8 +157,8 @@ std::string header_bytes(std::string_view descr, const std::string& shape) {
 
 }  // namespace
 
-std::string make_npy_header(int64_t rows, int64_t cols, std::string_view descr) {
-  return header_bytes(descr, fmt::format("({}, {})", rows, cols));
+std::string make_npy_header(int64_t rows, int64_t cols, ItemType item) {
+  return header_bytes(facts_of(item).name, fmt::format("({}, {})", rows, cols));
 }
 
 std::string make_npy_vector_header(int64_t count, std::string_view descr) {
@@ -159,7 +176,8 @@ NpyHeader read_npy_header(const UniqueFd& fd, const std::string& path) {
     refuse(path, "not an .npy file", "at least 10 bytes", fmt::format("{} bytes", size));
   }
   pread_all(fd, prefix, 0, path);
-  if (std::string_view(prefix.data(), kMagic.size()) != kMagic) {
+  const std::string_view start(prefix.data(), kStartBytes);
+  if (!start.starts_with(kNpyMagic) || !start.ends_with(kVersion)) {
     refuse(path, "not an .npy file", "the magic string of .npy version 1.0", "other bytes");
   }
   const int64_t length =
@@ -176,11 +194,7 @@ NpyHeader read_npy_header(const UniqueFd& fd, const std::string& path) {
   if (!parser.complete())
     refuse(path, "malformed .npy header", "descr, fortran_order and shape, each once",
            preview(text, 200));
-  static constexpr std::array<std::string_view, 4> kTypes = {"<f4", "<f2", "|i1", "|u1"};
-  if (std::find(kTypes.begin(), kTypes.end(), header.descr) == kTypes.end()) {
-    refuse(path, "unsupported element type", "'<f4', '<f2', '|i1' or '|u1'",
-           fmt::format("'{}'", preview(header.descr)));
-  }
+  header.item = item_type(parser.descr(), path);
   header.data_offset = 10 + length;
   // Subtracts, because the sum data_offset + data_bytes() could overflow for a shape near 2^63
   // bytes.

@@ -12,14 +12,15 @@ NpyReader::NpyReader(std::string path, Elements elements)
     : path_(std::move(path)),
       fd_(open_for_reading(path_, "npy.open")),
       header_(read_npy_header(fd_, path_)) {
-  const bool right_type = elements == Elements::kAny || header_.descr == "<f4";
+  const bool right_type = elements == Elements::kAny || header_.item == ItemType::kFloat32;
   if (!right_type || header_.cols == 0) {
-    throw Error({.code = "npy.matrix",
-                 .what = right_type ? "a matrix without columns" : "not a float32 matrix",
-                 .where = path_,
-                 .expected = right_type ? "at least one column" : "'<f4' with at least one column",
-                 .found = fmt::format("'{}' with {} columns", header_.descr, header_.cols),
-                 .hint = "give a float32 matrix that encode or NumPy wrote"});
+    throw Error(
+        {.code = "npy.matrix",
+         .what = right_type ? "a matrix without columns" : "not a float32 matrix",
+         .where = path_,
+         .expected = right_type ? "at least one column" : "float32 with at least one column",
+         .found = fmt::format("{} with {} columns", header_.item_word(), header_.cols),
+         .hint = "give a float32 matrix that encode or NumPy wrote"});
   }
   header_bytes_.resize(static_cast<size_t>(header_.data_offset));
   pread_all(fd_, header_bytes_, 0, path_);

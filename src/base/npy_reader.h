@@ -24,9 +24,10 @@ class NpyReader {
   explicit NpyReader(std::string path, Elements elements = Elements::kFloat32);
 
   const std::string& path() const { return path_; }
+  const NpyHeader& header() const { return header_; }
   int64_t rows() const { return header_.rows; }
   int64_t dim() const { return header_.cols; }
-  const std::string& descr() const { return header_.descr; }
+  ItemType item() const { return header_.item; }
   int64_t row_bytes() const { return header_.cols * header_.item_bytes(); }
   int64_t file_bytes() const { return header_.file_bytes(); }
   // Returns the number of rows that fit in 1 MiB, at least 1.
@@ -51,7 +52,7 @@ class NpyReader {
   NpyHeader header_;
   std::string header_bytes_;
   int64_t row_ = 0;
-  std::vector<float> buffer_;  // has floats, so that the bytes are aligned for next()
+  std::vector<float> buffer_;  // its elements are floats, so that the bytes are aligned for next()
   Xxh3 hash_;
   Sha256* sha256_ = nullptr;
 };

@@ -2,23 +2,29 @@
 
 #include <dlfcn.h>
 #include <filesystem>
+#include <utility>
 
 namespace encode {
 
 // The library is never closed, because LibTorch may use it later.
 bool has_nvidia_driver() {
   std::error_code unknown;  // the library decides
-  return std::filesystem::exists("/proc/driver/nvidia/version", unknown) ||
+  return std::filesystem::exists(kNvidiaVersionFile, unknown) ||
          ::dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL) != nullptr;
 }
 
-Error no_nvidia_driver(const DeviceChoice& device) {
+Error absent_device(std::string wanted, std::string found, std::string hint) {
   return Error({.code = "device.absent",
                 .what = "the device asked for is not there",
-                .where = "hardware.device",
-                .expected = to_string(device),
-                .found = "no NVIDIA driver on this machine",
-                .hint = "use a machine with an NVIDIA GPU and its driver, or --device cpu"});
+                .where = "--device (hardware.device)",
+                .expected = std::move(wanted),
+                .found = std::move(found),
+                .hint = std::move(hint)});
+}
+
+Error no_nvidia_driver(const DeviceChoice& device) {
+  return absent_device(to_string(device), "no NVIDIA driver on this machine",
+                       "use a machine with an NVIDIA GPU and its driver, or --device cpu");
 }
 
 }  // namespace encode

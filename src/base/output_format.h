@@ -1,4 +1,5 @@
-// Finds the file format of a final matrix from the suffix of its name.
+// Finds the file format of a final matrix from the suffix of its name. Any thread may call this
+// function.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,6 @@
-// The cache directory that a run with an output file has for itself, unless the user names another
-// one. It lies beside the output, and a finished run removes it.
+// The cache directory of a run with an output file. Unless the user names another one, it lies
+// beside the output, and the run removes it at its end. Any thread may call these functions. They
+// throw no Error.
 #pragma once
 
 #include <string>
@@ -16,8 +17,8 @@ std::string own_cache_dir(const std::string& output);  // "a/.x.npy.cache"
 // "a/x.npy.cache", where earlier versions had it. A run that finds one there goes on in it and does
 // not remove it.
 std::string earlier_own_cache_dir(const std::string& output);
-// The path of the output whose run has this cache directory because nobody has chosen another one;
-// "" if the directory has another name. The file may not exist. Does not throw Error.
+// Returns the output for which own_cache_dir() or earlier_own_cache_dir() is this directory; "" if
+// the directory has another name. The output may not exist.
 std::string output_of_cache_dir(const std::string& cache_dir);
 
 // Returns true if the cache directory is own_cache_dir().

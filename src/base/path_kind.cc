@@ -19,6 +19,10 @@ PathKind path_kind(const std::string& path, ErrorCode code) {
   return S_ISREG(info.st_mode) ? PathKind::kFile : PathKind::kOther;
 }
 
+bool is_directory(const std::string& path, ErrorCode code) {
+  return path_kind(path, code) == PathKind::kDirectory;
+}
+
 bool path_exists(const std::string& path, ErrorCode code) {
   return path_kind(path, code) != PathKind::kAbsent;
 }

@@ -1,5 +1,5 @@
-// Looks for a path. An error is not an absence: if the file system cannot say whether a file
-// exists, a program that takes the file for absent may compute other results.
+// Finds out whether a path exists. A failure of the file system does not count as absence: a
+// program that takes an existing file for absent may compute other results.
 #pragma once
 
 #include <string>
@@ -18,6 +18,9 @@ PathKind path_kind(const std::string& path, ErrorCode code);
 
 // Returns true unless path_kind() is kAbsent. Throws what path_kind() throws.
 bool path_exists(const std::string& path, ErrorCode code);
+
+// Returns true if path_kind() is kDirectory. Throws what path_kind() throws.
+bool is_directory(const std::string& path, ErrorCode code);
 
 // Returns true if `error_number` means that there is no file of the name.
 bool means_absent(int error_number);

@@ -4,6 +4,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+
+#include "encode/error.h"
 
 namespace encode {
 
@@ -15,8 +18,14 @@ std::optional<int64_t> process_limit(int resource);
 // process that ran out of memory would then fail in the same way again.
 bool memory_is_limited();
 
+// Makes the error kOsError "os.memory" of a process that ran out of memory while its memory was
+// limited. `expected` says for what it needed memory. Throws no Error.
+ErrorDetail out_of_limited_memory(std::string where, std::string expected, std::string found);
+
 // Throws Error kOsError "os.stack" if the stack is too small for the program (`ulimit -s`): a stack
-// that overflows ends the process by a signal.
-void require_stack();
+// that overflows ends the process by a signal. Throws "os.open_files" if the process may not open
+// the files and pipes that a run on one device needs (`ulimit -n`), so that every command refuses
+// such a limit at its start.
+void require_process_limits();
 
 }  // namespace encode

@@ -24,8 +24,8 @@ class ScratchFolder {
   std::string path_;
 };
 
-// Returns a path in the folder that TMPDIR names, or in /tmp, for a ScratchFolder of files that do
-// not belong beside an output.
+// Returns a path in the folder that TMPDIR names, or in /tmp, for a ScratchFolder that should not
+// be beside an output.
 std::string temporary_place();
 
 }  // namespace encode

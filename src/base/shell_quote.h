@@ -1,4 +1,5 @@
-// Command lines for people to copy into a shell.
+// Makes command lines that people can copy into a shell. Any thread may call this function. It
+// throws no Error.
 #pragma once
 
 #include <string>

@@ -16,10 +16,8 @@ Error naming_standard_input(const Error& error, const InputOptions& copy) {
   if (rest.empty()) {
     detail.where = kStandardInputName;
   } else if (rest.front() == ':') {
-    const char* unit = copy.format == TextFormat::kJson ? "element"
-                       : is_columnar(copy.format)       ? "row"
-                                                        : "line";
-    detail.where = fmt::format("{}, {} {}", kStandardInputName, unit, rest.substr(1));
+    detail.where =
+        fmt::format("{}, {} {}", kStandardInputName, facts_of(copy.format).record, rest.substr(1));
   }
   if (!detail.hint.empty()) detail.hint += "; ";
   detail.hint += fmt::format("{} is a copy of the input", copy.path);

@@ -1,4 +1,5 @@
-// How messages name standard input, which a run copies to a file so that it can read it twice.
+// How messages name standard input, which a run copies to a file so that it can read it twice. Any
+// thread may call this function. It throws no Error.
 #pragma once
 
 #include <string>

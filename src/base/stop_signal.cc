@@ -5,6 +5,8 @@
 #include <atomic>
 #include <cerrno>
 #include <csignal>
+#include <cstdint>
+#include <ctime>
 #include <fcntl.h>
 #include <poll.h>
 #include <system_error>
@@ -21,9 +23,19 @@ namespace {
 constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP};
 constexpr std::array kRestartSignals = {SIGUSR1, SIGUSR2, SIGXCPU, SIGALRM, SIGPWR};
 
+// Signals that come so soon after the first one belong to the same request.
+constexpr int64_t kOneRequestNanoseconds = 500'000'000;
+
 std::atomic<int> requested = 0;
+std::atomic<int64_t> requested_at = 0;
 std::atomic<int> wake_fd = -1;
-static_assert(std::atomic<int>::is_always_lock_free);
+static_assert(std::atomic<int>::is_always_lock_free && std::atomic<int64_t>::is_always_lock_free);
+
+int64_t nanoseconds() {
+  timespec now = {};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
 
 extern "C" void end_at_once(int /*number*/) { ::_exit(static_cast<int>(ExitCode::kTempFail)); }
 
@@ -37,15 +49,32 @@ void handle(int number, void (*handler)(int)) {
   ::sigaction(number, &action, nullptr);
 }
 
+// Sets the handler of every signal that asks for an end.
+void handle_all(void (*handler)(int)) {
+  for (const int number : kSignals) handle(number, handler);
+  for (const int number : kRestartSignals) handle(number, handler);
+}
+
 void restore_defaults() {
   for (const int number : kSignals) handle(number, SIG_DFL);
-  for (const int number : kRestartSignals) handle(number, end_at_once);
+  end_at_once_if_asked_for_restart();
+}
+
+// A signal that is raised here comes when the function has returned.
+extern "C" void handle_later_signal(int number) {
+  const int saved_errno = errno;
+  if (nanoseconds() - requested_at > kOneRequestNanoseconds) {
+    restore_defaults();
+    ::raise(number);
+  }
+  errno = saved_errno;
 }
 
 extern "C" void handle_signal(int number) {
   const int saved_errno = errno;
   requested = number;
-  restore_defaults();
+  requested_at = nanoseconds();
+  handle_all(handle_later_signal);
   const char byte = 1;
   [[maybe_unused]] const ssize_t ignored = ::write(wake_fd, &byte, 1);
   errno = saved_errno;
@@ -65,8 +94,7 @@ void end_at_once_if_asked_for_restart() {
 StopSignal::StopSignal() : pipe_(make_pipe(O_NONBLOCK)) {
   requested = 0;
   wake_fd = pipe_.write_end.get();
-  for (const int number : kSignals) handle(number, handle_signal);
-  for (const int number : kRestartSignals) handle(number, handle_signal);
+  handle_all(handle_signal);
   ::signal(SIGPIPE, SIG_IGN);
 }
 
@@ -78,6 +106,7 @@ StopSignal::~StopSignal() {
 int StopSignal::number() const { return requested; }
 
 void end_now(int signal_number) {
+  restore_defaults();
   ::kill(::getpid(), signal_number);
   while (true) ::pause();
 }

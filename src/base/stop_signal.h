@@ -1,4 +1,4 @@
-// Turns the signals that end a run into a request to stop that a poll() loop can see.
+// Turns the signals that end a run into a request to stop, which a poll() loop can wait for.
 #pragma once
 
 #include <functional>
@@ -17,8 +17,10 @@ bool asks_for_restart(int signal_number);
 void end_at_once_if_asked_for_restart();
 
 // While a StopSignal exists, the first of SIGINT, SIGTERM, SIGHUP and the signals above is recorded
-// as a request. The second one ends the process at once, with its default action or with the exit
-// code 75, and the worker dies with its parent. A signal that was ignored before stays ignored, so
+// as a request. Half a second later or after that, another one ends the process at once, with its
+// default action or with the exit code 75, and the worker dies with its parent. Earlier ones are
+// ignored: timeout(1) signals a program and then its process group, so the program gets two. A
+// signal that was ignored before stays ignored, so
 // that nohup works. The constructor also ignores SIGPIPE, so that a run outlives a reader of its
 // log. At most one StopSignal may exist at a time. The constructor throws the Error of a failed
 // system call. Any thread may call number() and fd().
@@ -41,8 +43,8 @@ class StopSignal {
 // signal or with the exit code 75. Nothing is cleaned up. Any thread may call it.
 [[noreturn]] void end_now(int signal_number);
 
-// Hears of a signal at once, on a thread of its own, while the other threads cannot look at the
-// StopSignal.
+// Answers a signal at once, on a thread of its own, while the other threads are too busy to look at
+// the StopSignal.
 class StopListener {
  public:
   // Calls `on_stop` with the signal as soon as `stop` has received one, which may be before the
@@ -51,7 +53,7 @@ class StopListener {
   StopListener(const StopSignal& stop, std::function<void(int)> on_stop);
   StopListener(const StopListener&) = delete;
   StopListener& operator=(const StopListener&) = delete;
-  // If `stop` has received a signal, `on_stop` has returned when this returns.
+  // Waits for `on_stop` to return if `stop` has received a signal.
   ~StopListener();
 
  private:

@@ -5,7 +5,7 @@
 
 namespace encode {
 
-// lap() is not thread-safe.
+// lap() is not thread-safe. Throws no Error.
 class Stopwatch {
  public:
   // Returns the time since the last call of lap(), or since the construction if there was no call.

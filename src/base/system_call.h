@@ -1,4 +1,5 @@
-// Repeats a system call that a signal has interrupted.
+// Repeats a system call that a signal has interrupted. Any thread may call it. It throws only what
+// `call` throws.
 #pragma once
 
 #include <cerrno>

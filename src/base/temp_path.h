@@ -5,8 +5,8 @@
 
 namespace encode {
 
-// Returns a path beside `path` for a temporary file of it, which no other file has.
-// temp_file_target() knows such a name. Any thread may call it.
+// Returns a new path beside `path`, for a temporary file that becomes `path`. temp_file_target()
+// recognises such names. Any thread may call it. Throws no Error.
 std::string new_temp_path(const std::string& path);
 
 }  // namespace encode

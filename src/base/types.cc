@@ -6,6 +6,8 @@
 #include "encode/error.h"
 
 #include "base/names.h"
+#include "base/output_types.h"
+#include "base/pooling_modes.h"
 #include "base/units.h"
 
 namespace encode {
@@ -50,23 +52,9 @@ std::string_view to_string(QuarantinePolicy policy) { return name_of(kQuarantine
 std::string_view to_string(MatrixFormat format) { return name_of(kMatrixFormats, format); }
 std::string suffix_of(MatrixFormat format) { return "." + std::string(to_string(format)); }
 
-std::string_view npy_type(OutputType type) {
-  switch (type) {
-    case OutputType::kFloat16:
-      return "<f2";
-    case OutputType::kInt8:
-    case OutputType::kBinary:
-      return "|i1";
-    case OutputType::kUint8:
-    case OutputType::kUbinary:
-      return "|u1";
-    case OutputType::kFloat32:
-      break;
-  }
-  return "<f4";
-}
+std::string_view npy_type(OutputType type) { return item_facts(type).name; }
 
-bool has_ranges(OutputType type) { return type == OutputType::kInt8 || type == OutputType::kUint8; }
+bool has_ranges(OutputType type) { return facts_of(type).quantization == Quantization::kScalar; }
 
 TableColumn parse_table_column(std::string_view spelled) {
   const size_t sign = spelled.find('=');
@@ -93,8 +81,9 @@ std::string describe(const FinalFormat& format) {
 }
 
 int64_t output_columns(OutputType type, int64_t dim) {
-  const bool packed = type == OutputType::kBinary || type == OutputType::kUbinary;
-  return packed ? (dim + 7) / 8 : dim;
+  constexpr int64_t kBitsOfByte = 8;
+  const int64_t numbers_of_an_item = item_facts(type).bytes * kBitsOfByte / facts_of(type).bits;
+  return (dim + numbers_of_an_item - 1) / numbers_of_an_item;
 }
 
 MatmulPrecision parse_matmul_precision(std::string_view name, const std::string& where) {
@@ -112,7 +101,7 @@ OutputType parse_output_type(std::string_view name, const std::string& where) {
   throw Error({.code = "config.value",
                .what = "a matrix cannot be bfloat16",
                .where = where,
-               .expected = "float32, float16, int8, uint8, binary or ubinary",
+               .expected = output_types_in_words(),
                .found = "'bfloat16'",
                .hint = "NumPy has no such type. float16 has the same size and is more exact "
                        "for embeddings. To compute in bfloat16, give --dtype bfloat16 "

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -12,7 +13,7 @@
 namespace encode {
 namespace {
 
-// The number of characters to insert, to delete, to replace, or to swap with the next one.
+// Returns how many characters must be inserted, deleted, replaced, or swapped with the next one.
 size_t edit_distance(const std::string& a, const std::string& b) {
   std::vector<size_t> before_last;
   std::vector<size_t> last;
@@ -32,6 +33,13 @@ size_t edit_distance(const std::string& a, const std::string& b) {
 }
 
 }  // namespace
+
+std::string lower_case(std::string text) {
+  for (char& c : text) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return text;
+}
 
 std::string format_bytes(int64_t bytes) { return format_bytes_of(bytes, bytes); }
 
@@ -103,13 +111,18 @@ std::string format_rate(double per_second) {
   return fmt::format("{:.2f}M", per_second / 1e6);
 }
 
+bool is_number(std::string_view word) {
+  return !word.empty() && word.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
 std::string nearest(const std::string& word, const std::string* candidates, size_t count) {
+  if (is_number(word)) return "";
   const size_t limit = std::max<size_t>(1, word.size() / 3);
   std::string best;
   size_t best_distance = limit + 1;
   for (size_t i = 0; i < count; ++i) {
     const size_t distance = edit_distance(word, candidates[i]);
-    // Of two equally near, the one that the word is the beginning of is more likely.
+    // If two names are equally near, the one that begins with the word is more likely.
     const bool longer = distance == best_distance && candidates[i].starts_with(word);
     if (distance < best_distance || (longer && !best.empty())) {
       best_distance = distance;
@@ -117,6 +130,39 @@ std::string nearest(const std::string& word, const std::string* candidates, size
     }
   }
   return best;
+}
+
+std::string list_in_words(const std::vector<std::string>& words, std::string_view conjunction) {
+  std::string list;
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (i > 0) list += i + 1 < words.size() ? ", " : fmt::format(" {} ", conjunction);
+    list += words[i];
+  }
+  return list;
+}
+
+std::string one_of(const std::vector<std::string>& valid, const std::string& word) {
+  constexpr size_t kMostBytes = 200;
+  constexpr size_t kShown = 5;
+  std::string all = fmt::format("one of: {}", fmt::join(valid, ", "));
+  if (all.size() <= kMostBytes || valid.size() <= kShown) return all;
+  const std::string wanted = lower_case(word.substr(0, kMostBytes));
+  std::vector<std::pair<size_t, std::string>> by_distance;
+  for (const std::string& name : valid)
+    by_distance.emplace_back(edit_distance(wanted, lower_case(name)), name);
+  std::stable_sort(by_distance.begin(), by_distance.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::string text = "one of: ";
+  for (size_t i = 0; i < kShown; ++i) text += (i > 0 ? ", " : "") + by_distance[i].second;
+  return text + fmt::format(" and {} others", valid.size() - kShown);
+}
+
+std::string shorten(const std::string& text, size_t max_bytes) {
+  static constexpr std::string_view kCut = "...";
+  if (text.size() <= max_bytes || max_bytes <= kCut.size()) return text;
+  const size_t end = (max_bytes - kCut.size()) / 2;
+  const size_t begin = max_bytes - kCut.size() - end;
+  return text.substr(0, begin).append(kCut).append(text, text.size() - end);
 }
 
 std::string preview(std::string_view text, size_t max_bytes) {

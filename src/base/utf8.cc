@@ -122,6 +122,10 @@ std::string_view utf8_prefix(std::string_view text, size_t most) {
   return cut.substr(0, first_invalid_utf8(cut));
 }
 
+size_t count_characters(std::string_view text) {
+  return static_cast<size_t>(std::count_if(text.begin(), text.end(), begins_character));
+}
+
 void append_repaired_utf8(std::string_view text, std::string& out) {
   size_t copied = 0;
   for (size_t at = 0; at < text.size();) {

@@ -8,6 +8,9 @@
 
 namespace encode {
 
+// The byte order mark (U+FEFF), with which a text may begin.
+inline constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
 // Any thread may call these functions. They do not throw Error.
 bool is_valid_utf8(std::string_view text);
 
@@ -18,6 +21,14 @@ size_t first_invalid_utf8(std::string_view text);
 // Returns the longest beginning of `text` that is valid and has at most `most` bytes. It does not
 // cut a character in two.
 std::string_view utf8_prefix(std::string_view text, size_t most);
+
+// Returns false for a byte that continues a character.
+inline bool begins_character(char byte) {
+  return (static_cast<unsigned char>(byte) & 0xC0U) != 0x80U;
+}
+
+// Returns the number of characters of valid text. Most of them take one column of a terminal.
+size_t count_characters(std::string_view text);
 
 // Appends `text` to `out`, with one U+FFFD in place of each maximal subpart of an invalid sequence
 // ("substitution of maximal subparts", Unicode 3.9). The WHATWG decoder and Python's

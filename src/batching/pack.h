@@ -1,4 +1,5 @@
-// Packs rows of token ids into batches with little unused space.
+// Packs rows of token ids into batches with little unused space. Any thread may call these
+// functions.
 #pragma once
 
 #include <cstdint>

@@ -64,7 +64,7 @@ std::vector<PackedBatch> repack(std::span<const PackedBatch> batches, int64_t ca
 
 std::vector<PackedBatch> one_by_one(std::span<const PackedBatch> batches,
                                     const std::function<bool(int64_t)>& leave_out) {
-  // With a capacity of one token every sequence fills the room that it gets.
+  // With a capacity of one token, no two sequences fit into one batch.
   return repack(batches, 1, leave_out);
 }
 

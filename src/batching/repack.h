@@ -1,4 +1,5 @@
-// Distributes the sequences of batches over other batches.
+// Distributes the sequences of batches over other batches. Any thread may call these functions.
+// They throw no Error.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,7 @@ namespace encode {
 std::vector<PackedBatch> repack(std::span<const PackedBatch> batches, int64_t capacity_tokens,
                                 const std::function<bool(int64_t)>& leave_out);
 
-// The same, with a batch for each sequence.
+// Does the same, but gives each sequence a batch of its own.
 std::vector<PackedBatch> one_by_one(std::span<const PackedBatch> batches,
                                     const std::function<bool(int64_t)>& leave_out);
 

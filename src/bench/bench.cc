@@ -55,13 +55,13 @@ struct Case {
   BenchResult result;
 };
 
-// What the worker reported about one stream of a run.
+// The report of the worker about one stream of a run.
 struct StreamTimes {
   RowStats stats;
   StageSeconds stages;
 };
 
-// What a worker told that timed the matrix products of a model alone.
+// The report of a worker that has timed the matrix products of a model alone.
 struct ProductSession {
   DeviceFacts device;
   ProductRates rates;
@@ -165,7 +165,7 @@ RunConfig Bench::timed_config(RunConfig config) const {
   config.store.output.clear();
   config.hardware = one_device(config.hardware);
   config.embedding_cache = {};       // rows from the cache would not be timed
-  config.hardware.max_restarts = 0;  // the time of a run with a second worker would be misleading
+  config.hardware.max_restarts = 0;  // restarts would make the times misleading
   config.log = {.level = "warning", .file = "", .json = false, .progress = false};
   for (StreamConfig& stream : config.streams) {
     if (stream.input.path == "-") {

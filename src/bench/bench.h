@@ -1,5 +1,5 @@
-// `encode bench` measures how fast an experiment runs on this machine, and compares it with what
-// the machine could do.
+// `encode bench` measures how fast an experiment runs on this machine, and compares this with the
+// speed of the matrix products alone.
 #pragma once
 
 #include <cstdint>
@@ -37,10 +37,10 @@ struct StreamBatches {
 
 // One run of the whole experiment. The matrix products alone are timed before and after it.
 struct BenchTurn {
-  double seconds = 0;         // wall-clock time from reading the config to the published finals
+  double seconds = 0;  // wall-clock time from reading the config to the published final matrices
   double cpu_seconds = 0;     // CPU time of all processes
   double start_seconds = 0;   // wall-clock time before the first row and between streams
-  double finish_seconds = 0;  // wall-clock time after the last commit, when finals are written
+  double finish_seconds = 0;  // wall-clock time after the last commit: final matrices are written
   StageSeconds stages;        // the sum over all streams
   int64_t rows = 0;
   int64_t tokens = 0;
@@ -49,7 +49,7 @@ struct BenchTurn {
   int64_t peak_host_bytes = 0;
   int64_t peak_device_bytes = 0;
   double whole_seconds = 0;  // an estimate of the time for all rows of the inputs
-  ProductRates products;  // for batches of the first stream; the mean of before and after the run
+  ProductRates products;     // for batches of the first stream; the mean of the two measurements
 };
 
 // The runs of one config.
@@ -79,9 +79,9 @@ struct BenchEnd {
 // Runs each config BenchOptions::runs times, alternating between the configs, as real jobs with the
 // real worker. The jobs write into a temporary folder beside the cache directory of the first
 // config. The folder is removed at the end, unless SIGKILL ends the process. The caches and the
-// finals of the configs are neither read nor written. The configs may differ only in dtype and
-// batch_tokens. Progress goes to `err` if the `log` settings of the first config allow it. Throws
-// what run_experiment() throws, Error kUsage "bench.stdin" for standard input, and kData
+// final matrices of the configs are neither read nor written. The configs may differ only in dtype
+// and batch_tokens. Progress goes to `err` if the `log` settings of the first config allow it.
+// Throws what run_experiment() throws, Error kUsage "bench.stdin" for standard input, and kData
 // "bench.rows" if a stream has no rows. Must be called from the main thread.
 BenchEnd run_bench(const std::vector<RunConfig>& configs, const BenchOptions& options,
                    const RunEnvironment& environment, Terminal& err);

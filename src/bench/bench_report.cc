@@ -14,7 +14,7 @@
 namespace encode {
 namespace {
 
-using Figure = std::optional<double>;  // nullopt if the run does not know it
+using Figure = std::optional<double>;  // nullopt if the run has not measured it
 
 enum class Unit { kSeconds, kRate, kShare, kBytes };
 
@@ -34,7 +34,7 @@ struct Measure {
   Figure (*of)(const BenchTurn&);
 };
 
-// The measures in the order of the table. The table leaves out a measure that no run knows.
+// The measures in the order of the table. The table leaves out a measure that no run has.
 constexpr auto kMeasures = std::to_array<Measure>({
     {"seconds", "whole command, s", Unit::kSeconds,
      [](const BenchTurn& turn) { return Figure(turn.seconds); }},
@@ -172,7 +172,8 @@ void add_stages(const BenchReport& report, std::vector<TableRow>& table) {
   for (TableRow& line : lines) table.push_back(std::move(line));
 }
 
-// Says what the figures of a type are worth that `encode run` refuses; "" for any other type.
+// Returns a warning for the figures of a type that `encode run` refuses for this model; "" for any
+// other type.
 std::string refusal(const BenchResult& result) {
   if (!result.parity.refused()) return "";
   return fmt::format(

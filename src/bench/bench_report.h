@@ -1,4 +1,4 @@
-// Renders the report of `encode bench`.
+// Renders the report of `encode bench`. Any thread may call these functions. They throw no Error.
 #pragma once
 
 #include <string>

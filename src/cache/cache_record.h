@@ -1,4 +1,5 @@
-// The form in which a row is kept in the compact memory tier and on disk.
+// The format of a row in the compact memory tier and on disk. Any thread may call these functions.
+// They throw no Error.
 #pragma once
 
 #include <array>
@@ -12,16 +13,17 @@
 
 namespace encode {
 
-// A row of the cache: one vector, or with token embeddings the vectors of all its tokens. It
-// borrows the values.
+// A row of the cache: one vector, or with token embeddings the vectors of all its tokens. It does
+// not own the values.
 struct CachedRow {
   EmbeddingKey key;
   std::span<const float> values;
   bool redone = false;  // RowStats::redone_rows counts the row
 };
 
-// How a record keeps its values. kFloat16 takes half the space. A record has it only if this loses
-// nothing: if every value is a float16 number, as with `semantic.vector_precision: float16`.
+// The type in which a record stores its values. kFloat16 takes half the space, and is used only if
+// it loses nothing: if every value is a float16 number, as with `semantic.vector_precision:
+// float16`.
 enum class RecordFormat : uint32_t { kFloat32 = 0, kFloat16 = 1 };
 
 // The bytes before the values of a record, little-endian.
@@ -35,17 +37,18 @@ struct RecordHeader {
 };
 static_assert(sizeof(RecordHeader) == 64);
 
-// Returns kFloat16 if all values are float16 numbers, to the bit.
+// Returns kFloat16 if every value is exactly a float16 number.
 RecordFormat record_format(std::span<const float> values);
 
-// Several records one after the other are a block. A record takes a multiple of eight bytes.
+// Returns the size of a record, which is a multiple of eight bytes. Several records one after the
+// other are a block.
 size_t record_bytes(size_t values, RecordFormat format);
 
 // Writes the record of a row to `to`, which has record_bytes() bytes for its values in `format`.
 // The format is record_format(row.values) or kFloat32.
 void write_record(std::span<std::byte> to, const CachedRow& row, RecordFormat format);
 
-// A record that was read. It borrows the bytes.
+// A record that was read. It does not own the bytes.
 struct StoredRow {
   EmbeddingKey key;
   std::span<const std::byte> bytes;  // the whole record
@@ -67,7 +70,7 @@ bool visit_records(
     std::span<const std::byte> block,
     const std::function<void(size_t offset, std::span<const std::byte> record)>& visit);
 
-// Returns the key that a record names, without a look at its checksum.
+// Returns the key in a record, without checking the checksum.
 EmbeddingKey key_of(std::span<const std::byte> record);
 
 }  // namespace encode

@@ -9,19 +9,18 @@
 namespace encode {
 namespace {
 
-// A change needs pages beside those that it replaces. So the content takes at most 7/8 of the file.
+// LMDB writes a change to new pages before it frees the old ones. So the content may take at most
+// 7/8 of the file.
 constexpr int64_t kContentParts = 8;
-// A change writes at most this part of the limit, and at most kMostChangeBytes; but at least a
-// block.
+// A change writes at most this part of the limit and at most kMostChangeBytes, but always at least
+// one block.
 constexpr int64_t kChangeParts = 16;
 constexpr int64_t kMostChangeBytes = 64 << 20;
-// A key lies anywhere in the index, so each row of a change costs a page of the index.
-constexpr int64_t kPageBytes = 4096;
-// Freed pages can be used by the change after the next one, so space is made well before it is
+// Pages that a change frees can be used only two changes later. So space is freed well before it is
 // needed: this part of the limit at a time.
 constexpr int64_t kEvictionParts = 16;
 constexpr int kAttempts = 3;
-// A use is written down again only if the one on disk is older than this.
+// The time of the last use of a block is written again only if the time on disk is older than this.
 constexpr int64_t kUseSeconds = 60;
 
 int64_t now_seconds() { return static_cast<int64_t>(std::time(nullptr)); }
@@ -34,7 +33,7 @@ CacheFolder prepared(const std::string& dir) {
 
 int64_t content_bytes(int64_t limit_bytes) { return limit_bytes - limit_bytes / kContentParts; }
 
-// Returns the row of a place, or nullopt if something about it is wrong.
+// Returns the row at a place, or nullopt if its record is damaged or missing.
 std::optional<StoredRow> row_at(const LmdbStore::Reading& reading, const EmbeddingKey& key,
                                 const RecordPlace& place) {
   const auto block = reading.block(place.block);
@@ -44,7 +43,7 @@ std::optional<StoredRow> row_at(const LmdbStore::Reading& reading, const Embeddi
   return row && row->key == key ? row : std::nullopt;
 }
 
-// The blocks, the one with the oldest use first.
+// Returns the blocks, the least recently used one first.
 std::vector<std::pair<int64_t, uint64_t>> blocks_by_use(LmdbStore& store) {
   const LmdbStore::Reading reading(store, LmdbStore::Reading::Check::kUses);
   std::vector<std::pair<int64_t, uint64_t>> blocks;
@@ -62,11 +61,12 @@ bool is_old_use(const LmdbStore::Reading& reading, uint64_t block, int64_t now) 
   return use && use->first == block && use->second + kUseSeconds <= now;
 }
 
-// Returns the most bytes that a change writes to add the block.
-int64_t cost_of(std::span<const std::byte> block) {
+// Returns the most bytes that a change writes to add the block. A key lies anywhere in the index,
+// so each row costs a page of the index.
+int64_t cost_of(std::span<const std::byte> block, int64_t page_bytes) {
   int64_t cost = std::ssize(block);
   visit_records(
-      block, [&](size_t /*offset*/, std::span<const std::byte> /*record*/) { cost += kPageBytes; });
+      block, [&](size_t /*offset*/, std::span<const std::byte> /*record*/) { cost += page_bytes; });
   return cost;
 }
 
@@ -100,12 +100,13 @@ int64_t evict_blocks(LmdbStore& store, int64_t bytes) {
       int64_t next = deleted;
       const int64_t most = std::min(kMostChangeBytes, live / (2 * kChangeParts));
       while (next < std::ssize(blocks) && cost <= most && writing.reading().live_bytes() > bytes)
-        cost += kPageBytes * remove_block(blocks[static_cast<size_t>(next++)].second, writing);
+        cost +=
+            store.page_bytes() * remove_block(blocks[static_cast<size_t>(next++)].second, writing);
       writing.commit();
       deleted = next;
     }
   } catch (const StoreFull&) {
-    return deleted;  // there is no room for the change that would make room
+    return deleted;  // the store has no room even for the change that deletes a block
   }
   return deleted;
 }
@@ -140,19 +141,20 @@ std::vector<DiskTier::Outcome> DiskTier::find(
 
 void DiskTier::add(std::span<const std::span<const std::byte>> blocks) {
   const int64_t most = std::min(kMostChangeBytes, limit_bytes_ / kChangeParts);
+  const int64_t page_bytes = store_.page_bytes();
   while (!blocks.empty()) {
     size_t count = 0;
     int64_t bytes = 0;
     do {
-      bytes += cost_of(blocks[count++]);
-    } while (count < blocks.size() && bytes + cost_of(blocks[count]) <= most);
+      bytes += cost_of(blocks[count++], page_bytes);
+    } while (count < blocks.size() && bytes + cost_of(blocks[count], page_bytes) <= most);
     for (int attempt = 1; attempt <= kAttempts && !try_add(blocks.first(count)); ++attempt)
       evict_blocks(store_, content_bytes(limit_bytes_) - attempt * (limit_bytes_ / kEvictionParts));
     blocks = blocks.subspan(count);
   }
 }
 
-// Returns false if there is no room.
+// Returns false if the store has no room.
 bool DiskTier::try_add(std::span<const std::span<const std::byte>> blocks) {
   try {
     LmdbStore::Writing writing(store_);
@@ -181,7 +183,7 @@ void DiskTier::write_uses() {
   }
   const int64_t now = now_seconds();
   {
-    // A run that finds all rows does not wait for writers.
+    // A plain view takes no lock of writers, so a run that finds all rows never waits for one.
     const LmdbStore::Reading reading(store_);
     std::erase_if(used, [&](uint64_t block) { return !is_old_use(reading, block, now); });
   }
@@ -193,7 +195,7 @@ void DiskTier::write_uses() {
     }
     writing.commit();
   } catch (const StoreFull&) {
-    return;  // the order of eviction is only approximate
+    return;  // a lost time of use only makes the order of eviction less exact
   }
 }
 

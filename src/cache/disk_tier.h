@@ -15,12 +15,12 @@
 
 namespace encode {
 
-// The bytes of a block on disk. Rows that are written together share a block. A block is the unit
-// of eviction, and its last use is known; so a table of uses stays small.
+// The size of a block on disk. Rows that are written together share a block. Blocks, not rows, are
+// evicted and have a time of last use, so that the table of these times stays small.
 inline constexpr size_t kBlockBytes = size_t{256} << 10;
 
-// Its file never grows beyond the limit: the rows that were not used for the longest time make
-// room, block by block. find() and add() may be called at the same time, each by one thread.
+// The file never grows beyond the limit: the least recently used blocks are evicted. find() and
+// add() may be called at the same time, each by one thread.
 class DiskTier {
  public:
   // Makes the folder if it is missing. The limit is at least kLeastDiskBytes. Throws the errors of
@@ -28,9 +28,9 @@ class DiskTier {
   DiskTier(const std::string& dir, int64_t limit_bytes, StoreStalled stalled = end_stalled_process);
 
   enum class Outcome { kMissing, kFound, kDamaged };
-  // Looks for each key. Calls `found` with the number of the key and its row; the row is valid
-  // during the call. A record that is damaged, or a place without a record, is kDamaged.
-  // Throws the errors of LmdbStore::Reading.
+  // Looks for each key. Calls `found` with the index of the key and its row; the row is valid
+  // during the call. The outcome is kDamaged for a damaged record, and for an index entry that
+  // leads to no record. Throws the errors of LmdbStore::Reading.
   std::vector<Outcome> find(std::span<const EmbeddingKey> keys,
                             const std::function<void(size_t, const StoredRow&)>& found);
 
@@ -38,7 +38,8 @@ class DiskTier {
   // the errors of LmdbStore::Writing. Blocks for which there is no room even after the eviction of
   // others are left out.
   void add(std::span<const std::span<const std::byte>> blocks);
-  // Writes down which blocks find() has used. Throws the errors of LmdbStore::Writing.
+  // Writes the time of last use of the blocks that find() has used. Throws the errors of
+  // LmdbStore::Writing.
   void write_uses();
 
   int64_t file_bytes() const { return store_.file_bytes(); }
@@ -54,9 +55,9 @@ class DiskTier {
   std::unordered_set<uint64_t> used_;  // guarded by mutex_
 };
 
-// Deletes blocks, those first that were not used for the longest time, until all pages in use take
-// at most `bytes`, or until the store has no room for a change. Returns the number of deleted
-// blocks. Throws the errors of LmdbStore.
+// Deletes the least recently used blocks until all pages in use take at most `bytes`, or until the
+// store has no room for a change. Returns the number of deleted blocks. Throws the errors of
+// LmdbStore.
 int64_t evict_blocks(LmdbStore& store, int64_t bytes);
 
 }  // namespace encode

@@ -1,5 +1,5 @@
-// The embedding cache: vectors by what decides their bits, in two tiers in memory and one on disk.
-// docs/embedding-cache.md describes it.
+// The embedding cache: two tiers in memory and one on disk. The key of a vector is a hash of
+// everything that decides its bits. docs/embedding-cache.md describes it.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@
 
 namespace encode {
 
-// One question to the cache.
+// A look-up of one row.
 struct CacheRequest {
   EmbeddingKey key;
   std::span<float> values;  // gets the values, if the row has exactly this number of them
@@ -42,14 +42,13 @@ class EmbeddingCache : public Shrinkable {
 
   // Adds a row. find() finds it from now on. The row is on disk after the next write().
   void put(const CachedRow& row);
-  // The bytes of rows that wait for write(). They count beside the limit of the memory tiers, so
-  // they must be written when they are many.
+  // Returns the bytes of the rows that wait for write(). The limit of the memory tiers does not
+  // include them, so the caller must call write() when they are many.
   int64_t unwritten_bytes() const;
-  // Writes the rows that wait, durably. Throws the errors of DiskTier::add(); the rows are dropped
-  // then.
+  // Writes the waiting rows durably. Throws the errors of DiskTier::add(), and then drops the rows.
   void write();
 
-  // What was counted since the last call.
+  // Returns the counts since the last call.
   CacheCounts take_counts();
 
   // Limits the tiers in memory, to at most the configured number.
@@ -65,7 +64,7 @@ class EmbeddingCache : public Shrinkable {
   RecordTier compact_;
   RowTier rows_;
   RecordTier unwritten_;
-  std::optional<RecordTier> writing_;  // what write() is writing
+  std::optional<RecordTier> writing_;  // the rows that write() is writing
   CacheCounts counts_;
   DiskTier disk_;
 };

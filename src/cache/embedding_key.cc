@@ -15,7 +15,8 @@ std::string to_text(const KeyRules& rules) {
                self_test, kernels, cuda_numerics] = rules;
   Json parts = Json::array(
       {fingerprint, numerics_version, prompt_tokens, device, libtorch, driver, self_test});
-  // Without these parts the text is that of the versions that did not know them, and so is the key.
+  // If these parts are empty, they are left out. The key is then the one of versions that did not
+  // have them, and finds their vectors.
   if (!token_types.empty()) parts.push_back({{"token_types", token_types}});
   if (!kernels.empty()) parts.push_back({{"kernels", kernels}, {"cuda_numerics", cuda_numerics}});
   return parts.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);

@@ -11,8 +11,7 @@
 
 namespace encode {
 
-// A SHA-256. A weaker hash would not do, because a text could then be made that has the key of
-// another text.
+// A SHA-256. With a weaker hash somebody could construct a text that has the key of another text.
 struct EmbeddingKey {
   std::array<std::byte, 32> bytes = {};
 
@@ -21,13 +20,13 @@ struct EmbeddingKey {
 
 struct EmbeddingKeyHash {
   size_t operator()(const EmbeddingKey& key) const {
-    size_t hash = 0;  // any bytes of a SHA-256 are spread evenly
+    size_t hash = 0;  // any bytes will do, because those of a SHA-256 are spread evenly
     std::memcpy(&hash, key.bytes.data(), sizeof hash);
     return hash;
   }
 };
 
-// What decides the vectors of a stream's rows, apart from their token ids.
+// Everything that decides the vectors of a stream, apart from the token ids of the rows.
 struct KeyRules {
   // The model, the result options and the tokenizer: the fingerprint of the stream without its
   // input.
@@ -40,8 +39,8 @@ struct KeyRules {
   std::string device;
   std::string libtorch;
   std::string driver;
-  // A hash of the vectors that the loaded model gives to fixed texts. It differs where the program
-  // computes other bits and none of the fields above says so.
+  // A hash of the vectors that the loaded model gives to fixed texts. It also differs if this
+  // program computes other bits for a reason that none of the fields above covers.
   std::string self_test;
   // ChunkOrigin::kernels and ChunkOrigin::cuda_numerics: "" and 0 on a CPU.
   std::string kernels = {};

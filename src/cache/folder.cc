@@ -74,12 +74,13 @@ void read_marker(const CacheFolder& folder) {
                .hint = "use another directory, or delete this one"});
 }
 
-// Without a marker, the folder may only have what another process has just begun to make.
+// A folder without a marker is accepted only if another process may be creating the cache in it
+// right now.
 void refuse_foreign(const CacheFolder& folder) {
   const std::string marker = "embedding_cache.json";
   for (const std::string& name : list_directory(folder.path)) {
     if (name == marker || temp_file_target(name) == marker) continue;
-    // The process that is making the marker may have finished since.
+    // Looks again, because another process may have created the marker meanwhile.
     if (path_exists(folder.marker(), "cache.store")) return;
     throw Error({.code = "cache.foreign",
                  .what = "the directory for the embedding cache has files of something else",
@@ -131,7 +132,8 @@ UniqueFd hold_folder(const CacheFolder& folder, FolderUse use) {
       [&] { return ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666); }));
   if (!fd) throw system_error("cache.store", "open", path, errno);
   const int operation = (use == FolderUse::kShared ? LOCK_SH : LOCK_EX) | LOCK_NB;
-  // `encode cache` is short, but a run may go on for days.
+  // Waiting makes sense for a run that holds the folder shared: `encode cache` ends soon. It makes
+  // no sense for `encode cache`, because a run may go on for days.
   const auto end = std::chrono::steady_clock::now() +
                    (use == FolderUse::kShared ? kPatience : std::chrono::seconds(0));
   while (retried([&] { return ::flock(fd.get(), operation); }) != 0) {

@@ -1,4 +1,5 @@
-// The folder of the embedding cache on disk: what makes it one, and who uses it.
+// The folder of the embedding cache on disk: how it is recognised, and the lock of the processes
+// that use it. Any thread may call these functions.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +37,7 @@ void prepare_folder(const CacheFolder& folder);
 // prepare_folder() throws.
 void check_folder(const CacheFolder& folder);
 
-// Makes the Error kData "cache.damaged" about the store in the folder.
+// Makes the Error kData "cache.damaged" for the store in the folder.
 Error damaged_store(const CacheFolder& folder, std::string found);
 
 // Holds the folder until it is destroyed. Any number of processes may share it. Throws Error

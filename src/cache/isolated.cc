@@ -42,7 +42,8 @@ ErrorDetail error_from(const Json& json) {
           .hint = json.at(6)};
 }
 
-// An answer is one line: the parent does not wait for the end of a child that is stuck.
+// An answer is one line, so that the parent need not wait for the end of the pipe, which never
+// comes if the child is stuck.
 void send(const UniqueFd& pipe, const Json& answer) {
   const std::string text = answer.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
   write_all(pipe, text.data(), text.size(), "pipe");
@@ -51,7 +52,7 @@ void send(const UniqueFd& pipe, const Json& answer) {
 void limit_resources() {
   const rlimit no_core = {.rlim_cur = 0, .rlim_max = 0};
   ::setrlimit(RLIMIT_CORE, &no_core);
-#ifndef __SANITIZE_ADDRESS__  // which takes far more
+#ifndef __SANITIZE_ADDRESS__  // AddressSanitizer takes far more memory
   rlimit memory = {};
   ::getrlimit(RLIMIT_DATA, &memory);
   memory.rlim_cur = std::min<rlim_t>(memory.rlim_max, kIsolatedBytes);
@@ -61,7 +62,7 @@ void limit_resources() {
 
 [[noreturn]] void work_as_child(const UniqueFd& pipe, pid_t parent, const IsolatedWork& work) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != parent) ::_exit(1);  // it has died before the call
+  if (::getppid() != parent) ::_exit(1);  // the parent has died before prctl()
   limit_resources();
   try {
     Json answer;

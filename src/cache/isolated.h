@@ -9,7 +9,8 @@
 
 namespace encode {
 
-// A change of the store keeps at most half of it in memory. Mapped files do not count.
+// The memory limit of the child. A change of the store needs at most half of it. Mapped files do
+// not count.
 inline constexpr int64_t kIsolatedBytes = int64_t{1} << 30;
 
 // Calls `work` in a child process and returns what it returns. Throws the Error that `work` throws

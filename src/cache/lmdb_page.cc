@@ -11,9 +11,9 @@ constexpr uint16_t kTreeValue = 2;  // F_SUBDATA
 constexpr size_t kMostKeyBytes = 511;
 
 struct NodeHeader {
-  uint16_t low = 0;  // of the value's bytes, or of the child's number
+  uint16_t low = 0;  // the low bits of the size of the value, or of the number of the child
   uint16_t high = 0;
-  uint16_t flags = 0;  // of a branch: the highest bits of the child's number
+  uint16_t flags = 0;  // in a branch: the highest bits of the number of the child
   uint16_t key_bytes = 0;
 };
 static_assert(sizeof(NodeHeader) == 8);

@@ -1,5 +1,5 @@
-// The form of LMDB's file (data version 1), and the check of one of its pages. The names of LMDB's
-// own structs are in parentheses.
+// The format of LMDB's file (data version 1), and the check of one of its pages. The names of
+// LMDB's own structs are in parentheses. Any thread may call these functions. They throw no Error.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ inline constexpr uint64_t kFirstLmdbPage = 2;  // after the meta pages
 struct LmdbTree {
   static constexpr uint64_t kNoPage = ~uint64_t{0};
 
-  uint32_t page_bytes = 0;  // in the tree of free pages; elsewhere 0
+  uint32_t page_bytes = 0;  // only in the tree of free pages; 0 in the others
   uint16_t flags = 0;
   uint16_t depth = 0;  // levels of pages; 0 if the tree is empty
   uint64_t branch_pages = 0;
@@ -28,8 +28,8 @@ struct LmdbTree {
 };
 static_assert(sizeof(LmdbTree) == 48);
 
-// The state that a transaction has left (MDB_meta). The pages 0 and 1 have one each, behind their
-// headers: a transaction writes the page of its parity.
+// The state after a transaction (MDB_meta). The pages 0 and 1 have one each, behind their headers:
+// even transactions write page 0, and odd ones page 1.
 struct LmdbMeta {
   static constexpr uint32_t kMagic = 0xBEEFC0DE;
   static constexpr uint32_t kVersion = 1;
@@ -55,13 +55,13 @@ struct LmdbPageHeader {
   uint64_t number = 0;
   uint16_t unused = 0;
   uint16_t flags = 0;
-  uint16_t lower = 0;  // end of the list of nodes
-  uint16_t upper = 0;  // begin of the nodes
+  uint16_t lower = 0;  // the end of the list of nodes
+  uint16_t upper = 0;  // the beginning of the nodes
   uint32_t overflow_pages() const { return lower | uint32_t{upper} << 16; }
 };
 static_assert(sizeof(LmdbPageHeader) == 16);
 
-// What the entries of a tree must look like.
+// The rules for the entries of a tree.
 struct LmdbTreeRules {
   enum class Values { kBytes, kTrees, kFreePages };
 
@@ -73,13 +73,13 @@ struct LmdbTreeRules {
 };
 
 using LmdbKey = std::span<const std::byte>;
-// Less than 0, 0, or greater than 0.
+// Returns a number below 0, 0, or above 0, as memcmp() does.
 int compare_keys(const LmdbTreeRules& rules, LmdbKey a, LmdbKey b);
 
 // An entry of a page (MDB_node).
 struct LmdbNode {
   LmdbKey key;
-  // Of a branch: the child. Of a long value: the first overflow page.
+  // In a branch: the child page. For a long value: its first overflow page.
   uint64_t page = LmdbTree::kNoPage;
   uint64_t value_bytes = 0;
   std::span<const std::byte> value;  // empty if the value is long
@@ -88,21 +88,21 @@ struct LmdbNode {
 // The number of overflow pages that a long value takes.
 uint64_t overflow_pages_of(uint64_t value_bytes, size_t page_bytes);
 
-// What a page must be.
+// The rules for a page.
 struct LmdbPageRules {
   LmdbTreeRules tree;
   uint64_t number;
   uint64_t last_page;
   bool leaf;
-  std::optional<LmdbKey> from = {};  // no key is less
-  std::optional<LmdbKey> to = {};    // all keys are less
+  std::optional<LmdbKey> from = {};  // no key of the page is below this one
+  std::optional<LmdbKey> to = {};    // all keys of the page are below this one
 };
 
 // Returns what is wrong with the page, or nullptr. A page without a problem can be used with
 // node_of(), and LMDB can read and change it without reaching beyond it.
 const char* problem_of(std::span<const std::byte> page, const LmdbPageRules& rules);
 
-// These need a page without a problem.
+// These functions may be called only for a page that problem_of() accepts.
 size_t nodes_of(std::span<const std::byte> page);
 LmdbNode node_of(std::span<const std::byte> page, size_t n);
 

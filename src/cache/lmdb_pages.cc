@@ -18,7 +18,8 @@ constexpr ErrorCode kCode = "cache.store";
 constexpr size_t kLeastPageBytes = 4096;
 constexpr uint16_t kMostDepth = 32;
 constexpr uint16_t kIntegerKeys = 8;  // MDB_INTEGERKEY
-// LMDB does not write free pages at the end of the file; a change frees fewer than this.
+// LMDB does not write free pages at the end of the file, so the file may lack fewer than this
+// number of pages.
 constexpr uint64_t kMostMissingPages = 1 << 16;
 constexpr size_t kMostKeptBranches = 4096;
 // Another process may write a meta page while it is read.
@@ -39,7 +40,7 @@ constexpr auto kTableNames = std::to_array<std::string_view>({"blocks", "index",
 
 bool is_power_of_two(size_t number) { return (number & (number - 1)) == 0; }
 
-// The child of a branch in which the key is.
+// Returns the child of a branch that can have the key.
 size_t child_of(std::span<const std::byte> page, const LmdbTreeRules& rules, LmdbKey key) {
   size_t low = 0;
   size_t high = nodes_of(page);
@@ -80,7 +81,7 @@ LmdbPages::LmdbPages(const CacheFolder& folder)
     } catch (const Error&) {
       read_meta_pages();
       changed = std::max(metas_[0].transaction, metas_[1].transaction) > state_.transaction;
-      if (!changed) throw;  // otherwise another process may use the pages again that were read
+      if (!changed) throw;  // otherwise another process may have reused the pages during the read
     }
   }
 }
@@ -142,7 +143,7 @@ const char* LmdbPages::problem_of_meta(const std::array<Page, 2>& pages) const {
   return nullptr;
 }
 
-// Only `page_bytes` and `flags` of `expected` count.
+// Compares only `page_bytes` and `flags` with `expected`.
 const char* LmdbPages::problem_of_tree(const LmdbTree& tree, const LmdbTree& expected) const {
   if (tree.flags != expected.flags || tree.page_bytes != expected.page_bytes)
     return "the kind of a tree is wrong";
@@ -156,7 +157,7 @@ const char* LmdbPages::problem_of_tree(const LmdbTree& tree, const LmdbTree& exp
   return nullptr;
 }
 
-// The file may end early only if the pages that it lacks are free.
+// The file may be shorter than its pages only if the missing pages are free.
 void LmdbPages::check_length() {
   const uint64_t pages = static_cast<uint64_t>(file_size(file_, folder_.data())) / page_bytes_;
   if (state_.last_page < pages) return;
@@ -341,7 +342,7 @@ void LmdbPages::use(uint64_t page, uint64_t pages, Walk& walk) const {
   }
 }
 
-// The value has the number of the pages, and then the pages in falling order.
+// The value has the number of pages, and then the pages in descending order.
 void LmdbPages::use_free_pages(const LmdbNode& node, Walk& walk) const {
   const std::vector<std::byte> bytes =
       node.page == LmdbTree::kNoPage

@@ -1,7 +1,6 @@
-// The pages of LMDB's file, read and checked without LMDB. LMDB trusts its file: a damaged number
-// in a page makes it read or write memory that is not its own, follow pages in a circle, or
-// overwrite pages that are in use. So a page is checked here before LMDB changes it, or walks over
-// a table.
+// Reads and checks the pages of LMDB's file without LMDB. LMDB trusts its file: a damaged number in
+// a page makes it access memory out of bounds, follow pages in a circle, or overwrite pages that
+// are in use. So the pages are checked here before LMDB changes them or walks over a table.
 #pragma once
 
 #include <array>
@@ -21,24 +20,24 @@ namespace encode {
 
 enum class LmdbTable { kBlocks, kIndex, kUses };
 
-// One thread at a time, but for reads(). All functions throw Error kData "cache.damaged", or
-// "cache.store" if the system refuses to read. The time and the memory of each of them are bounded
-// by the size of the file.
+// One thread at a time may use it; any thread may call reads(). All functions throw Error kData
+// "cache.damaged", or "cache.store" if the system refuses to read. The time and the memory of each
+// of them are bounded by the size of the file.
 class LmdbPages {
  public:
   // Opens data.mdb, and checks both meta pages and the size of the file.
   explicit LmdbPages(const CacheFolder& folder);
 
-  // How often the file was read. Any thread may call it.
+  // Returns how often the file was read. Any thread may call it.
   int64_t reads() const { return reads_.load(std::memory_order_relaxed); }
 
-  // Turns to the state that the transaction has left, and checks which tables it has. Returns false
-  // if later transactions have replaced the state. The caller makes sure that the pages of the
-  // state are not used again: it has a transaction of LMDB open that began with it.
+  // Goes to the state after the transaction, and checks which tables it has. Returns false if later
+  // transactions have replaced the state. The caller must have a transaction of LMDB open that
+  // began with this state, so that its pages are not reused.
   bool turn_to(uint64_t transaction);
 
-  // Checks the pages on the way to the key, and with kNeighbours also the pages beside them, with
-  // which LMDB merges a page that has become small. Does not read a page again that was checked
+  // Checks the pages on the path to the key. With kNeighbours it also checks their sibling pages,
+  // because LMDB merges a page that has become small with a sibling. Skips pages that were checked
   // since turn_to().
   enum class Extent { kPath, kNeighbours };
   void check_path(LmdbTable table, LmdbKey key, Extent extent);
@@ -46,7 +45,7 @@ class LmdbPages {
   void check_free_pages();
   // Checks all pages of the table, and the number of its entries.
   void check_table(LmdbTable table);
-  // Checks all pages of the file: each is used once at most.
+  // Checks all pages of the file, and that none is used twice.
   void check_all();
 
  private:
@@ -55,7 +54,7 @@ class LmdbPages {
     LmdbTreeRules rules;
     LmdbTree facts = {};
   };
-  // What a walk has met.
+  // What a walk over the pages has found.
   struct Walk {
     std::vector<bool> used;  // by page
     LmdbTree found = {};
@@ -87,7 +86,7 @@ class LmdbPages {
   mutable std::atomic<int64_t> reads_ = 0;
   size_t page_bytes_ = 0;
   std::array<LmdbMeta, 2> metas_;
-  LmdbMeta state_;              // that the object has turned to
+  LmdbMeta state_;              // the state of the last turn_to()
   std::array<Tree, 3> tables_;  // by LmdbTable
   // Pages that were checked since turn_to().
   std::unordered_map<uint64_t, Page> branches_;

@@ -9,11 +9,11 @@
 #include <mutex>
 #include <shared_mutex>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "encode/error.h"
 
+#include "base/file_system.h"
 #include "base/system_call.h"
 #include "base/units.h"
 
@@ -23,17 +23,18 @@ namespace {
 constexpr unsigned int kMaxTables = 3;
 constexpr unsigned int kMaxReaders = 512;
 constexpr mdb_mode_t kMode = 0666;
-// The file grows while this process maps it, but not without end.
+// Another process may enlarge the file while this one maps it, so mapping is tried again, but not
+// without end.
 constexpr int kMapAttempts = 100;
-constexpr int64_t kRoomBytes = 128 << 20;  // for a change, if there is no limit
+constexpr int64_t kRoomBytes = 128 << 20;  // the room for a change, if there is no limit
 constexpr int kViewAttempts = 100;
 
-// LMDB says EIO when a write was cut short. A full disk cuts a write short.
+// LMDB reports a short write as EIO. A full disk causes short writes, so EIO may mean ENOSPC.
 int reason_of(int result, const std::string& path) {
-  constexpr uint64_t kFullBytes = 1 << 20;
-  struct statvfs disk = {};
-  const bool full = result == EIO && ::statvfs(path.c_str(), &disk) == 0 &&
-                    uint64_t{disk.f_bavail} * disk.f_frsize < kFullBytes;
+  constexpr int64_t kFullBytes = 1 << 20;
+  FileSystem disk;
+  const bool full =
+      result == EIO && find_file_system(path, disk) == 0 && disk.usable_bytes < kFullBytes;
   return full ? ENOSPC : result;
 }
 
@@ -61,8 +62,8 @@ LmdbStore::~LmdbStore() { mdb_env_close(environment_); }
 
 void LmdbStore::open_environment(int64_t limit_bytes, Access access) {
   const StoreWatch::Step step(watch_, "opens it");
-  // LMDB would use a damaged file without a word, and give the errno of another call for an empty
-  // one that it may not write.
+  // Checked here, because LMDB would use a damaged file silently, and would report a misleading
+  // errno for an empty file that it may not write.
   if (access == Access::kRead || file_bytes() > 0) pages_.emplace(folder_);
   if (const int result = mdb_env_create(&environment_); result != MDB_SUCCESS)
     fail(result, "begin to open");
@@ -78,13 +79,13 @@ void LmdbStore::open_environment(int64_t limit_bytes, Access access) {
   const int result = mdb_env_open(environment_, folder_.path.c_str(), flags, kMode);
   if (result != MDB_SUCCESS) fail(result, "open");
   if (!pages_) pages_.emplace(folder_);
-  // Frees the places of readers that were killed.
+  // Frees the reader slots of processes that were killed.
   int dead = 0;
   mdb_reader_check(environment_, &dead);
 }
 
-// A store that has its tables is opened without the lock of writers, which another process may
-// hold.
+// If the store has its tables already, it is opened without the writer lock, which another process
+// may hold.
 void LmdbStore::open_tables(Access access) {
   int result = open_tables(begin_checked(MDB_RDONLY, Reading::Check::kNothing), 0);
   if (result == MDB_NOTFOUND && access == Access::kRead) return;
@@ -113,7 +114,7 @@ int LmdbStore::open_tables(MDB_txn* transaction, unsigned int flags) {
 
 // Returns a transaction, and holds Tables::mapping shared for it.
 MDB_txn* LmdbStore::begin(unsigned int flags) {
-  // While other writers finish their changes, waiting for them is progress.
+  // Waiting counts as progress while other writers finish their changes.
   const StoreWatch::Step step(watch_, "waits for its turn", [this] {
     const std::shared_lock mapped(tables_.mapping, std::try_to_lock);
     if (!mapped) return int64_t{-1};  // begin() maps the file again
@@ -128,7 +129,7 @@ MDB_txn* LmdbStore::begin(unsigned int flags) {
     tables_.mapping.unlock_shared();
     {
       const std::unique_lock alone(tables_.mapping);
-      mdb_env_set_mapsize(environment_, map_bytes_);  // or more, if the file is larger
+      mdb_env_set_mapsize(environment_, map_bytes_);  // LMDB maps more if the file is larger
     }
     tables_.mapping.lock_shared();
     result = mdb_txn_begin(environment_, nullptr, flags, &transaction);
@@ -143,7 +144,7 @@ void LmdbStore::end(MDB_txn* transaction) {
   tables_.mapping.unlock_shared();
 }
 
-// The same as begin(), and checks the pages that the transaction begins with.
+// Does the same as begin(), and checks the pages that the transaction begins with.
 MDB_txn* LmdbStore::begin_checked(unsigned int flags, Reading::Check check) {
   const bool writes = (flags & MDB_RDONLY) == 0;
   for (int attempt = 1;; ++attempt) {
@@ -162,7 +163,7 @@ MDB_txn* LmdbStore::begin_checked(unsigned int flags, Reading::Check check) {
       end(transaction);
       throw;
     }
-    end(transaction);  // others have written twice since it began
+    end(transaction);  // two writers have replaced its state since it began
   }
 }
 
@@ -183,6 +184,12 @@ int64_t LmdbStore::file_bytes() const {
   struct stat file = {};
   if (retried([&] { return ::stat(folder_.data().c_str(), &file); }) != 0) return 0;
   return file.st_size;
+}
+
+int64_t LmdbStore::page_bytes() const {
+  MDB_stat stat = {};
+  mdb_env_stat(environment_, &stat);
+  return stat.ms_psize;
 }
 
 void LmdbStore::write_compacted() {

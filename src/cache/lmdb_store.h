@@ -21,10 +21,10 @@ struct MDB_val;
 
 namespace encode {
 
-// Where the record of a key is.
+// The place of the record of a key.
 struct RecordPlace {
   uint64_t block = 0;
-  uint32_t offset = 0;  // in the block, in bytes
+  uint32_t offset = 0;  // where the record begins in the block, in bytes
   uint32_t bytes = 0;
 };
 
@@ -40,9 +40,9 @@ struct StoreFull {};
 class LmdbStore {
  public:
   enum class Access { kRead, kWrite };
-  // The caller holds the folder. `limit_bytes` bounds the file; a file that is larger already keeps
-  // its size. 0: there is room for a change beside the content. With kWrite, a file that is missing
-  // or empty becomes a new store. A StoreWatch watches each step: `stalled` is called if one does
+  // The caller holds the folder. `limit_bytes` is the largest size of the file; a file that is
+  // larger already keeps its size. 0: the content and room for a change. With kWrite, a missing or
+  // empty file becomes a new store. A StoreWatch watches each step: `stalled` is called if one does
   // not end.
   LmdbStore(CacheFolder folder, int64_t limit_bytes, Access access,
             StoreStalled stalled = end_stalled_process);
@@ -50,12 +50,13 @@ class LmdbStore {
   LmdbStore& operator=(const LmdbStore&) = delete;
   ~LmdbStore();
 
-  // A view of the store at one moment. Spans that it returns are valid as long as it lives. An open
-  // one keeps writers from using freed space again, so it must be short. One thread at a time.
+  // A snapshot of the store. Spans that it returns are valid as long as it lives. While one is
+  // open, writers cannot reuse freed space, so it must not be kept for long. One thread at a time
+  // may use it.
   //
-  // A plain view trusts LMDB's file: if it is damaged, the process may end by a signal. With kUses,
-  // the pages of the table of uses are checked first, with kAll all pages. Only one thread at a
-  // time may have a view of these two kinds or a Writing.
+  // A plain snapshot trusts LMDB's file: if the file is damaged, a signal may end the process. With
+  // kUses, the pages of the table of uses are checked first, and with kAll all pages. Only one
+  // thread at a time may have a snapshot of these two kinds or a Writing.
   class Reading {
    public:
     enum class Check { kNothing, kUses, kAll };
@@ -66,8 +67,8 @@ class LmdbStore {
 
     std::optional<RecordPlace> place(const EmbeddingKey& key) const;
     std::optional<std::span<const std::byte>> block(uint64_t number) const;
-    // These two return the entry with the least key that is at least (block), or above (index),
-    // the given one.
+    // These two functions return the entry with the least key: of a block with at least this
+    // number, or of the index above the given key.
     std::optional<std::pair<uint64_t, std::span<const std::byte>>> next_block(
         uint64_t number) const;
     std::optional<std::pair<EmbeddingKey, RecordPlace>> next_place(
@@ -76,7 +77,7 @@ class LmdbStore {
 
     int64_t rows() const;
     int64_t blocks() const;
-    int64_t live_bytes() const;  // of all pages in use, without pages that can be used again
+    int64_t live_bytes() const;  // the size of all pages in use, without pages that can be reused
 
    private:
     friend class LmdbStore;
@@ -91,10 +92,10 @@ class LmdbStore {
     StoreWatch::Step step_;
   };
 
-  // A change that appears as a whole with commit(), or not at all. It may read too. One process at
-  // a time has one; the others wait. The pages that LMDB is about to change are checked first,
-  // because LMDB copies them to memory and moves their entries there: a damaged one would make it
-  // overwrite the memory beside.
+  // A write transaction: its changes appear together with commit(), or not at all. It may read too.
+  // Only one process at a time has one; the others wait. The pages that LMDB is about to change are
+  // checked first, because LMDB copies them to memory and moves their entries there: with a damaged
+  // page it would write out of bounds.
   class Writing {
    public:
     explicit Writing(LmdbStore& store);
@@ -103,14 +104,14 @@ class LmdbStore {
     ~Writing();
 
     const Reading& reading() const { return reading_; }
-    // The same as reading().block(), of which the size is checked too.
+    // Does the same as reading().block(), and also checks the size of the block.
     std::optional<std::span<const std::byte>> block(uint64_t number) const;
     // These throw StoreFull too.
     uint64_t add_block(std::span<const std::byte> records);  // returns its number
     void set_place(const EmbeddingKey& key, const RecordPlace& place);
     void set_use(uint64_t block, int64_t seconds);
     void remove_place(const EmbeddingKey& key);
-    void remove_block(uint64_t number);  // and its use
+    void remove_block(uint64_t number);  // and its entry in the table of uses
     void commit();
 
    private:
@@ -125,6 +126,8 @@ class LmdbStore {
   };
 
   int64_t file_bytes() const;  // the size of the file
+  // LMDB chooses it when it makes the file: the size of a page of memory, but at most 32 kB.
+  int64_t page_bytes() const;
   const CacheFolder& folder() const { return folder_; }
   // Writes a copy without unused pages to CacheFolder::compacted() and syncs it.
   void write_compacted();
@@ -135,8 +138,8 @@ class LmdbStore {
     unsigned int index = 0;
     unsigned int uses = 0;
     bool exist = false;  // false: nothing was ever written, and the store is open for reading only
-    // Transactions hold it shared. To map a file that another process has made larger, there must
-    // be none.
+    // Each transaction holds it shared. Mapping the file again, after another process has enlarged
+    // it, needs it exclusively.
     std::shared_mutex mapping;
   };
   MDB_txn* begin(unsigned int flags);

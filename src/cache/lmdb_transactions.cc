@@ -1,4 +1,4 @@
-// A view and a change of LmdbStore.
+// The transactions of LmdbStore: Reading and Writing.
 #include <algorithm>
 #include <cstring>
 #include <lmdb.h>
@@ -78,7 +78,7 @@ LmdbStore::Reading::~Reading() {
   store_.tables_.mapping.unlock_shared();
 }
 
-// Looks for an entry of a table, and replaces `name` by the key of the entry that it finds.
+// Looks for an entry of a table. Replaces `name` by the key of the entry that was found.
 std::optional<MDB_val> LmdbStore::Reading::get(MDB_dbi table, MDB_val& name, Seek seek) const {
   note_progress();
   if (!store_.tables_.exist) return std::nullopt;
@@ -113,8 +113,8 @@ std::optional<std::span<const std::byte>> LmdbStore::Reading::block(uint64_t num
   return bytes_of(*found);
 }
 
-// Returns the number of a block that LMDB has found for "at least `number`". A walk ends because
-// each number is greater than the last one.
+// Returns the number of the block that LMDB has found, which must be at least `number`. A walk over
+// the blocks ends, because the numbers only grow.
 uint64_t LmdbStore::Reading::risen(const MDB_val& name, uint64_t number) const {
   const auto found = as<uint64_t>(name);
   if (!found || *found < number || *found > kMostBlocks) store_.fail(MDB_CORRUPTED, "read");
@@ -181,7 +181,7 @@ LmdbStore::Writing::Writing(LmdbStore& store)
       reading_(store, transaction_, "writes to it") {}
 
 LmdbStore::Writing::~Writing() {
-  reading_.transaction_ = nullptr;  // the transaction ends here and not there
+  reading_.transaction_ = nullptr;  // the transaction ends here, not in the destructor
   if (open_) mdb_txn_abort(transaction_);
   store_.tables_.mapping.unlock_shared();
 }

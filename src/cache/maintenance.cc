@@ -19,7 +19,7 @@
 namespace encode {
 namespace {
 
-// An open reader keeps writers from using space again, so an audit opens a new one after this
+// While a reader is open, writers cannot reuse freed space, so an audit opens a new one after this
 // number of entries.
 constexpr int kEntriesOfAReader = 1024;
 // The tables and the free list of an empty store, in pages of 4 KiB.

@@ -1,4 +1,5 @@
-// What `encode cache` does to an embedding cache on disk.
+// The functions of `encode cache`, for an embedding cache on disk. One thread at a time may call
+// them.
 #pragma once
 
 #include <cstdint>
@@ -15,20 +16,20 @@ namespace encode {
 struct CacheContent {
   int64_t rows = 0;
   int64_t blocks = 0;
-  int64_t live_bytes = 0;  // of all pages in use
-  int64_t file_bytes = 0;  // of the file on disk; the difference can be used again
-  int64_t oldest_use = 0;  // of a block, in seconds since 1970; 0 if the cache is empty
+  int64_t live_bytes = 0;  // the size of all pages in use
+  int64_t file_bytes = 0;  // the size of the file on disk; the difference can be reused
+  int64_t oldest_use = 0;  // the earliest last use of a block, in seconds since 1970; 0: none
   int64_t newest_use = 0;
 };
-// Runs may use the cache meanwhile.
+// Reads the sizes. Runs may use the cache meanwhile.
 CacheContent read_cache_content(const std::string& dir, StoreStalled stalled = end_stalled_process);
 
 struct CacheAudit {
-  int64_t records = 0;          // of all blocks
-  int64_t damaged_records = 0;  // with a wrong checksum or size
-  int64_t damaged_blocks = 0;   // that do not consist of records
-  int64_t rows = 0;             // entries of the index
-  int64_t lost_rows = 0;        // entries whose record is damaged, absent or of another key
+  int64_t records = 0;          // the records in all blocks
+  int64_t damaged_records = 0;  // records with a wrong checksum or size
+  int64_t damaged_blocks = 0;   // blocks that do not consist of records
+  int64_t rows = 0;             // the entries of the index
+  int64_t lost_rows = 0;        // index entries whose record is damaged, absent or of another key
   bool damaged() const { return damaged_records + damaged_blocks + lost_rows > 0; }
 };
 // Computes every checksum again. Runs may use the cache meanwhile; rows that they add or delete may
@@ -37,16 +38,16 @@ CacheAudit audit_cache(const std::string& dir, StoreStalled stalled = end_stalle
 
 struct PruneResult {
   int64_t deleted_blocks = 0;
-  int64_t rows = 0;        // that are left
-  int64_t file_bytes = 0;  // of the new file
+  int64_t rows = 0;        // the rows that are left
+  int64_t file_bytes = 0;  // the size of the new file
 };
-// Deletes the blocks that were not used for the longest time until the file takes at most `bytes`.
-// Throws Error kTempFail "cache.in_use" if a run uses the cache.
+// Deletes the least recently used blocks until the file takes at most `bytes`. Throws Error
+// kTempFail "cache.in_use" if a run uses the cache.
 PruneResult prune_cache(const std::string& dir, int64_t bytes,
                         StoreStalled stalled = end_stalled_process);
 
-// Deletes all rows, and no file that is not of the cache. The folder stays an empty cache. Returns
-// the bytes that are free again. Throws Error kTempFail "cache.in_use" if a run uses the cache.
+// Deletes all rows, and only files of the cache. The folder stays an empty cache. Returns the
+// number of bytes that were freed. Throws Error kTempFail "cache.in_use" if a run uses the cache.
 // Works on a damaged store too.
 int64_t clear_cache(const std::string& dir);
 

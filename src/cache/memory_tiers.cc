@@ -6,8 +6,8 @@
 namespace encode {
 namespace {
 
-// The memory of a row beside its values: the slot, the node and the bucket of the map, and what
-// malloc adds.
+// The memory of a row in addition to its values: the slot, the node and the bucket of the map, and
+// the overhead of malloc.
 constexpr int64_t kRowBytes = 192;
 constexpr int64_t kPlaceBytes = 112;
 

@@ -15,14 +15,14 @@
 
 namespace encode {
 
-// Rows that are ready to be copied, for the rows that are used most (L1). If it is full, it evicts
-// a row that was not used since the hand of a clock passed it (CLOCK, Corbato 1968), which is close
-// to the least recently used row and changes one bit for a hit. Not thread-safe.
+// The first tier (L1): the most used rows, ready to be copied. If it is full, it evicts rows by the
+// CLOCK algorithm (Corbato 1968), which is close to least-recently-used and changes only one bit
+// for a hit. Not thread-safe.
 class RowTier {
  public:
   using Evicted = std::function<void(const CachedRow&)>;
 
-  // `evicted` gets each row that has to go, before its values are freed.
+  // Calls `evicted` with each row that is evicted, before its values are freed.
   RowTier(int64_t limit_bytes, Evicted evicted);
 
   // The result is valid until the next call of another function.
@@ -54,9 +54,9 @@ class RowTier {
   std::unordered_map<EmbeddingKey, size_t, EmbeddingKeyHash> places_;
 };
 
-// Rows as records in blocks of bytes (L2). It drops its oldest block if it is full. It also
-// collects the rows that have to be written to disk, because the disk has the same blocks. Not
-// thread-safe.
+// The second tier (L2): rows as records in blocks of bytes. If it is full, it drops its oldest
+// block. Another object of this class collects the rows that have to be written to disk, because
+// the disk has the same blocks. Not thread-safe.
 class RecordTier {
  public:
   // A block has `block_bytes`, or more if a record does not fit.
@@ -70,12 +70,13 @@ class RecordTier {
 
   int64_t bytes() const { return bytes_; }
   int64_t rows() const { return static_cast<int64_t>(places_.size()); }
-  // The used bytes of each block, oldest first. Valid until the next put() or set_limit().
+  // Returns the used bytes of each block, oldest first. They are valid until the next put() or
+  // set_limit().
   std::vector<std::span<const std::byte>> blocks() const;
 
  private:
   struct Place {
-    uint64_t block;  // counted since the tier was made
+    uint64_t block;  // the number of the block since the tier was made
     size_t offset;
     size_t bytes;
   };

@@ -42,7 +42,8 @@ StoreWatch::Step::~Step() {
   std::erase(watch_.steps_, this);
 }
 
-// Counts looks and not time: of the time in which the process stood still, only one look is missed.
+// Counts its own looks and not the time: while the process stands still (SIGSTOP), it does not look
+// either.
 void StoreWatch::watch() {
   std::unique_lock lock(mutex_);
   while (!stop_.wait_for(lock, patience_ / kLooks, [this] { return stopping_; })) {

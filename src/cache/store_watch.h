@@ -1,5 +1,5 @@
-// Notices that a step on the store of the embedding cache does not end. A neighbour that stands
-// still (Ctrl-Z, `docker pause`) may hold a lock of LMDB for ever, and a disk may not answer.
+// Notices if a step on the store of the embedding cache does not end: another process that is
+// paused (Ctrl-Z, `docker pause`) may hold a lock of LMDB for ever, and a disk may not answer.
 #pragma once
 
 #include <chrono>
@@ -17,8 +17,8 @@
 
 namespace encode {
 
-// Gets Error kTempFail "cache.stalled" on a thread of its own. A thread that is stuck in LMDB
-// cannot be released, so the function must end the process.
+// Called with Error kTempFail "cache.stalled" on a thread of its own. It must end the process,
+// because a thread that is stuck in LMDB cannot be released.
 using StoreStalled = std::function<void(const Error&)>;
 
 // Prints the error, and ends the process with its exit code.
@@ -29,8 +29,8 @@ class StoreWatch {
  public:
   static constexpr std::chrono::milliseconds kPatience = std::chrono::seconds(30);
 
-  // `stalled` is called if a step makes no progress for the time `patience`. The time during which
-  // this process itself stands still does not count. Throws std::system_error if there can be no
+  // Calls `stalled` if a step makes no progress for the time `patience`. The time in which this
+  // process itself is paused does not count. Throws std::system_error if the system refuses a
   // thread.
   StoreWatch(const CacheFolder& folder, StoreStalled stalled,
              std::chrono::milliseconds patience = kPatience);
@@ -54,14 +54,14 @@ class StoreWatch {
     const char* const action_;
     const std::function<int64_t()> progress_;
     int64_t seen_ = 0;  // these two are guarded by StoreWatch::mutex_
-    int looks_ = 0;     // since there was progress
+    int looks_ = 0;     // the number of looks since the last progress
   };
 
  private:
   void watch();
   const Step* stalled_step();
 
-  static constexpr int kLooks = 30;  // within the patience
+  static constexpr int kLooks = 30;  // the number of looks within the patience
   const std::string dir_;
   const StoreStalled stalled_;
   const std::chrono::milliseconds patience_;

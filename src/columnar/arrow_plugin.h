@@ -13,7 +13,7 @@ namespace encode {
 struct ArrowPlugin {
   // Must be increased if this header, columnar.h or table.h changes what the plugin and the program
   // share.
-  static constexpr int64_t kVersion = 2;
+  static constexpr int64_t kVersion = 3;
 
   int64_t version = 0;
   std::unique_ptr<ColumnReader> (*open_column)(ByteFile& file,

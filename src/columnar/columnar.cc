@@ -30,8 +30,8 @@ const ArrowPlugin* open_at(const std::string& path, std::string& reasons) {
   return nullptr;
 }
 
-// Opens Arrow C++ in the folder that ARROW_ROOT names, if it names one. The loader then takes these
-// libraries for the plugin, and looks at no other path. Adds the reason to `reasons` if it cannot.
+// Opens the libraries of Arrow C++ in the folder that ARROW_ROOT names, if it is set. The loader
+// then uses them for the plugin. Adds the reason to `reasons` if it cannot open them.
 void open_arrow_root(std::string& reasons) {
   const std::string root = environment_variable("ARROW_ROOT");
   if (root.empty()) return;

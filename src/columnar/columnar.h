@@ -1,6 +1,6 @@
-// Reads columns of Parquet and Arrow IPC files. The plugin libencode_arrow.so reads and writes
-// these files with Arrow C++. It is opened when the first such file is, so that nothing else needs
-// it or Arrow. columnar/table.h has the tables that encode itself writes.
+// Reads columns of Parquet and Arrow IPC files. The plugin libencode_arrow.so does this with Arrow
+// C++. It is opened together with the first such file, so that runs without such files need neither
+// the plugin nor Arrow. columnar/table.h has the tables that encode itself writes.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,8 @@
 #include <span>
 #include <string>
 #include <string_view>
+
+#include "encode/config.h"
 
 namespace encode {
 
@@ -26,7 +28,7 @@ struct ColumnValue {
     kText,    // `text`, which may be invalid UTF-8
     kIds,     // `ids`
     kNull,    // no value
-    kBadIds,  // a list of which one entry is no token id; `found` says which
+    kBadIds,  // a list with an entry that is no token id; `found` says which
   };
   Kind kind = Kind::kNull;
   std::string_view text;
@@ -57,9 +59,9 @@ struct ColumnRequest {
     kVectors,  // lists of a fixed size of numbers; only open_vectors() asks for them
   };
 
-  bool parquet = true;  // false: an Arrow IPC file or an Arrow IPC stream
-  std::string path;     // for messages
-  std::string column;   // the name of a column of the top level
+  TextFormat format = TextFormat::kParquet;  // columnar
+  std::string path;                          // for messages
+  std::string column;                        // the name of a column of the top level
   Values values = Values::kRows;
 };
 

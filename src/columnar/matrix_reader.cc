@@ -7,6 +7,8 @@
 
 #include "encode/error.h"
 
+#include "base/input_format.h"
+#include "base/named_path.h"
 #include "columnar/table.h"
 
 namespace encode {
@@ -22,7 +24,7 @@ class NpyMatrix final : public MatrixReader {
   MatrixFormat format() const override { return MatrixFormat::kNpy; }
   int64_t rows() const override { return reader_.rows(); }
   int64_t dim() const override { return reader_.dim(); }
-  const std::string& descr() const override { return reader_.descr(); }
+  ItemType item() const override { return reader_.item(); }
   int64_t file_bytes() const override { return reader_.file_bytes(); }
   const std::vector<std::string>& columns() const override { return columns_; }
   std::span<const std::byte> next_bytes(int64_t max_rows) override {
@@ -50,7 +52,7 @@ class TableMatrix final : public MatrixReader {
   MatrixFormat format() const override { return format_; }
   int64_t rows() const override { return vectors_->rows(); }
   int64_t dim() const override { return vectors_->schema().items; }
-  const std::string& descr() const override { return vectors_->schema().descr; }
+  ItemType item() const override { return vectors_->schema().item; }
   int64_t file_bytes() const override { return file_.size(); }
   const std::vector<std::string>& columns() const override { return columns_; }
 
@@ -108,11 +110,10 @@ std::span<const float> MatrixReader::next(int64_t max_rows) {
 }
 
 MatrixFormat matrix_format(const std::string& path) {
-  constexpr std::string_view kParquetMagic = "PAR1";
-  constexpr std::string_view kArrowMagic = "ARROW1";
-  FileBytes file(path);
-  std::string head(static_cast<size_t>(std::min(file.size(), std::ssize(kArrowMagic))), '\0');
-  file.read(0, head);
+  constexpr std::string_view kParquetMagic = facts_of(TextFormat::kParquet).magic;
+  constexpr std::string_view kArrowMagic = facts_of(TextFormat::kArrow).magic;
+  require_named_file(path, "npy.open");
+  const std::string head = read_head(path, std::ssize(kArrowMagic), "npy.open");
   if (head.starts_with(kParquetMagic)) return MatrixFormat::kParquet;
   return head == kArrowMagic ? MatrixFormat::kArrow : MatrixFormat::kNpy;
 }
@@ -121,12 +122,12 @@ std::unique_ptr<MatrixReader> open_matrix_reader(const std::string& path, Elemen
   const MatrixFormat format = matrix_format(path);
   if (format == MatrixFormat::kNpy) return std::make_unique<NpyMatrix>(path, elements);
   auto matrix = std::make_unique<TableMatrix>(path, format);
-  if (elements == Elements::kAny || matrix->descr() == "<f4") return matrix;
+  if (elements == Elements::kAny || matrix->item() == ItemType::kFloat32) return matrix;
   throw Error({.code = "npy.matrix",
                .what = "not a float32 matrix",
                .where = path,
-               .expected = "'<f4'",
-               .found = fmt::format("'{}'", matrix->descr()),
+               .expected = "float32",
+               .found = std::string(matrix->item_word()),
                .hint = "give a float32 matrix that encode wrote"});
 }
 

@@ -7,20 +7,21 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "encode/types.h"
 
 #include "base/file.h"
 #include "base/hash.h"
-#include "base/npy.h"
 #include "base/npy_reader.h"
+#include "base/output_types.h"
 #include "columnar/columnar.h"
 
 namespace encode {
 
-// The bytes of a file that no run writes to any more, for open_column(). Throws what
-// open_for_reading() and pread_all() throw. Not thread-safe.
+// The bytes of a finished file, for open_column(). Throws what open_for_reading() and pread_all()
+// throw. Not thread-safe.
 class FileBytes final : public ByteFile {
  public:
   explicit FileBytes(std::string path);
@@ -43,17 +44,18 @@ class MatrixReader {
   virtual const std::string& path() const = 0;
   virtual MatrixFormat format() const = 0;
   virtual int64_t rows() const = 0;
-  virtual int64_t dim() const = 0;               // the items of a row; for packed bits, its bytes
-  virtual const std::string& descr() const = 0;  // the type of an item: "<f4", "<f2", "|i1", "|u1"
+  virtual int64_t dim() const = 0;  // the items of a row; for packed bits, its bytes
+  virtual ItemType item() const = 0;
   virtual int64_t file_bytes() const = 0;
-  // The columns beside the vectors; none in a .npy file.
+  // Returns the names of the other columns; a .npy file has none.
   virtual const std::vector<std::string>& columns() const = 0;
-  int64_t row_bytes() const { return dim() * npy_item_bytes(descr()); }
+  std::string_view item_word() const { return facts_of(item()).word; }
+  int64_t row_bytes() const { return dim() * facts_of(item()).bytes; }
   // Returns the number of rows that fit in 1 MiB, at least 1.
   int64_t block_rows() const;
 
   // The next rows, row-major, at most `max_rows` of them; empty at the end. The memory is aligned
-  // for float, and valid until the next call. next() is only for "<f4".
+  // for float, and valid until the next call. next() is only for float32.
   virtual std::span<const std::byte> next_bytes(int64_t max_rows) = 0;
   std::span<const float> next(int64_t max_rows);
 

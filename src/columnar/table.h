@@ -1,6 +1,6 @@
-// Tables of vectors: finals in Parquet and Arrow IPC. A table has the column kEmbeddingColumn,
-// whose values are lists of a fixed size, and columns of numbers or texts before it. No vector is
-// null.
+// Tables of vectors: final matrices in Parquet and Arrow IPC. A table has the column
+// kEmbeddingColumn, whose values are lists of a fixed size, and columns of numbers or texts before
+// it. No vector is null.
 #pragma once
 
 #include <cstddef>
@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/output_types.h"
 #include "columnar/columnar.h"
 
 namespace encode {
@@ -23,7 +24,7 @@ class ByteSink {
 };
 
 struct TableSchema {
-  // A column beside the vectors: int64 without nulls, or UTF-8 texts that may be null.
+  // A column in addition to the vectors: int64 without nulls, or UTF-8 texts that may be null.
   struct Column {
     std::string name;
     bool numbers = false;
@@ -32,10 +33,10 @@ struct TableSchema {
 
   bool parquet = true;  // false: an Arrow IPC file
   std::string path;     // for messages
-  std::string descr;    // the type of an item of a vector: "<f4", "<f2", "|i1" or "|u1"
-  int64_t items = 0;    // of a vector, at least 1
+  ItemType item = ItemType::kFloat32;
+  int64_t items = 0;  // the items of a vector, at least 1
   std::vector<Column> columns;
-  // Is written into the file, for readers that have no manifest.
+  // Key-value pairs that are written into the file, for readers that have no manifest.
   std::vector<std::pair<std::string, std::string>> metadata = {};
 };
 
@@ -73,8 +74,8 @@ class VectorReader {
  public:
   virtual ~VectorReader() = default;
   virtual int64_t rows() const = 0;
-  // `path` and `metadata` are empty. The columns are all that the file has beside the vectors; a
-  // column with other values than numbers or texts has its type behind its name.
+  // Returns the schema, with empty `path` and `metadata`. It has all other columns of the file. If
+  // a column holds neither numbers nor texts, its type follows its name.
   virtual const TableSchema& schema() const = 0;
   // Returns the next rows, row-major, valid until the next call; empty at the end.
   virtual std::span<const std::byte> next() = 0;

@@ -17,9 +17,7 @@ ValueSpec size_value() {
           .min = 1,
           .max = 32,
           .pattern = "^[0-9]{1,6}(\\.[0-9]{1,3})? ?(B|kB|MB|GB|TB|KiB|MiB|GiB|TiB)$",
-          .pattern_words =
-              "a number and a unit, such as 512 MB (B, kB, MB, GB, TB, KiB, MiB, GiB, "
-              "TiB)"};
+          .pattern_words = kSizeSyntax};
 }
 
 int64_t size_of(const Value& value, int64_t least, const std::string& key) {

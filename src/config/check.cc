@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <map>
@@ -44,69 +45,73 @@ void check_reserved_name(const std::vector<StreamPlace>& places) {
   }
 }
 
-Error format_conflict(const StreamPlace& place, std::string what, std::string expected,
+Origin origin_of(const StreamPlace& place) {
+  return {.where = place.where, .exit_code = place.exit_code};
+}
+
+Error format_conflict(const Origin& origin, std::string what, std::string expected,
                       const std::string& found) {
   return Error({.code = "config.conflict",
-                .exit_code = place.exit_code,
+                .exit_code = origin.exit_code,
                 .what = std::move(what),
-                .where = place.where,
+                .where = origin.where,
                 .expected = std::move(expected),
                 .found = fmt::format("'{}'", preview(found)),
                 .hint = "give the others to a stream of their own"});
 }
 
-// Whether the run guesses the format when it reads standard input.
+// Returns true if the run guesses the format of standard input.
 bool is_guessed(const InputOptions& input) {
   return input.path == "-" && input.more_paths.empty() && input.format == TextFormat::kAuto;
 }
 
-// Each path must state the format, and the same one: the fields of an input are those of a format.
-void check_format(const StreamConfig& stream, const StreamPlace& place) {
-  const TextFormat format = input_format(stream.input).format;
-  if (is_guessed(stream.input)) return;
-  std::vector<std::string> paths = stream.input.more_paths;
-  paths.insert(paths.begin(), stream.input.path);
+// Every path must have the suffix of a format, and all the same one, because an input has one kind
+// of fields.
+void check_format(const InputOptions& input, const Origin& origin) {
+  const TextFormat format = input_format(input).format;
+  if (is_guessed(input)) return;
+  std::vector<std::string> paths = input.more_paths;
+  paths.insert(paths.begin(), input.path);
   for (const std::string& path : paths) {
     if (path == "-" && paths.size() > 1)
-      throw format_conflict(place, "standard input cannot be one of several files", "files", path);
-    InputOptions of_path = stream.input;
+      throw format_conflict(origin, "standard input cannot be one of several files", "files", path);
+    InputOptions of_path = input;
     of_path.path = path;
     const TextFormat other = input_format(of_path).format;
     if (other != TextFormat::kAuto && other != format && format != TextFormat::kAuto)
-      throw format_conflict(place, "the files of an input have different formats",
+      throw format_conflict(origin, "the files of an input have different formats",
                             "files of one format", path);
     if (other != TextFormat::kAuto) continue;
-    refuse_foreign_input(path, place.where);
+    refuse_foreign_input(path, origin.where);
     throw Error(
         {.code = "config.required",
-         .exit_code = place.exit_code,
+         .exit_code = origin.exit_code,
          .what = "the input needs a format",
-         .where = place.where,
-         .expected = fmt::format("a name that ends in {}, optionally with .gz or .zst, or in "
-                                 "{}",
-                                 kTextSuffixes, kColumnarSuffixes),
+         .where = origin.where,
+         .expected = fmt::format("a name that ends in {}, optionally with {}, or in {}",
+                                 text_suffixes(), compression_suffixes(), columnar_suffixes()),
          .found = fmt::format("'{}'", preview(path)),
-         .hint = kFormatHint});
+         .hint = format_hint()});
   }
 }
 
-void check_field(const StreamConfig& stream, const StreamPlace& place,
-                 const FieldLister& list_fields) {
-  const TextFormat format = input_format(stream.input).format;
-  if (is_guessed(stream.input)) return;
-  if (format == TextFormat::kJson) return;  // an array of texts has no fields, one of objects has
-  const bool has_fields = format != TextFormat::kLines;
-  const std::string& field = stream.input.field;
+void check_field(const InputOptions& input, const Origin& origin, const FieldLister& list_fields) {
+  const TextFormat format = input_format(input).format;
+  if (is_guessed(input)) return;
+  const FieldUse use = facts_of(format).field;
+  if (use == FieldUse::kOptional) return;
+  const bool has_fields = use == FieldUse::kRequired;
+  const std::string& field = input.field;
   if (has_fields == !field.empty()) return;
-  const std::string file = preview(stream.input.path);
+  const std::string file = preview(input.path);
   ErrorDetail detail = {.code = "config.required",
-                        .exit_code = place.exit_code,
+                        .exit_code = origin.exit_code,
                         .what = "the input needs a field",
-                        .where = place.where,
+                        .where = origin.where,
                         .expected = "the name of the field or column that holds the text",
                         .found = fmt::format("no field for '{}'", file),
                         .hint = "give the field, as --field NAME or as field: NAME in the config"};
-  const std::string names = has_fields && list_fields ? list_fields(stream.input) : "";
+  const std::string names = has_fields && list_fields ? list_fields(input) : "";
   if (!names.empty()) detail.found += fmt::format(", which has: {}", names);
   if (names.empty() && format == TextFormat::kJsonl)
     detail.hint += "; if the file is one JSON array of texts, give its format instead: json";
@@ -188,12 +193,21 @@ void check_streams(const RunConfig& run, const std::vector<StreamPlace>& places,
   for (const StreamConfig& stream : run.streams) streams_of[stream.split].push_back(stream.stream);
   for (const CombineConfig& split : run.combine)
     check_combine(split, streams_of[split.split], combine);
-  for (size_t i = 0; i < places.size(); ++i) check_format(run.streams[i], places[i]);
+  for (size_t i = 0; i < places.size(); ++i)
+    check_format(run.streams[i].input, origin_of(places[i]));
 }
 
 void check_fields(const RunConfig& run, const std::vector<StreamPlace>& places,
                   const FieldLister& list_fields) {
-  for (size_t i = 0; i < places.size(); ++i) check_field(run.streams[i], places[i], list_fields);
+  for (size_t i = 0; i < places.size(); ++i)
+    check_field(run.streams[i].input, origin_of(places[i]), list_fields);
+}
+
+void check_input(const InputOptions& input, const std::string& flag,
+                 const FieldLister& list_fields) {
+  const Origin origin = {.where = flag, .exit_code = ExitCode::kUsage};
+  check_format(input, origin);
+  check_field(input, origin, list_fields);
 }
 
 namespace {
@@ -209,9 +223,29 @@ Error output_conflict(const Origin& origin, std::string what, std::string expect
                 .hint = "see docs/outputs.md"});
 }
 
-// Spells the format of the output as the user would who has given the value at `origin`.
+// Spells the setting of the output format in the way in which the user has given the value at
+// `origin`: as a flag or as a key.
 std::string format_setting(MatrixFormat format, const Origin& origin) {
   return spelled_setting("output.format", std::string(to_string(format)), origin.on_command_line());
+}
+
+// Returns the error for columns beside a .npy file, with the setting that makes it a table.
+Error columns_without_a_table(const StoreOptions& store, const Origin& columns) {
+  const Error conflict = output_conflict(
+      columns, "a .npy file has no columns beside the vectors",
+      "an output that ends in .parquet or .arrow",
+      fmt::format("columns and {}", format_setting(store.final_format.file, columns)));
+  ErrorDetail detail = conflict.detail();
+  std::string table = format_setting(MatrixFormat::kParquet, columns);
+  if (!store.output.empty()) {
+    const std::string path = std::filesystem::path(store.output)
+                                 .replace_extension(suffix_of(MatrixFormat::kParquet))
+                                 .string();
+    table = spelled_setting("output.file", path, columns.on_command_line());
+  }
+  detail.hint = fmt::format("Parquet and Arrow files have columns: give {}, or leave out {}", table,
+                            setting_name("output.columns", columns.on_command_line()));
+  return Error(std::move(detail));
 }
 
 void check_suffix(const StoreOptions& store, const Origin& origin) {
@@ -246,7 +280,7 @@ void check_column_names(const std::vector<TableColumn>& columns, const Origin& o
     if (column.name == kEmbeddingColumn)
       throw output_conflict(origin, "the column of the vectors has this name already",
                             "other names than embedding", found);
-    // Readers of tables go by these names.
+    // Readers of tables find the row numbers and the texts by these names.
     if ((column.name == kRowColumn || column.name == kTextColumn) && column.name != column.source)
       throw output_conflict(origin, "the names row and text have a meaning of their own",
                             "another name for the field", found);
@@ -263,15 +297,13 @@ void check_output(const RunConfig& run, const std::vector<StreamPlace>& places, 
   check_suffix(run.store, file);
   const FinalFormat& format = run.store.final_format;
   if (format.columns.empty()) return;
-  if (format.file == MatrixFormat::kNpy)
-    throw output_conflict(columns, "a .npy file has no columns beside the vectors",
-                          "an output that ends in .parquet or .arrow",
-                          fmt::format("columns and {}", format_setting(format.file, columns)));
+  if (format.file == MatrixFormat::kNpy) throw columns_without_a_table(run.store, columns);
   check_column_names(format.columns, columns);
   for (const TableColumn& column : format.columns) {
     if (column.source == kRowColumn || column.source == kTextColumn) continue;
     for (size_t i = 0; i < places.size(); ++i) {
-      if (input_format(run.streams[i].input).format != TextFormat::kLines) continue;
+      const TextFormat input = input_format(run.streams[i].input).format;
+      if (facts_of(input).field != FieldUse::kNone) continue;
       throw output_conflict({.where = places[i].where, .exit_code = places[i].exit_code},
                             "an input of lines has no fields for columns",
                             "only row and text as columns",

@@ -11,7 +11,7 @@
 namespace encode {
 namespace {
 
-// Makes a part of a stream's name. A hash keeps two texts apart that become equal.
+// Makes a part of a stream's name. Different texts may become equal; a hash then keeps them apart.
 std::string name_part(const std::string& text, size_t most_bytes) {
   constexpr size_t kHashDigits = 8;
   std::string part;
@@ -54,7 +54,7 @@ std::string default_stream_name(const std::string& output) {
 
 std::string default_cache_dir(const std::string& output) {
   if (output.empty()) return "cache/embeddings";
-  // A run that an earlier version has begun goes on where it is.
+  // A run that an earlier version has begun continues in its old directory.
   const std::string own = own_cache_dir(output);
   const std::string earlier = earlier_own_cache_dir(output);
   std::error_code ignored;

@@ -1,4 +1,4 @@
-// The defaults that follow from the values of other keys.
+// Defaults that depend on the values of other keys. Any thread may call these functions.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace encode {
 
-// Names the stream of a run that only flags describe and that has no output file, so that two such
-// runs do not meet in one cache directory: by its input, its field ("" for none) and its model, as
-// the user has written them. Has at most 160 bytes. Throws no Error.
+// Returns the name of the stream of a run that only flags describe and that has no output file. It
+// is made from the input, the field ("" for none) and the model, as the user has written them, so
+// that two such runs do not share chunks. Has at most 160 bytes. Throws no Error.
 std::string stream_name_of(const std::string& input, const std::string& field,
                            const std::string& model);
 
@@ -19,9 +19,9 @@ std::string stream_name_of(const std::string& input, const std::string& field,
 // The name for the only stream of a run without `data`: the name of the output file without its
 // suffix. '_' replaces the characters that a stream's name cannot have.
 std::string default_stream_name(const std::string& output);
-// Looks at the disk: a directory that an earlier version has begun stays in use.
+// Looks at the disk: if an earlier version has begun a directory elsewhere, this one is returned.
 std::string default_cache_dir(const std::string& output);
-// The format that the suffix states, or kNpy.
+// Returns the format of the suffix, or kNpy.
 MatrixFormat default_matrix_format(const std::string& output);
 
 }  // namespace encode

@@ -98,8 +98,11 @@ std::vector<KeySpec> hardware_keys() {
                   .placeholder = "SIZE",
                   .help = "Most host memory of the run, as in 600MB or 4GiB (default: what the "
                           "container or the machine has)"}},
-       .help = "The most host memory of the run, as in 600MB or 4GiB; null: the limit of the "
-               "container or the machine. A smaller limit of the container applies in any case.",
+       .help =
+           "The most host memory of the run, as in 600MB or 4GiB; null: the limit of the container "
+           "or the machine. A smaller limit of the container applies in any case. A run whose "
+           "model and smallest batch do not fit is refused. Near the limit a run reads less ahead; "
+           "if that is not enough, it passes the limit and goes on.",
        .set_run =
            [](RunConfig& r, const Value& v) {
              const auto size = optional<std::string>(v);

@@ -3,12 +3,15 @@
 #pragma once
 
 #include <cstdint>
+#include <fmt/ranges.h>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/names.h"
+#include "base/output_types.h"
+#include "base/pooling_modes.h"
 #include "config/value.h"
 
 namespace encode {
@@ -53,14 +56,14 @@ inline ValueSpec or_null(ValueSpec spec) {
   return spec;
 }
 
-// The synonyms are the words of other libraries.
 inline ValueSpec pooling_value() {
   ValueSpec spec = or_null(choice_of(names_of(kPoolingModes)));
-  spec.synonyms = {{"avg", "mean"},          {"average", "mean"},
-                   {"mean_pooling", "mean"}, {"first", "cls"},
-                   {"first_token", "cls"},   {"bos", "cls"},
-                   {"eos", "lasttoken"},     {"last_token", "lasttoken"},
-                   {"maximum", "max"},       {"weighted", "weightedmean"}};
+  for (const auto& [name, mode] : kPoolingModes) {
+    const PoolingFacts facts = facts_of(mode);
+    for (const std::string_view synonym : facts.synonyms) {
+      if (!synonym.empty()) spec.synonyms.emplace(synonym, facts.name);
+    }
+  }
   return spec;
 }
 
@@ -98,12 +101,13 @@ inline ValueSpec columns_value() {
 // The pattern also matches "bfloat16", so that parse_output_type() can refuse it with a better
 // message.
 inline ValueSpec output_type_value() {
+  const std::vector<std::string> names = names_of(kOutputTypes);
   return {.type = ValueType::kText,
           .min = 1,
           .max = 16,
-          .choices = {"float32", "float16", "int8", "uint8", "binary", "ubinary"},
-          .pattern = "^(float32|float16|int8|uint8|binary|ubinary|bfloat16)$",
-          .pattern_words = "float32, float16, int8, uint8, binary or ubinary"};
+          .choices = names,
+          .pattern = fmt::format("^({}|bfloat16)$", fmt::join(names, "|")),
+          .pattern_words = output_types_in_words()};
 }
 
 inline ValueSpec prompt_value() {

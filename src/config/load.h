@@ -1,4 +1,5 @@
 // Makes the description of a run from YAML and flags. docs/config.md is the reference for users.
+// Any thread may call these functions.
 #pragma once
 
 #include <functional>
@@ -11,7 +12,7 @@ namespace encode {
 
 // One setting of the command line. It overrides the config file for every stream.
 struct Override {
-  // A key of docs/config.md that names no split and no stream, for example "semantic.dtype".
+  // A key of docs/config.md, for example "semantic.dtype". It cannot name a split or a stream.
   std::string key;
   // For example "bfloat16", "1000" or "true". A text is taken literally, without YAML quotes. The
   // items of a list are separated by commas: "tc,commit".
@@ -50,14 +51,21 @@ using FieldLister = std::function<std::string(const InputOptions&)>;
 LoadedConfig load_config(const std::string& path, const std::vector<Override>& overrides,
                          const FieldLister& list_fields = {});
 
+// Checks an input of a command without a config, whose file the flag `flag` names. Throws the Error
+// kUsage of load_config() unless it has a format, and the field that this format needs.
+void check_input(const InputOptions& input, const std::string& flag,
+                 const FieldLister& list_fields);
+
 // Returns the device that the flag --device names, for commands without a config. Throws Error
 // kUsage as load_config() does.
 DeviceChoice device_of_flag(const std::string& name);
 
+enum class PrintedKeys { kAll, kGiven };  // kGiven: without the keys that have their defaults
+
 // Prints YAML with the origin of each value as a comment. load_config() reads it back to the same
 // RunConfig, except for `config_path` and the name of a stream that is made of flags. Does not
 // throw Error.
-std::string print_config(const LoadedConfig& config);
+std::string print_config(const LoadedConfig& config, PrintedKeys keys = PrintedKeys::kAll);
 
 // Returns a JSON Schema (2020-12) of config files, for editors. It ends in '\n'.
 // configs/schema.json is a copy.

@@ -17,10 +17,11 @@ std::string comment(const std::string& origin) {
 
 }  // namespace
 
-std::string print_config(const LoadedConfig& config) {
+std::string print_config(const LoadedConfig& config, PrintedKeys keys) {
   std::string text;
   std::vector<std::string> open;  // the sections that contain the last printed key, outermost first
   for (const Setting& setting : config.settings) {
+    if (keys == PrintedKeys::kGiven && setting.origin == "default") continue;
     const std::vector<std::string> parts = split_key(setting.key);
     const size_t sections = parts.size() - 1;
     const auto limit = static_cast<std::ptrdiff_t>(std::min(sections, open.size()));

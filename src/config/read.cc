@@ -4,16 +4,16 @@
 #include <fmt/format.h>
 
 #include "base/file.h"
+#include "base/named_path.h"
 #include "base/units.h"
 
 namespace encode {
 namespace {
 
-std::string valid_keys(const SchemaNode& section) {
-  std::string keys;
-  for (const SchemaNode& child : section.children)
-    keys += (keys.empty() ? "one of: " : ", ") + child.name;
-  return keys;
+std::string valid_keys(const SchemaNode& section, const std::string& unknown) {
+  std::vector<std::string> keys;
+  for (const SchemaNode& child : section.children) keys.push_back(child.name);
+  return one_of(keys, unknown);
 }
 
 class Reader {
@@ -81,7 +81,7 @@ class Reader {
     throw Error({.code = "config.key",
                  .what = path.empty() ? "unknown key" : "unknown key in " + path,
                  .where = where(key.mark),
-                 .expected = valid_keys(section),
+                 .expected = valid_keys(section, key.text),
                  .found = fmt::format("'{}'", preview(key.text)),
                  .hint = suggest_key(section, key.text)});
   }
@@ -102,7 +102,7 @@ class Reader {
          .what = path.empty() ? "the file has the wrong form" : path + " has the wrong type",
          .where = where(mark),
          .expected = section.wildcard() == nullptr
-                         ? "a map with keys " + valid_keys(section)
+                         ? "a map with keys " + valid_keys(section, "")
                          : fmt::format("a map from {} to its settings", section.wildcard()->name),
          .found = describe(node),
          .hint = node.kind == YamlNode::Kind::kNull
@@ -125,7 +125,7 @@ ConfigFile read_config_text(const std::string& text, const std::string& name) {
 }
 
 std::string config_text(const std::string& path) {
-  const UniqueFd fd = open_for_reading(path, "config.file");
+  const UniqueFd fd = open_named_file(path, "config.file");
   const int64_t bytes = std::min(file_size(fd, path), kMaxYamlBytes + 1);
   std::string text(static_cast<size_t>(bytes), '\0');
   pread_all(fd, text, 0, path);

@@ -34,10 +34,10 @@ struct ConfigFile {
   std::vector<std::string> retired_keys;  // as RunConfig::retired_keys
 };
 
-// All throw the errors of load_config(). `path` is not "".
+// All functions throw the errors of load_config(). `path` is not "".
 
-// Returns the bytes of the file; of a file that is too large for read_config_text(), one byte too
-// many.
+// Returns the bytes of the file. Of a file that is too large, returns one byte more than
+// read_config_text() accepts, so that it refuses the text.
 std::string config_text(const std::string& path);
 ConfigFile read_config_file(const std::string& path);
 ConfigFile read_config_text(const std::string& text, const std::string& name);

@@ -1,4 +1,5 @@
-// The reference of all keys, made from the table of keys.
+// The reference of all keys, made from the table of keys. Any thread may call these functions. They
+// throw no Error.
 #pragma once
 
 #include <string>

@@ -131,7 +131,8 @@ class Resolver {
            .where = has_file_section("data") ? file_.sections.at("data") : file_or_command_line(),
            .expected = "--input FILE, or a config with input or data.splits",
            .found = "neither",
-           .hint = "give --input FILE, or --config FILE; configs/quickstart.yaml is an example"});
+           .hint = "give --input FILE (--input - reads standard input), or --config FILE "
+                   "(docs/config.md describes it)"});
     }
     check_shared_streams();
     return input;
@@ -236,7 +237,8 @@ class Resolver {
     for (StreamConfig& stream : loaded_.run.streams) {
       if (key.set_stream != nullptr) key.set_stream(stream, value.value);
     }
-    // An empty list means that nothing is combined, and a config cannot have it.
+    // An empty list stands for "nothing is combined". It is no valid value of a config, so it is
+    // not printed.
     if (path != "output.combine" || value.layer != Layer::kDefault) add_setting(path, value);
   }
 

@@ -26,8 +26,8 @@ struct Origin {
   bool on_command_line() const { return exit_code == ExitCode::kUsage; }
 };
 
-// Returns the error for a required setting that has no value: `config.required` of kUsage if
-// everything stands on the command line, and of kConfig otherwise.
+// Returns the error "config.required" for a required setting that has no value: kUsage if there is
+// only a command line, kConfig if there is a file.
 Error missing_setting(const std::string& path, const std::string& where, bool on_command_line);
 
 // `output` and `combine` are the origins of output.file and output.combine. Throws Error unless

@@ -35,7 +35,7 @@ constexpr std::array<SectionHelp, 13> kSectionHelp = {{
 }};
 
 constexpr std::array<RetiredKey, 1> kRetiredKeys = {
-    {{"hardware.product_search", "0.2.0", "--product-search"}}};
+    {{"hardware.product_search", "--product-search"}}};
 
 std::string help_of(const std::string& path) {
   const auto* found =
@@ -100,7 +100,7 @@ const RetiredKey* retired_key(std::string_view path) {
 }
 
 std::string describe(const RetiredKey& key, const std::string& where) {
-  return fmt::format("{}: {} has no effect any more, since version {}", where, key.path, key.since);
+  return fmt::format("{}: {} has no effect any more", where, key.path);
 }
 
 Value KeySpec::default_value() const {
@@ -154,6 +154,14 @@ std::string spelled_setting(const std::string& path, const std::string& value,
   return fmt::format("--set {}={}", path, value);
 }
 
+std::string setting_name(const std::string& path, bool on_command_line) {
+  if (!on_command_line) return path;
+  for (const KeyedFlag& keyed : config_flags()) {
+    if (keyed.key->flag_path() == path && !keyed.flag->fixed) return keyed.flag->name;
+  }
+  return fmt::format("--set {}", path);
+}
+
 const SchemaNode* SchemaNode::child(const std::string& child_name) const {
   for (const SchemaNode& candidate : children) {
     const bool alias =
@@ -190,7 +198,7 @@ std::string suggest_key(const SchemaNode& section, const std::string& unknown) {
   const std::string near = nearest(unknown, names.data(), names.size());
   if (!near.empty()) return fmt::format("did you mean '{}'?", near);
   const KeySpec* elsewhere = find_leaf(unknown, true);
-  if (elsewhere == nullptr) return "delete the key; docs/config.md lists all keys";
+  if (elsewhere == nullptr) return "delete the key; encode config --all lists all keys";
   return fmt::format("did you mean {}?", join_key(elsewhere->sections[0], elsewhere->name));
 }
 

@@ -15,7 +15,8 @@
 
 namespace encode {
 
-// The sections that describe a stream. A name in angle brackets stands for any name.
+// The sections that describe a stream. A name in angle brackets stands for any name. The functions
+// of this header throw no Error; any thread may call them.
 inline constexpr const char* kSharedStreams = "data.streams.<stream>";  // a stream in all splits
 // A stream in one split. It overrides kSharedStreams.
 inline constexpr const char* kSplitStreams = "data.splits.<split>.<stream>";
@@ -69,12 +70,11 @@ struct KeySpec {
 // call it.
 const std::vector<KeySpec>& config_keys();
 
-// A key that only versions before `since` had. A config and a flag may still give it: its value is
-// not read, and the run warns of it.
+// A key that earlier versions had. A config and a flag may still give it: its value is ignored, and
+// the run warns of it.
 struct RetiredKey {
-  std::string_view path;   // "hardware.product_search"
-  std::string_view since;  // the first version without it
-  const char* flag;        // its flag, which --help does not show
+  std::string_view path;  // "hardware.product_search"
+  const char* flag;       // its flag, which --help does not show
 };
 std::span<const RetiredKey> retired_keys();
 const RetiredKey* retired_key(std::string_view path);  // nullptr: no retired key has this path
@@ -95,6 +95,9 @@ const std::vector<KeyedFlag>& config_flags();
 // KeySpec::flag_path().
 std::string spelled_setting(const std::string& path, const std::string& value,
                             bool on_command_line);
+// Does the same for a setting without its value: "--dtype", "--set hardware.max_restarts" or
+// "semantic.dtype".
+std::string setting_name(const std::string& path, bool on_command_line);
 
 // The table as a tree of sections, which has the form of a config file.
 struct SchemaNode {

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "base/input_format.h"
 #include "base/names.h"
 #include "config/key_tables.h"
 #include "config/key_values.h"
@@ -31,21 +32,21 @@ void set_batch_limit(int64_t& limit, bool& automatic, const Value& value) {
   limit = integer_or_auto(value, 0);
 }
 
-// What is read.
+// The keys that say what is read.
 std::vector<KeySpec> file_keys() {
   return {
       {.sections = {kSplitStreams, kSingleInput},
        .name = "file",
        .value = paths_of(1),
        .default_note = "required",
-       .flags =
-           {{.group = FlagGroup::kMain,
-             .place = 20,
-             .name = "--input",
-             .placeholder = "FILE",
-             .help =
-                 "Text file (txt, JSONL, JSON, CSV, TSV; also .gz, .zst), Parquet or Arrow file, "
-                 "or a pattern in quotes such as 'data/part-*.parquet'; \"-\" is standard input"}},
+       .flags = {{.group = FlagGroup::kMain,
+                  .place = 20,
+                  .name = "--input",
+                  .placeholder = "FILE",
+                  .help =
+                      fmt::format("Text file ({}; also .gz, .zst), {} file, or a pattern in quotes "
+                                  "such as 'data/part-*.parquet'; \"-\" is standard input",
+                                  text_titles(), columnar_titles())}},
        .help = "The input: a file, a pattern such as data/part-*.jsonl, a folder of "
                "datasets.save_to_disk, or a list of these; \"-\": standard input.",
        .set_stream = [](StreamConfig& s, const Value& v) { set_paths(s.input, v); }},
@@ -57,10 +58,10 @@ std::vector<KeySpec> file_keys() {
                   .place = 30,
                   .name = "--field",
                   .placeholder = "NAME",
-                  .help = "Field or column that has the text. JSON: a name or a JSON pointer "
-                          "(/meta/title); CSV, TSV, Parquet, Arrow: a column"}},
-       .help = "The field that has the text. JSON: a name or JSON pointer; CSV, TSV, Parquet, "
-               "Arrow: a column; lines: empty.",
+                  .help = field_flag_help()}},
+       .help = fmt::format("The field that has the text. JSON: a name or JSON pointer; {}: a "
+                           "column; {}: empty.",
+                           column_titles(), fieldless_names()),
        .set_stream = [](StreamConfig& s, const Value& v) { s.input.field = text(v); }},
       {.sections = everywhere(),
        .name = "format",
@@ -76,7 +77,7 @@ std::vector<KeySpec> file_keys() {
   };
 }
 
-// What happens to its rows.
+// The keys that say what happens to the rows.
 std::vector<KeySpec> row_keys() {
   return {
       {.sections = everywhere(),

@@ -68,10 +68,7 @@ struct ValueRefusal {
 }
 
 std::string did_you_mean(const std::string& text, const ValueSpec& spec) {
-  std::string word = text;
-  std::transform(word.begin(), word.end(), word.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
+  const std::string word = lower_case(text);
   const auto synonym = spec.synonyms.find(word);
   const std::string best = synonym != spec.synonyms.end()
                                ? synonym->second
@@ -128,14 +125,23 @@ Value parse_integer(const ValueSpec& spec, const YamlNode& node, const ValueSour
   return value;
 }
 
-// A number without a unit is refused, because users of other programs mean kilobytes or gigabytes
-// by it.
+// Returns the number with each usual unit that makes it a size in the range of the spec.
+std::vector<std::string> with_units(const ValueSpec& spec, const std::string& number) {
+  std::vector<std::string> sizes;
+  for (const char* unit : {"B", "MB", "GB", "GiB"}) {
+    const std::optional<int64_t> bytes = parse_bytes(number + unit);
+    if (bytes && *bytes >= spec.min && *bytes <= spec.max) sizes.push_back(preview(number) + unit);
+  }
+  return sizes;
+}
+
+// A number without a unit is refused, because in other programs it may mean bytes, kilobytes or
+// gigabytes.
 Value parse_size(const ValueSpec& spec, const YamlNode& node, const ValueSource& source) {
   const std::optional<int64_t> bytes = parse_bytes(node.text);
-  if (!bytes && parse_bytes(node.text + "B")) {
-    refuse_value(spec, node, source,
-                 fmt::format("add a unit: {0}MB, {0}GB or {0}GiB", preview(node.text)));
-  }
+  const std::vector<std::string> sizes =
+      bytes ? std::vector<std::string>() : with_units(spec, node.text);
+  if (!sizes.empty()) refuse_value(spec, node, source, "add a unit: " + list_in_words(sizes, "or"));
   if (!bytes) refuse_value(spec, node, source, "write a number and a unit, as in 600MB or 4GiB");
   if (*bytes < spec.min)
     refuse_value(spec, node, source,

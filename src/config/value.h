@@ -33,7 +33,7 @@ struct ValueSpec {
   std::map<std::string, std::string> synonyms = {};  // other words for choices, for hints
   std::string pattern = "";        // for kText and kNames: an ECMAScript regular expression, or ""
   std::string pattern_words = "";  // a description of the valid values for messages
-  // Only for kNames:
+  // These three are only for kNames.
   std::string example = "";  // "[tc, commit]", for hints
   bool repeats = false;      // a name may occur more than once
   bool lone = false;         // a single name needs no list

@@ -1,7 +1,9 @@
 // The keys of the model, and of what decides its vectors.
+#include <fmt/format.h>
 #include <string>
 
 #include "base/names.h"
+#include "base/output_types.h"
 #include "config/key_tables.h"
 #include "config/key_values.h"
 
@@ -60,10 +62,12 @@ std::vector<KeySpec> precision_keys() {
                   .place = 10,
                   .name = "--dtype",
                   .help = "Type that the model computes in; int8 and fp8 are approximations"}},
-       .help = "The type that the model computes in. The embeddings are always float32. int8 and "
-               "fp8 are approximations. int8: float32, with matrix products of quantized operands; "
-               "needs a processor with AVX2. fp8: bfloat16, with matrix products of operands "
-               "quantized to 8-bit floats (e4m3); needs a GPU of compute capability 9.0 or above.",
+       .help =
+           "The type that the model computes in. Each of them gives float32 vectors; output_dtype "
+           "is the type in which the vectors are written. int8 and fp8 are approximations. int8: "
+           "float32, with matrix products of quantized operands; needs a processor with AVX2 or of "
+           "64-bit ARM. fp8: bfloat16, with matrix products of operands quantized to 8-bit floats "
+           "(e4m3); needs a GPU of compute capability 9.0 or above.",
        .set_stream =
            [](StreamConfig& s, const Value& v) {
              s.result.dtype = parse_compute_type(text(v), "semantic.dtype");
@@ -144,7 +148,7 @@ std::vector<KeySpec> output_vector_keys() {
                         const Value& v) { s.result.normalize = optional<bool>(v); }},
       {.sections = {"semantic"},
        .name = "truncate_dim",
-       .value = or_null(integer_of(1, 6 << 14)),
+       .value = or_null(integer_of(1, kDirectoryPoolings.size() << 14)),
        .default_text = "null",
        .flags = {{.group = FlagGroup::kVectors,
                   .place = 70,
@@ -163,8 +167,8 @@ std::vector<KeySpec> output_vector_keys() {
        .flags = {{.group = FlagGroup::kVectors,
                   .place = 80,
                   .name = "--output-dtype",
-                  .help = "Type of the values in the output; int8, uint8, binary and ubinary are "
-                          "quantized"}},
+                  .help = fmt::format("Type of the values in the output; {} are quantized",
+                                      quantized_types_in_words())}},
        .help = "The type of the values in the output. They are those of quantize_embeddings of "
                "sentence-transformers. Chunks stay float32.",
        .set_run =
@@ -176,9 +180,10 @@ std::vector<KeySpec> output_vector_keys() {
        .value = text_of(0),
        .default_text = "",
        .no_flag = "few runs have ranges of their own",
-       .help =
-           "For int8 and uint8: a .npy file of float32 [2, dim] with the lowest and the highest "
-           "value of each column; empty: the ranges of the matrix itself.",
+       .help = fmt::format(
+           "For {}: a .npy file of float32 [2, dim] with the lowest and the highest value of each "
+           "column; empty: the ranges of the matrix itself.",
+           ranged_types_in_words()),
        .set_run = [](RunConfig& r, const Value& v) { r.store.final_format.ranges_file = text(v); }},
   };
 }

@@ -281,7 +281,8 @@ YamlNode parse_yaml(const std::string& text, const std::string& name) {
                  .found = fmt::format("{} bytes", text.size()),
                  .hint = "check that this is the file you meant"});
   }
-  const std::string body = text.starts_with("\xef\xbb\xbf") ? text.substr(3) : text;
+  const std::string body =
+      text.starts_with(kByteOrderMark) ? text.substr(kByteOrderMark.size()) : text;
   check_characters(body, name);
   TreeBuilder builder(body, name);
   try {

@@ -10,7 +10,7 @@ bool BatchPipeline::encode(std::span<const PackedBatch> batches, std::span<float
   try {
     return run(batches, out, done, next);
   } catch (...) {
-    // The device may have failed, so nothing waits for it.
+    // Does not wait for the device, because it may have failed.
     launched_.clear();
     ahead_.clear();
     throw;
@@ -22,7 +22,7 @@ bool BatchPipeline::run(std::span<const PackedBatch> batches, std::span<float> o
   for (const PackedBatch& batch : batches) device_.check(batch);
   if (!begins_with_ahead(batches)) drop();
   ahead_.clear();
-  size_t launches = launched_.size();  // of this window
+  size_t launches = launched_.size();  // the batches of this window that were launched
   bool knows_next = !next;
   for (size_t i = 0; i < batches.size(); ++i) {
     // While the device computes batch i, the host launches batch i + 1 and reads the vectors of
@@ -41,12 +41,13 @@ bool BatchPipeline::run(std::span<const PackedBatch> batches, std::span<float> o
       return false;
     }
   }
-  // An error that the device reports late belongs to this window if nothing else runs.
+  // If nothing else runs, an error that the device reports late must come from this window.
   if (launched_.empty()) device_.synchronize();
   return true;
 }
 
-// The contents decide, because another batch may be at the same address by now.
+// Compares the contents and not the addresses, because another batch may be at the same address by
+// now.
 bool BatchPipeline::begins_with_ahead(std::span<const PackedBatch> batches) const {
   return ahead_.size() <= batches.size() &&
          std::equal(ahead_.begin(), ahead_.end(), batches.begin());
@@ -62,12 +63,12 @@ void BatchPipeline::launch_ahead(std::span<const PackedBatch> batches) {
       ahead_.push_back(std::move(copy));
     }
   } catch (...) {  // NOLINT(bugprone-empty-catch)
-    // The rows of this window are not to blame. The next call launches the batch again, and meets
-    // the failure if there still is one. A device that is lost fails at the next wait.
+    // Ignored, because the rows of this window are not to blame. The next call launches the batch
+    // again and reports a failure. If the device is lost, the next wait fails.
   }
 }
 
-// Forgets what was launched, after the device has finished it.
+// Drops the results of the batches that were launched ahead, after the device has finished them.
 void BatchPipeline::drop() {
   if (launched_.empty()) return;
   device_.synchronize();

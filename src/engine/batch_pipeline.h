@@ -1,5 +1,5 @@
-// Keeps a device busy that computes while the host goes on: from batch to batch, and from the last
-// batch of a window to the first batches of the next one.
+// Keeps a device busy that computes asynchronously: from batch to batch, and from the last batch of
+// a window to the first batches of the next window.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace encode {
 // A device that computes batches in the order of their launches. One thread calls the functions.
 class BatchDevice {
  public:
-  // A batch that the device computes, or has computed, and the place of its vectors.
+  // A batch that was launched, and the place of its vectors.
   class Launched {
    public:
     virtual ~Launched() = default;
@@ -25,7 +25,7 @@ class BatchDevice {
   virtual ~BatchDevice() = default;
   // Throws Error kData if the model cannot encode a row of the batch.
   virtual void check(const PackedBatch& batch) = 0;
-  // Does not wait for the device.
+  // Queues the batch on the device, without waiting.
   virtual std::unique_ptr<Launched> launch(const PackedBatch& batch) = 0;
   // Waits until the device has computed the batch, and copies its vectors to their places in `out`,
   // see Encoder::encode().
@@ -41,9 +41,9 @@ class BatchPipeline {
   BatchPipeline(BatchDevice& device, int64_t most_ahead)
       : device_(device), most_ahead_(static_cast<size_t>(most_ahead)) {}
 
-  // Encoder::encode_ahead(). `next` may be empty. While the device computes a batch of the window,
-  // the next one waits for it. Throws what the functions of the device throw, but nothing that the
-  // check or the launch of a batch of the next window throws.
+  // Implements Encoder::encode_ahead(). `next` may be empty. While the device computes a batch of
+  // the window, the following batch is already queued. Throws what the functions of the device
+  // throw, except for the check and the launch of batches of the next window.
   bool encode(std::span<const PackedBatch> batches, std::span<float> out,
               const Encoder::OnBatch& done, const Encoder::NextBatches& next);
 
@@ -57,8 +57,8 @@ class BatchPipeline {
   BatchDevice& device_;
   const size_t most_ahead_;
   std::deque<std::unique_ptr<BatchDevice::Launched>> launched_;  // the oldest first
-  // Copies of the launched batches of the next window, which are the last ones of launched_.
-  // Between two calls they are all of them.
+  // Copies of the launched batches of the next window, which are at the end of launched_. Between
+  // two calls, launched_ has no others.
   std::vector<PackedBatch> ahead_;
 };
 

@@ -1,4 +1,4 @@
-// The number format of the matrix products in a model's layers.
+// Chooses the number format of the matrix products in a model's layers. Any thread may call it.
 #pragma once
 
 #include <c10/core/Device.h>

@@ -18,9 +18,9 @@
 namespace encode {
 namespace {
 
-// While it lives, LibTorch's operations on host tensors of this thread use no other threads. The
-// last steps of a batch are small, and the other cores tokenize and write. The bits of a sum then
-// do not depend on the number of cores either.
+// While an object exists, LibTorch's operations on host tensors of this thread use one thread. The
+// last steps of a batch are small, and the other cores are needed to tokenize and to write. With
+// one thread, the bits of a sum also do not depend on the number of cores.
 class OneHostThread {
  public:
   OneHostThread() { at::set_num_threads(1); }

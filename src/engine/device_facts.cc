@@ -8,6 +8,7 @@
 #include <torch/csrc/inductor/aoti_torch/c/shim.h>
 
 #include "base/host.h"
+#include "base/nvidia_driver.h"
 #include "kernels/kernels.h"
 #include "nn/cuda/cuda_device.h"
 
@@ -26,7 +27,7 @@ std::string libtorch_version() {
 // Returns "" if the file does not exist, because then the driver is not NVIDIA's kernel module.
 std::string driver_version() {
   std::string line;
-  std::getline(std::ifstream("/proc/driver/nvidia/version"), line);
+  std::getline(std::ifstream(kNvidiaVersionFile), line);
   std::smatch found;
   const bool known = std::regex_search(line, found, std::regex(R"([0-9]+\.[0-9]+(\.[0-9]+)?)"));
   return known ? found.str() : "";

@@ -10,7 +10,9 @@
 
 #include "encode/error.h"
 
+#include "engine/spread_id.h"
 #include "nn/cuda/cuda_device.h"
+#include "nn/products/row_blocks.h"
 
 namespace encode {
 namespace {
@@ -32,9 +34,7 @@ PackedBatch short_batch(const Transformer& transformer) {
     batch.token_offsets.push_back(batch.tokens());
     batch.rows.push_back(row);
     for (int64_t t = 0; t < length; ++t) {
-      constexpr int64_t kStride = 7919;  // a prime, so that the ids spread over the vocabulary
-      batch.input_ids.push_back(
-          static_cast<int32_t>((row * length + t + 1) * kStride % transformer.vocab_size));
+      batch.input_ids.push_back(spread_id(row * length + t + 1, transformer.vocab_size));
       batch.position_ids.push_back(static_cast<int32_t>(t));
     }
     batch.cu_seqlens.push_back(static_cast<int32_t>(batch.tokens()));
@@ -45,13 +45,13 @@ PackedBatch short_batch(const Transformer& transformer) {
 
 bool is_in_blocks(const TracedProduct& product) { return product.call == Call::kInBlocks; }
 
-// The number of rows of the product as it is launched: blocks are filled up.
+// Returns the number of rows with which the product is launched: blocks are filled up.
 int64_t rows_of(const TracedProduct& product) {
   return is_in_blocks(product) ? kCpuBlockTokens : product.rows;
 }
 
 // Returns [rows, width] equal rows. They are the same in each process, so that all workers of a run
-// come to the same launches.
+// choose the same launches.
 at::Tensor equal_rows(int64_t rows, int64_t width, const at::TensorOptions& tensor) {
   constexpr uint64_t kSeed = 20240607;
   at::Generator generator = at::detail::createCPUGenerator(kSeed);

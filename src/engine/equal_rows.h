@@ -1,5 +1,5 @@
-// The check, when a model is loaded on a GPU, that each of its matrix products gives equal rows
-// equal bits. The promise of docs/same-bits.md depends on it, and no option of cuBLAS grants it.
+// Checks, when a model is loaded on a GPU, that each of its matrix products gives equal rows equal
+// bits. The promise of docs/same-bits.md depends on this, and no option of cuBLAS guarantees it.
 #pragma once
 
 #include <optional>
@@ -22,7 +22,7 @@ std::optional<TracedProduct> find_unequal_rows(const Transformer& transformer);
 Launches smaller_launches(const Launches& launches, const TracedProduct& product,
                           at::Device device);
 
-// "at most 2048 rows, blocks of 256".
+// Returns a text such as "at most 2048 rows, blocks of 256".
 std::string describe(const Launches& launches);
 
 }  // namespace encode

@@ -9,6 +9,7 @@
 
 #include "encode/config.h"
 #include "encode/encoder.h"
+#include "encode/log_level.h"
 #include "encode/model_directory.h"
 
 namespace encode {
@@ -23,7 +24,7 @@ struct EncoderOptions {
 
 // A message for the log about the loading of a model.
 struct LoadNote {
-  std::string level;  // "debug" or "warning"
+  LogLevel level = LogLevel::kDebug;
   std::string message;
 };
 

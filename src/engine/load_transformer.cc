@@ -11,7 +11,7 @@
 #include "engine/equal_rows.h"
 #include "nn/cuda/cuda_device.h"
 #include "nn/cuda/cuda_kernels.h"
-#include "nn/fp8/fp8_linear.h"
+#include "nn/fp8/fp8_multiply.h"
 
 namespace encode {
 namespace {
@@ -21,13 +21,13 @@ using Notes = std::vector<LoadNote>;
 void open_kernels(at::Device device, ComputeType type, ProductFormat format, Notes& notes) {
   const CudaKernelReport& report = open_cuda_kernels(device, compute_type(format));
   notes.push_back(
-      {"debug", fmt::format("CUDA: {} in use for {}", report.summary(), to_string(type))});
+      {LogLevel::kDebug, fmt::format("CUDA: {} in use for {}", report.summary(), to_string(type))});
   for (const KernelFinding& finding : report.findings) {
     if (finding.passed) continue;
-    notes.push_back(
-        {"warning", fmt::format("CUDA kernel {} is not used for {}: {}; LibTorch's operations "
-                                "take its place, which is slower",
-                                to_string(finding.kernel), to_string(type), finding.reason)});
+    notes.push_back({LogLevel::kWarning,
+                     fmt::format("CUDA kernel {} is not used for {}: {}; LibTorch's operations "
+                                 "take its place, which is slower",
+                                 to_string(finding.kernel), to_string(type), finding.reason)});
   }
 }
 
@@ -40,7 +40,7 @@ void require_fp8(at::Device device) {
                  .where = device_description(device),
                  .expected = "an NVIDIA GPU of compute capability 9.0 or above",
                  .found = std::move(found),
-                 .hint = "use bfloat16"});
+                 .hint = "give --dtype bfloat16 (semantic.dtype)"});
   };
   if (device.is_cpu()) refuse("a CPU");
   if (!supports_fp8(device))
@@ -62,13 +62,15 @@ void require_bfloat16(at::Device device) {
 }
 
 void note_fp8(const Fp8Counts& products, Notes& notes) {
-  notes.push_back({"debug", fmt::format("fp8: {} in 8-bit floats",
-                                        format_count(products.quantized, "product", "products"))});
+  notes.push_back(
+      {LogLevel::kDebug, fmt::format("fp8: {} in 8-bit floats",
+                                     format_count(products.quantized, "product", "products"))});
   if (products.kept == 0) return;
-  notes.push_back({"warning", fmt::format("fp8: {} of {} in bfloat16: a width is no multiple of 16",
-                                          products.kept,
-                                          format_count(products.quantized + products.kept,
-                                                       "product stays", "products stay"))});
+  notes.push_back(
+      {LogLevel::kWarning,
+       fmt::format(
+           "fp8: {} of {} in bfloat16: a width is no multiple of 16", products.kept,
+           format_count(products.quantized + products.kept, "product stays", "products stay"))});
 }
 
 LoadedTransformer load_once(const ModelDirectory& directory, const EffectiveResult& effective,
@@ -78,7 +80,7 @@ LoadedTransformer load_once(const ModelDirectory& directory, const EffectiveResu
   const at::Device device = opened.device;
   const ProductFormat format = product_format(effective, device);
   Notes notes;
-  if (!opened.warning.empty()) notes.push_back({"warning", opened.warning});
+  if (!opened.warning.empty()) notes.push_back({LogLevel::kWarning, opened.warning});
   const bool fp8 = format == ProductFormat::kFp8;
   if (fp8) {
     require_fp8(device);
@@ -136,10 +138,11 @@ LoadedTransformer load_with_equal_rows(const ModelDirectory& directory,
       return loaded;
     }
     launches = smaller_launches(launches, *unequal, device);
-    notes = {{"warning", fmt::format("CUDA: matrix products have smaller launches ({}), which is "
-                                     "slower, because larger ones give equal rows unequal bits on "
-                                     "this device",
-                                     describe(launches))}};
+    notes = {{LogLevel::kWarning,
+              fmt::format("CUDA: matrix products have smaller launches ({}), which is "
+                          "slower, because larger ones give equal rows unequal bits on "
+                          "this device",
+                          describe(launches))}};
   }
 }
 
@@ -155,11 +158,12 @@ LoadedTransformer load_transformer(const ModelDirectory& directory,
     options.alive();
     try {
       LoadedTransformer loaded = load_with_equal_rows(directory, effective, options);
-      // Another key with the same content: someone has touched or replaced a file, or has written
-      // to it and back. The tensors may be from in between, so they are loaded again.
+      // The content is the same, but the key is another one: a file was touched, replaced, or
+      // changed and changed back while it was read. The tensors may have the changed bytes, so they
+      // are loaded again.
       if (files.check_weights() == before) return loaded;
     } catch (const Error&) {
-      files.check_weights();  // throws "model.changed" if that is the cause
+      files.check_weights();  // throws "model.changed" if a changed file is the cause
       throw;
     }
   }

@@ -12,6 +12,7 @@
 
 #include "base/stopwatch.h"
 #include "nn/cuda/cuda_device.h"
+#include "nn/products/row_blocks.h"
 
 namespace encode {
 namespace {
@@ -141,7 +142,7 @@ ProductTimer::Work ProductTimer::on_all_threads(const std::vector<BatchProducts>
                                                 const std::function<bool()>& go_on) const {
   Work total;
   std::mutex mutex;
-  // There are as many iterations as threads, and each lasts until the end. So every thread takes
+  // There are as many iterations as threads, and each lasts until the end, so every thread takes
   // one.
   pool_.run(pool_.threads(), [&](int64_t) {
     const Work work = on_one_thread(batches, seconds, go_on);

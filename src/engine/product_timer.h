@@ -25,8 +25,9 @@ class ProductTimer {
   void add(const PackedBatch& batch, int64_t slots);
 
   // Each thread of the pool repeats the matrix products of all batches, in order, for about
-  // `seconds`, and then a large square product for a quarter of that time. See ProductBench::run()
-  // for `go_on`.
+  // `seconds`, which is at least 0, and then a large square product for a quarter of that time.
+  // Each thread computes at least one batch. See ProductBench::run() for `go_on`. Throws no Error,
+  // only c10::Error if the device fails.
   ProductRates run(double seconds, const std::function<bool()>& go_on) const;
 
  private:

@@ -3,33 +3,17 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <string>
-#include <utility>
 
 #include "encode/error.h"
 
-#include "nn/layers/linear.h"
+#include "base/vocabulary_limit.h"
 #include "nn/layers/pooling.h"
+#include "nn/products/row_blocks.h"
 
 namespace encode {
 namespace {
 
-struct RowRefusal {
-  ErrorCode code;
-  std::string what;
-  std::string expected;
-  std::string found;
-};
-
-[[noreturn]] void refuse_row(int64_t row, RowRefusal refusal) {
-  throw Error(
-      {.code = refusal.code,
-       .exit_code = ExitCode::kData,
-       .what = std::move(refusal.what),
-       .where = fmt::format("row {} of the window", row),
-       .expected = std::move(refusal.expected),
-       .found = std::move(refusal.found),
-       .hint = "make the token ids with the tokenizer of this model, or download the model again"});
-}
+std::string place_of(int64_t row) { return fmt::format("row {} of the window", row); }
 
 }  // namespace
 
@@ -45,20 +29,17 @@ void check_batch(const PackedBatch& batch, const Transformer& transformer) {
     const int32_t begin = batch.cu_seqlens[b];
     const int32_t end = batch.cu_seqlens[b + 1];
     if (end - begin > transformer.effective.max_length) {
-      refuse_row(batch.rows[b],
-                 {.code = "batch.length",
-                  .what = "a sequence is too long for the model",
-                  .expected = fmt::format("at most {} tokens", transformer.effective.max_length),
-                  .found = fmt::format("{} tokens", end - begin)});
+      throw Error({.code = "batch.length",
+                   .what = "a sequence is too long for the model",
+                   .where = place_of(batch.rows[b]),
+                   .expected = fmt::format("at most {} tokens", transformer.effective.max_length),
+                   .found = fmt::format("{} tokens", end - begin),
+                   .hint = kTokenIdsHint});
     }
     for (int32_t t = begin; t < end; ++t) {
       const int32_t id = batch.input_ids[static_cast<size_t>(t)];
-      if (id < 0 || id >= transformer.vocab_size) {
-        refuse_row(batch.rows[b], {.code = "batch.token_id",
-                                   .what = "a token id is outside the embedding table",
-                                   .expected = fmt::format("0 to {}", transformer.vocab_size - 1),
-                                   .found = fmt::to_string(id)});
-      }
+      if (id < 0 || id >= transformer.vocab_size)
+        throw Error(outside_vocabulary(id, transformer.vocab_size, place_of(batch.rows[b])));
     }
   }
 }

@@ -55,7 +55,7 @@ void write_synced(const std::string& path, const std::string& content) {
     throw system_error(kCacheCode, "sync a file of the cache", path, errno);
 }
 
-constexpr mode_t kGroupMayLock = 0664;  // as huggingface_hub, for users who share a cache
+constexpr mode_t kGroupMayLock = 0664;  // as in huggingface_hub, for users who share a cache
 
 UniqueFd open_lock(const std::string& path) {
   UniqueFd fd(retried([&] {
@@ -73,14 +73,6 @@ bool try_lock(const UniqueFd& fd, const std::string& path) {
                      path, errno);
 }
 
-// Returns false if the file was deleted after it was opened. Some versions of filelock do so.
-bool is_still_there(const UniqueFd& fd, const std::string& path) {
-  struct stat mine = {};
-  struct stat named = {};
-  return ::fstat(fd.get(), &mine) == 0 && ::stat(path.c_str(), &named) == 0 &&
-         mine.st_dev == named.st_dev && mine.st_ino == named.st_ino;
-}
-
 }  // namespace
 
 FileLock::FileLock(const std::string& path, PullObserver& observer) {
@@ -90,7 +82,8 @@ FileLock::FileLock(const std::string& path, PullObserver& observer) {
   for (int step = 0;; ++step) {
     fd_ = open_lock(path);
     if (try_lock(fd_, path)) {
-      if (is_still_there(fd_, path)) return;
+      // Some versions of filelock delete the file of a lock.
+      if (is_still_named(fd_, path, kCacheCode)) return;
       continue;
     }
     if (step % kStepsPerNote == 0)
@@ -152,8 +145,8 @@ void CacheRepository::publish_blob(const std::string& etag) const {
   rename_durably(incomplete(etag), blob(etag));
 }
 
-// The path of a file before it gets its name. It is outside of the folders that Python tools list,
-// and the lock kPublishLock guards it.
+// Returns the temporary path of a file. It is outside of the folders that Python tools list, and
+// the lock kPublishLock guards it.
 std::string CacheRepository::beside(const std::string& kind) const {
   return root_ + "/.encode." + kind;
 }
@@ -180,7 +173,7 @@ void CacheRepository::write_ref(const std::string& revision, const std::string& 
   const std::string place = root_ + "/refs/" + revision;
   create_directories_durably(parent_directory(place));
   const FileLock guard = lock(kPublishLock);
-  constexpr int64_t kMostBytes = 4096;  // a commit, or what another program has left
+  constexpr int64_t kMostBytes = 4096;  // a commit has 40; other programs may write more
   if (path_kind(place, kCacheCode) == PathKind::kFile &&
       read_file(place, kMostBytes, kCacheCode) == commit)
     return;

@@ -55,7 +55,7 @@ class CacheRepository {
 
   // Makes <snapshot>/<path> a link to the blob, in place of what is there.
   void link(const std::string& commit, const std::string& path, const std::string& etag) const;
-  // Makes refs/<revision> name the commit. Does nothing for a revision that is the commit.
+  // Writes the commit to refs/<revision>. Does nothing if the revision is the commit itself.
   void write_ref(const std::string& revision, const std::string& commit) const;
 
  private:

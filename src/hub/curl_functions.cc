@@ -47,6 +47,7 @@ CurlFunctions functions_of(void* library) {
   find(library, "curl_easy_perform", f.easy_perform);
   find(library, "curl_easy_getinfo", f.easy_getinfo);
   find(library, "curl_easy_strerror", f.easy_strerror);
+  find(library, "curl_easy_escape", f.easy_escape);
   find(library, "curl_slist_append", f.slist_append);
   find(library, "curl_slist_free_all", f.slist_free_all);
   find(library, "curl_url", f.url);

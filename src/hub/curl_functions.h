@@ -1,6 +1,6 @@
-// The functions of libcurl that encode calls. The library is opened when a model is downloaded and
-// not before: its 30 dependencies would make every start of encode slower, and a program that was
-// not asked to use the network has no network code in its memory.
+// The functions of libcurl that encode calls. The library is opened only when a model is
+// downloaded: its 30 dependencies would make every start of encode slower, and a program that does
+// not use the network should not load network code.
 #pragma once
 
 #include <curl/curl.h>
@@ -16,6 +16,7 @@ struct CurlFunctions {
   decltype(&curl_easy_perform) easy_perform = nullptr;
   decltype(&curl_easy_getinfo) easy_getinfo = nullptr;
   decltype(&curl_easy_strerror) easy_strerror = nullptr;
+  decltype(&curl_easy_escape) easy_escape = nullptr;
   decltype(&curl_slist_append) slist_append = nullptr;
   decltype(&curl_slist_free_all) slist_free_all = nullptr;
   decltype(&curl_url) url = nullptr;

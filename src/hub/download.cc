@@ -19,8 +19,8 @@
 namespace encode::hub {
 namespace {
 
-// A transfer that brings this many bytes has made progress. A server that cuts after every byte
-// must not keep encode busy for ever.
+// A transfer makes progress only if it brings at least this many bytes. Otherwise a server that
+// cuts the connection after every byte could keep encode busy for ever.
 constexpr int64_t kProgressBytes = 1 << 20;
 
 Error data_error(ErrorCode code, const FileFacts& file, std::string expected, std::string found) {
@@ -34,8 +34,8 @@ Error data_error(ErrorCode code, const FileFacts& file, std::string expected, st
                         "proxy may change the file, or the server is out of order"});
 }
 
-// Returns where the body of a response begins in the file, or nullopt if the header is not one that
-// answers "Range: bytes=N-".
+// Returns where the body of a response begins in the file, or nullopt if its header is no answer to
+// "Range: bytes=N-".
 std::optional<int64_t> first_byte(const HttpResponse& response) {
   if (response.status == 200) return 0;
   std::string_view range = response.headers.contains("content-range")
@@ -60,7 +60,7 @@ class IncompleteBlob {
   void append(std::string_view data);
   void restart();  // drops all bytes
   void sync();
-  // The hash of the content, in the form of `etag`, which is_content_hash().
+  // Returns the hash of the content, of the kind of `etag`, for which is_content_hash() is true.
   std::string hash(std::string_view etag) const;
   void remove();  // deletes the file
 
@@ -150,7 +150,8 @@ class Download {
     const HttpResponse& response = result.response;
     if (!result.fault && (response.status == 200 || response.status == 206)) {
       if (blob_.bytes() == file_.bytes) return;
-      // A server that states the length of a whole body and sends it has no more bytes than that.
+      // A complete answer: the server has stated the length of the whole body and has sent all of
+      // it.
       if (response.status == 200 && response.headers.contains("content-length"))
         refuse_size(fmt::to_string(blob_.bytes()));
     }
@@ -207,7 +208,7 @@ class Download {
   Retries retries_;
   std::string validator_;  // the ETag of the last response, for If-Range; ""
   bool begun_ = false;     // the body of the current response has begun
-  int64_t old_bytes_ = 0;  // at the beginning of the file, from an earlier process
+  int64_t old_bytes_ = 0;  // the bytes that an earlier process has downloaded
   int64_t received_ = 0;
 };
 

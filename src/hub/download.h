@@ -10,7 +10,7 @@
 
 namespace encode::hub {
 
-// What a download needs. All of it must outlive the call.
+// What a download needs. All members must outlive the call.
 struct DownloadContext {
   HubClient& client;
   const CacheRepository& cache;

@@ -8,6 +8,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/units.h"
 #include "hub/curl_functions.h"
 
 namespace encode::hub {
@@ -16,10 +17,10 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr size_t kMaxHeaders = 200;
-// Of one request, with those of interim responses.
+// The most header bytes of one request, including interim responses.
 constexpr size_t kMaxHeaderBytes = 1 << 20;
-// The most bytes of a body that nobody wants. Such a body is read at all only because the
-// connection can be used again after a short one.
+// The most bytes of an unwanted body that are read. Reading a short body to its end makes the
+// connection usable for the next request.
 constexpr size_t kMaxDiscardedBytes = 64 << 10;
 // A transfer that is slower than this for a minute counts as cut.
 constexpr long kSlowBytesPerSecond = 1024;
@@ -57,10 +58,7 @@ void read_header(std::string_view line, HttpResponse& response) {
   }
   const size_t colon = line.find(':');
   if (colon == std::string_view::npos || response.headers.size() >= kMaxHeaders) return;
-  std::string name = trimmed(line.substr(0, colon));
-  std::transform(name.begin(), name.end(), name.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-  response.headers[name] = trimmed(line.substr(colon + 1));
+  response.headers[lower_case(trimmed(line.substr(0, colon)))] = trimmed(line.substr(colon + 1));
 }
 
 size_t on_header(char* data, size_t size, size_t count, void* user) {

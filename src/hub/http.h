@@ -1,5 +1,4 @@
-// One HTTP request over libcurl. Redirects, retries and the meaning of a status are the business of
-// HubClient.
+// One HTTP request over libcurl. HubClient handles redirects, retries and the meaning of a status.
 #pragma once
 
 #include <chrono>
@@ -26,7 +25,7 @@ struct HttpResponse {
   int status = 0;
   std::map<std::string, std::string> headers;       // the names are in lower case
   std::optional<std::chrono::seconds> retry_after;  // the header Retry-After, as a time from now
-  std::string url;                                  // that gave this response
+  std::string url;                                  // the URL that gave this response
 
   std::string header(const std::string& name) const;  // "" if the response does not have it
   bool is_redirect() const;                           // has a Location that should be followed
@@ -44,7 +43,7 @@ struct TransferFault {
 };
 
 struct HttpResult {
-  HttpResponse response;  // status 0 if the fault came before it
+  HttpResponse response;  // its status is 0 if the transfer failed before it
   std::optional<TransferFault> fault;
 };
 

@@ -22,8 +22,8 @@ std::string plain_etag(std::string_view etag) {
   return std::string(etag);
 }
 
-// Returns true for a redirect to the bytes of a large file, which lie on another server: the hub
-// states the facts of the file in the redirect.
+// Returns true for a redirect of the hub to another server that has the bytes of a large file. Such
+// a redirect has the size and the hash of the file in its headers.
 bool states_facts(const HttpResponse& response) {
   return response.headers.contains("x-linked-etag") && response.headers.contains("x-repo-commit");
 }

@@ -23,9 +23,9 @@ struct FileFacts {
 struct BytesWanted {
   std::string commit;
   std::string path;
-  int64_t offset = 0;  // of the first byte
-  // The ETag of an earlier response: if the file has another one by now, the server sends all of
-  // it. "": none.
+  int64_t offset = 0;  // of the first byte that is wanted
+  // The ETag of an earlier response. If the file has another ETag by now, the server sends the
+  // whole file. "": none.
   std::string if_range = {};
 };
 
@@ -33,7 +33,7 @@ struct BytesWanted {
 // - follows redirects, at most ten, only to http and https, and never from https to http;
 // - sends the token only to the origin of the endpoint, and only if Url::is_private();
 // - throws the Errors of answer_errors.h.
-// The functions except get() repeat a request after a failure that may pass. Not thread-safe.
+// All functions except get() repeat a request after a temporary failure. Not thread-safe.
 class HubClient {
  public:
   // `settings` and `observer` must outlive the client. Throws Error "hub.library" and
@@ -42,8 +42,8 @@ class HubClient {
 
   // Throws what parse_listing() throws, and "hub.limit" for an answer above kMaxListingBytes.
   Listing listing(const std::string& revision);
-  // Asks for the facts of a file of `commit`. Throws Error kTempFail "hub.changed" if the server
-  // answers for another commit, or if `listed` says something else.
+  // Asks for the size and the hash of a file of `commit`. Throws Error kTempFail "hub.changed" if
+  // the server answers for another commit, or if `listed` has another size or hash.
   FileFacts facts(const std::string& commit, const std::string& path, const ListedFile& listed);
 
   // Sends one request for the bytes of a file. The sink gets only the body of a response with

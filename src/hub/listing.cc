@@ -88,7 +88,7 @@ Listing parse_listing(std::string_view text, const std::string& url) {
   try {
     return read_listing(text, url);
   } catch (const Error& error) {
-    // The reader of JSON speaks of a file that the user can correct.
+    // Rewords the error, because the JSON reader's hint is for a file that the user can correct.
     const ErrorDetail& detail = error.detail();
     if (detail.code != kAnswerCode) throw;
     throw answer_error(url, detail.expected, fmt::format("{}: {}", detail.what, detail.found));

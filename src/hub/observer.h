@@ -1,4 +1,4 @@
-// Gets the news of a download.
+// The interface through which a download reports its progress. Its functions must not throw.
 #pragma once
 
 #include <cstdint>

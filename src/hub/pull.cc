@@ -100,7 +100,8 @@ class Pull {
     observer_.finished(file.path, file.bytes, fetched);
   }
 
-  // What an earlier download has left counts as needed, so that the check errs on the safe side.
+  // Counts the bytes of an earlier, unfinished download as needed again, so that the check never
+  // promises too much.
   void require_space(int64_t bytes) const {
     const DiskSpace space = disk_space_at(settings_.cache);
     if (bytes > space.usable_bytes) throw disk_full(settings_.cache, bytes, space.usable_bytes);

@@ -1,4 +1,4 @@
-// Decides whether a request is sent again, and waits before it is.
+// Decides whether a request is repeated, and waits before it is.
 #pragma once
 
 #include <chrono>
@@ -15,8 +15,8 @@ namespace encode::hub {
 // The longest wait that a server may ask for (Retry-After).
 inline constexpr std::chrono::seconds kLongestWait{120};
 
-// Counts the failures of one piece of work. The waits are 0.5, 1, 2, 4 and then 8 seconds. A server
-// that states a time gets this time. Not thread-safe.
+// Counts the failures of one piece of work. The waits are 0.5, 1, 2, 4 and then 8 seconds, or the
+// time that the server states. Not thread-safe.
 class Retries {
  public:
   // `subject` names the work in notes: "model.safetensors".
@@ -25,7 +25,7 @@ class Retries {
   // Waits before the next attempt. Throws `failure` if there was one too many, or if the server
   // asks for more than kLongestWait.
   void wait_or_throw(const Error& failure, std::optional<std::chrono::seconds> retry_after);
-  // Starts the count again after an attempt that brought the work forward.
+  // Resets the count after an attempt that made progress.
   void made_progress() { failures_ = 0; }
 
  private:

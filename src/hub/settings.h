@@ -1,4 +1,4 @@
-// The settings of downloads, which are those of huggingface_hub.
+// The settings of downloads. They are the settings of huggingface_hub.
 #pragma once
 
 #include <chrono>
@@ -13,10 +13,9 @@ struct HubSettings {
   std::string cache;                                // the folder of models--org--name
   std::string ca_file;                              // certificates to trust; "": the system's
   bool offline = false;                             // no request is allowed
-  std::chrono::seconds metadata_timeout{10};        // without a byte, for a small answer
-  std::chrono::seconds download_timeout{10};        // without a byte, for a file
-  // How often a request is repeated after a failure that may pass. A transfer that goes on starts
-  // the count again.
+  std::chrono::seconds metadata_timeout{10};  // the longest time without a byte, for a small answer
+  std::chrono::seconds download_timeout{10};  // the same, for a file
+  // How often a request is repeated after a temporary failure. Progress resets the count.
   int64_t retries = 5;
 };
 

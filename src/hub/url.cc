@@ -1,10 +1,12 @@
 #include "hub/url.h"
 
+#include <algorithm>
 #include <arpa/inet.h>
 #include <cstdint>
-#include <fmt/format.h>
 #include <memory>
+#include <new>
 
+#include "base/units.h"
 #include "hub/curl_functions.h"
 
 namespace encode::hub {
@@ -30,23 +32,15 @@ std::optional<Url> read(CURLU* handle) {
   Url url;
   url.text = part(handle, CURLUPART_URL);
   url.scheme = part(handle, CURLUPART_SCHEME);
-  url.host = part(handle, CURLUPART_HOST);
+  url.host = lower_case(part(handle, CURLUPART_HOST));
   url.port = part(handle, CURLUPART_PORT, CURLU_DEFAULT_PORT);
   url.has_credentials =
       !part(handle, CURLUPART_USER).empty() || !part(handle, CURLUPART_PASSWORD).empty();
   url.has_query =
       !part(handle, CURLUPART_QUERY).empty() || !part(handle, CURLUPART_FRAGMENT).empty();
-  for (char& c : url.host) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
   const bool http = url.scheme == "http" || url.scheme == "https";
   if (!http || url.host.empty() || url.text.size() > kMaxUrlBytes) return std::nullopt;
   return url;
-}
-
-bool is_plain(char c) {
-  return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' ||
-         c == '.' || c == '_' || c == '~';
 }
 
 }  // namespace
@@ -80,21 +74,23 @@ std::optional<Url> resolve_location(const Url& base, const std::string& location
 }
 
 std::string escape_url_part(std::string_view text) {
-  std::string escaped;
-  for (const char c : text) {
-    if (is_plain(c)) {
-      escaped += c;
-    } else {
-      escaped += fmt::format("%{:02X}", static_cast<unsigned char>(c));
-    }
-  }
-  return escaped;
+  if (text.empty()) return "";  // curl_easy_escape() would take a length of 0 for an unknown length
+  char* escaped = curl().easy_escape(nullptr, text.data(), static_cast<int>(text.size()));
+  if (escaped == nullptr) throw std::bad_alloc();
+  std::string copy = escaped;
+  curl().free(escaped);
+  return copy;
 }
 
 std::string escape_url_path(std::string_view path) {
   std::string escaped;
-  for (const char c : path) escaped += c == '/' ? "/" : escape_url_part({&c, 1});
-  return escaped;
+  while (true) {
+    const size_t slash = std::min(path.find('/'), path.size());
+    escaped += escape_url_part(path.substr(0, slash));
+    if (slash == path.size()) return escaped;
+    escaped += '/';
+    path.remove_prefix(slash + 1);
+  }
 }
 
 }  // namespace encode::hub

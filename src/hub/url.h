@@ -12,11 +12,12 @@ struct Url {
   std::string text;  // the whole URL, normalized
   std::string scheme;
   std::string host;
-  std::string port;              // also if the URL leaves it out
+  std::string port;              // the default port if the URL has none
   bool has_credentials = false;  // a user or a password before the host
   bool has_query = false;        // a query or a fragment
 
-  // Two URLs of one origin are answered by the same server.
+  // Returns true if both URLs have the same scheme, host and port, so that the same server answers
+  // them.
   bool same_origin(const Url& other) const {
     return scheme == other.scheme && host == other.host && port == other.port;
   }

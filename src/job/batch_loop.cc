@@ -12,10 +12,11 @@
 namespace encode {
 namespace {
 
-// After this number of rows in a row that do not fit on the device, no row fits.
+// After this number of consecutive rows that do not fit on the device, the loop gives up: no row
+// fits.
 constexpr int64_t kMostRowsTooLarge = 8;
 
-// Returns a mark for each row up to the last row of the batches.
+// Returns a flag (false) for each row up to the last row of the batches.
 std::vector<bool> no_row_marked(std::span<const PackedBatch> batches) {
   int64_t rows = 0;
   for (const PackedBatch& batch : batches) {
@@ -65,7 +66,8 @@ std::optional<std::vector<FailedRow>> BatchLoop::run(std::span<const PackedBatch
   if (plan_.budget_tokens < first_budget_) pack_again();
   while (!left.empty()) {
     const size_t count = alone ? 1 : left.size();
-    // Batches that are packed again are not those that the next window has.
+    // After packing again, the next call packs its window again too. Then the batches that this
+    // window has now must not be launched.
     const bool packed_once = left.data() == batches.data();
     try {
       if (!encoder_.encode_ahead(left.first(count), values, on_batch,
@@ -100,7 +102,8 @@ BatchLoop::Next BatchLoop::next_after(const Failure& failure, bool alone) {
       if (++rows_too_large_ >= kMostRowsTooLarge) throw Error(failure.error);
       return Next::kRefuse;
     case FailureKind::kOther:
-      // The encoder has refused a row. Alone, each row is refused or encoded by itself.
+      // The encoder has refused a row of the batch. With a batch for each row, only this row is
+      // refused.
       if (failure.error.exit_code != ExitCode::kData) throw;
       return alone ? Next::kRefuse : Next::kAlone;
     case FailureKind::kDeviceLost:
@@ -109,7 +112,7 @@ BatchLoop::Next BatchLoop::next_after(const Failure& failure, bool alone) {
   throw;
 }
 
-// For a batch of several rows, which did not fit.
+// Decides what follows when a batch of several rows did not fit.
 BatchLoop::Next BatchLoop::after_lack_of_memory() {
   const BatchPlan half = halved(plan_);
   if (half.budget_tokens < plan_.budget_tokens) {
@@ -119,8 +122,9 @@ BatchLoop::Next BatchLoop::after_lack_of_memory() {
   }
   if (tried_again_) return Next::kAlone;
   tried_again_ = true;
-  context_.log("warning", fmt::format("{}: the device is out of memory; the batch is tried again",
-                                      context_.unit(number_).identity.name));
+  context_.log(LogLevel::kWarning,
+               fmt::format("{}: the device is out of memory; the batch is tried again",
+                           context_.unit(number_).identity.name));
   return Next::kPackAgain;
 }
 

@@ -1,4 +1,4 @@
-// Encodes batches, and survives what one row or one batch does to the device.
+// Encodes batches, and goes on after failures that a single row or batch causes.
 #pragma once
 
 #include <cstdint>
@@ -38,11 +38,11 @@ class BatchLoop {
                                             std::span<float> values, const Encoder::OnBatch& done,
                                             const Encoder::NextBatches& next_batches = {});
 
-  // With the budget that the device has memory for.
+  // Returns the plan, with the budget that the device has memory for.
   const BatchPlan& plan() const { return plan_; }
 
  private:
-  // What follows a failure.
+  // What the loop does after a failure.
   enum class Next {
     kPackAgain,  // the rows that are left are packed again, within the budget
     kAlone,      // each row that is left gets a batch of its own
@@ -57,7 +57,7 @@ class BatchLoop {
   BatchPlan plan_;
   const int64_t first_budget_;
   bool nvml_failed_ = false;
-  bool tried_again_ = false;    // a batch that did not fit, since the last batch that was encoded
+  bool tried_again_ = false;    // a batch that did not fit was tried again since the last success
   int64_t rows_too_large_ = 0;  // refused for lack of memory since a row was encoded
 };
 

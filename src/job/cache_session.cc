@@ -11,7 +11,8 @@
 namespace encode {
 namespace {
 
-// Few changes of the store are faster than many, and few rows are lost when a worker is killed.
+// Rows are written in few large changes, because these are faster than many small ones. The limit
+// keeps the loss small if the worker is killed.
 constexpr int64_t kMostUnwrittenBytes = 8 << 20;
 
 ErrorDetail damaged_rows(const std::string& dir, int64_t rows) {
@@ -33,10 +34,11 @@ class CachingSink : public RowSink {
     sink_->append(part, values);
     session_.write_if_large();
   }
-  ChunkDone commit(const RowStats& stats, const ChunkOrigin& origin) override {
-    ChunkDone done = sink_->commit(stats, origin);
+  void end(const RowStats& stats, const ChunkOrigin& origin) override { sink_->end(stats, origin); }
+  std::vector<CommittedFile> commit() override {
+    std::vector<CommittedFile> files = sink_->commit();
     session_.write_if_large();
-    return done;
+    return files;
   }
 
  private:
@@ -62,7 +64,8 @@ CacheSession::~CacheSession() {
   if (cache_ != nullptr && context_.guard != nullptr) context_.guard->forget(*cache_);
 }
 
-// The thread that is stuck belongs to this process, so the run goes on with another worker.
+// Ends this process, because a thread of it is stuck in the cache. The run goes on with another
+// worker.
 void CacheSession::end_worker(const Error& error) {
   context_.events.send(CacheProblem{.error = error.detail(), .off = true});
   context_.events.send(WorkerFailed{.error = error.detail()});

@@ -1,4 +1,4 @@
-// The embedding cache of a worker. A failure of the cache never ends the job: the worker goes on
+// The embedding cache of a worker. A failure of the cache never ends a job: the worker goes on
 // without the cache.
 #pragma once
 
@@ -15,10 +15,10 @@
 namespace encode {
 
 // If the job has no cache, all functions do nothing. After a failure the session sends CacheProblem
-// once, and does nothing from then on. If the cache does not answer, the session ends the worker:
-// the next one does without the cache. No function throws an Error of the cache. The encoding
-// thread and the commit thread may call them at the same time; write() and write_if_large() belong
-// to the thread that commits.
+// once, and does nothing from then on. If the cache does not answer, the session ends the worker,
+// and the next worker does not use the cache. No function throws an Error of the cache. The
+// encoding thread and the commit thread may call them at the same time; write() and
+// write_if_large() belong to the thread that commits.
 class CacheSession {
  public:
   // `context` must outlive the session.
@@ -30,7 +30,7 @@ class CacheSession {
   bool on() const { return on_.load(std::memory_order_relaxed); }
   void find(std::span<CacheRequest> requests);
   void put(const CachedRow& row);
-  // Writes the rows that wait to disk; the second function does so only if they are many.
+  // Write the waiting rows to disk; the second function does so only if they are many.
   void write();
   void write_if_large();
   CacheCounts take_counts();
@@ -46,8 +46,8 @@ class CacheSession {
   std::atomic<bool> damage_reported_ = false;
 };
 
-// Returns a sink that also writes the rows of the session to disk: after the commit of the chunk
-// that they belong to, and before it if they are many. The session must outlive it.
+// Returns a sink that also writes the rows of the session to disk: after the commit of their chunk,
+// or earlier if they are many. The session must outlive it.
 std::unique_ptr<RowSink> caching_sink(std::unique_ptr<RowSink> sink, CacheSession& session);
 
 }  // namespace encode

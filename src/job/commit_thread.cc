@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "encode/error.h"
+#include "encode/text.h"
 
 #include "base/host.h"
 #include "base/stopwatch.h"
@@ -17,7 +18,7 @@ void append_to(MatrixWriter& writer, const WindowPart& part, std::span<const flo
   if (!part.row_tokens.empty()) writer.append_lengths(part.row_tokens);
 }
 
-// Returns the weight of a part when the time of a window is divided among its parts.
+// Returns the weight with which a part shares the time of its window.
 double work(const WindowPart& part) {
   return static_cast<double>(part.stats.tokens + part.rows.size());
 }
@@ -31,18 +32,21 @@ class ChunkSink : public RowSink {
     append_to(*writer_, part, values);
     writer_->append_set_aside(part.set_aside);
   }
-  ChunkDone commit(const RowStats& stats, const ChunkOrigin& origin) override {
-    const ChunkRecord record = writer_->commit(stats, origin);
-    writer_.reset();
-    ChunkDone done;
-    done.path = store_.chunk_path(record.index);
-    done.file_bytes = record.file_bytes;
-    return done;
+  void end(const RowStats& stats, const ChunkOrigin& origin) override {
+    ended_.push_back({.writer = std::move(writer_), .stats = stats, .origin = origin});
+  }
+  std::vector<CommittedFile> commit() override {
+    const std::vector<WrittenChunk> chunks = std::exchange(ended_, {});
+    std::vector<CommittedFile> files;
+    for (const ChunkRecord& record : store_.commit(chunks))
+      files.push_back({.path = store_.chunk_path(record.index), .bytes = record.file_bytes});
+    return files;
   }
 
  private:
   ChunkStore& store_;
   std::unique_ptr<ChunkWriter> writer_;
+  std::vector<WrittenChunk> ended_;
 };
 
 class FinalSink : public RowSink {
@@ -56,16 +60,21 @@ class FinalSink : public RowSink {
     if (!part.set_aside.empty()) throw refusal(part.set_aside.front());
     append_to(*writer_, part, values);
   }
-  ChunkDone commit(const RowStats& stats, const ChunkOrigin& origin) override {
-    writer_->publish(stats, origin);
-    writer_.reset();
-    ChunkDone done;
-    done.path = unit_.final_path;
-    return done;
+  void end(const RowStats& stats, const ChunkOrigin& origin) override {
+    stats_ = stats;
+    origin_ = origin;
+  }
+  // The matrix is the only chunk.
+  std::vector<CommittedFile> commit() override {
+    const std::unique_ptr<FinalWriter> writer = std::move(writer_);
+    require_unchanged(unit_.scan);
+    writer->publish(stats_, origin_);
+    return {{.path = unit_.final_path}};
   }
 
  private:
-  // Without chunk files there is no place for the vectors of the other rows.
+  // In standard mode a bad row ends the run, because without chunk files nothing keeps the vectors
+  // of the other rows.
   Error refusal(const SetAsideRow& row) const {
     return Error(
         {.code = "run.row_failed",
@@ -80,6 +89,8 @@ class FinalSink : public RowSink {
 
   const JobUnit& unit_;
   std::unique_ptr<FinalWriter> writer_;
+  RowStats stats_;
+  ChunkOrigin origin_;
 };
 
 }  // namespace
@@ -117,7 +128,7 @@ void CommitThread::rethrow_failure() {
 
 void CommitThread::run() {
   try {
-    // The window stays in the queue until it is durable, so that push() waits for it.
+    // The window stays in the queue until it is on disk, so that push() waits for it.
     while (const EncodedWindow* window = queue_.front()) {
       Stopwatch watch;
       write(*window);
@@ -126,6 +137,7 @@ void CommitThread::run() {
     }
   } catch (...) {
     failure_ = std::current_exception();
+    commit_rest();
     queue_.abandon();
   }
 }
@@ -145,22 +157,46 @@ void CommitThread::write(const EncodedWindow& window) {
     values = values.subspan(size);
     chunk_stats_.add(part.stats);
     chunk_seconds_ += window.seconds * work(part) / all_work;
-    if (part.closes_chunk()) commit(part, window);
+    if (part.closes_chunk()) end(part, window);
+    if (std::ssize(ended_) == kChunksTogether) commit();
   }
+  commit();
 }
 
-void CommitThread::commit(const WindowPart& last, const EncodedWindow& window) {
+void CommitThread::end(const WindowPart& last, const EncodedWindow& window) {
   ChunkOrigin origin = origin_;
   origin.batch_tokens = window.batch_tokens;
-  ChunkDone done = sink_.commit(chunk_stats_, origin);
+  sink_.end(chunk_stats_, origin);
+  ChunkDone done;
   done.unit = unit_;
   done.chunk = last.chunk.index;
   done.rows = last.chunk.rows;
   done.seconds = chunk_seconds_;
   done.stats = chunk_stats_;
   done.memory = window.memory;
-  done.host_rss_bytes = resident_bytes();
-  events_.send(done);
+  ended_.push_back(std::move(done));
+}
+
+void CommitThread::commit() {
+  std::vector<ChunkDone> ended = std::exchange(ended_, {});
+  if (ended.empty()) return;
+  const std::vector<CommittedFile> files = sink_.commit();
+  const int64_t resident = resident_bytes();
+  for (size_t i = 0; i < ended.size(); ++i) {
+    ended[i].path = files[i].path;
+    ended[i].file_bytes = files[i].bytes;
+    ended[i].host_rss_bytes = resident;
+    events_.send(ended[i]);
+  }
+}
+
+// After a failure: commits the chunks that have ended before it.
+void CommitThread::commit_rest() noexcept {
+  try {
+    commit();
+  } catch (...) {
+    return;  // the first failure is the one to report
+  }
 }
 
 }  // namespace encode

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -28,18 +29,28 @@ struct EncodedWindow {
   DeviceMemory memory;       // set if the last part closes its chunk; see ChunkDone::memory
 };
 
+// What a sink knows of a chunk that it has committed.
+struct CommittedFile {
+  std::string path;
+  int64_t bytes = 0;  // the size of a chunk file; 0: the chunk is the final matrix
+};
+
+// The most chunks that are committed together. Each of them has up to four open files.
+constexpr int64_t kChunksTogether = 16;
+
 // Writes the rows of a unit to chunk files, or to the final matrix in standard mode. The calls for
-// a chunk are begin(), append() for each of its parts in row order, and commit(). All functions
-// throw the errors of MatrixWriter. Not thread-safe.
+// a chunk are begin(), append() for each of its parts in row order, and end(). All functions throw
+// the errors of MatrixWriter. Not thread-safe.
 class RowSink {
  public:
   virtual ~RowSink() = default;
   virtual void begin(const ChunkTask& chunk) = 0;
   // `values` is [part.vectors(), dim].
   virtual void append(const WindowPart& part, std::span<const float> values) = 0;
-  // Commits the chunk, which is durable on return. Sets only `path` and, for a chunk file,
-  // `file_bytes`.
-  virtual ChunkDone commit(const RowStats& stats, const ChunkOrigin& origin) = 0;
+  virtual void end(const RowStats& stats, const ChunkOrigin& origin) = 0;
+  // Commits the chunks that have ended since the last call, and returns their files, in their
+  // order. On return they are durable. If commit() throws, these chunks are dropped.
+  virtual std::vector<CommittedFile> commit() = 0;
 };
 
 // These functions return a sink for chunk files and for a final matrix. The argument must outlive
@@ -47,9 +58,10 @@ class RowSink {
 std::unique_ptr<RowSink> chunk_sink(ChunkStore& store);
 std::unique_ptr<RowSink> final_sink(const JobUnit& unit);
 
-// Sends ChunkDone for every chunk that it commits. push() and finish() must be called on
-// one thread. Holds one window, which is being written, so a kill costs at most this window and the
-// one that is being encoded.
+// Commits the chunks that end in a window together, kChunksTogether at a time, and sends ChunkDone
+// for each. push() and finish() must be called on one thread. Holds one window, which is being
+// written, so a kill costs at most this window and the one that is being encoded. An error costs
+// no chunk that has ended before it, unless that chunk cannot be committed either.
 class CommitThread {
  public:
   // `sink` and `events` must outlive the CommitThread.
@@ -69,16 +81,19 @@ class CommitThread {
  private:
   void run();
   void write(const EncodedWindow& window);
-  void commit(const WindowPart& last, const EncodedWindow& window);
+  void end(const WindowPart& last, const EncodedWindow& window);
+  void commit();
+  void commit_rest() noexcept;
   void rethrow_failure();
 
   RowSink& sink_;
   EventPipe& events_;
   int64_t unit_;
   ChunkOrigin origin_;
-  // The thread owns these two fields.
+  // The thread owns these three fields.
   RowStats chunk_stats_;
-  double chunk_seconds_ = 0;  // see ChunkDone::seconds
+  double chunk_seconds_ = 0;      // see ChunkDone::seconds
+  std::vector<ChunkDone> ended_;  // chunks that are not committed, without their files
   std::atomic<double> seconds_ = 0;
   // The thread sets this before it abandons the queue. The owner reads it after push() has failed,
   // or after the join.

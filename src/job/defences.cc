@@ -69,11 +69,11 @@ void check_valid_row(const LoadedModel& model, std::span<const float> values) {
                .where = model.directory.path,
                .expected = "a finite vector that is not 0",
                .found = fmt::format("{}: {}", wrong->code.name(), wrong->message),
-               .hint = "check the model's files; float16 holds numbers up to 65504, so try dtype "
-                       "bfloat16 or float32 if the model is not float32"});
+               .hint = kBadVectorsHint});
 }
 
-// A GPU computes on in the background, so settings that are in force are read back, not assumed.
+// Reports the settings that LibTorch has got from the environment, not those that the options ask
+// for.
 DeviceChecked describe_device(const DeviceFacts& device) {
   if (device.kind == DeviceKind::kCpu) return {.device = device, .allocator = ""};
   return {.device = device,
@@ -81,12 +81,14 @@ DeviceChecked describe_device(const DeviceFacts& device) {
           .synchronous_launches = environment_variable("CUDA_LAUNCH_BLOCKING") == "1"};
 }
 
-// LibTorch keeps no binary interface between minor versions.
+// Also warns if another LibTorch is loaded than the one of the build, because minor versions have
+// different binary interfaces.
 void tell_device(const WorkerContext& context, const DeviceFacts& device) {
   context.events.send(describe_device(device));
   if (device.libtorch == TORCH_VERSION) return;
-  context.log("warning", fmt::format("LibTorch {} is loaded, but the worker was built for {}",
-                                     device.libtorch, TORCH_VERSION));
+  context.log(LogLevel::kWarning,
+              fmt::format("LibTorch {} is loaded, but the worker was built for {}", device.libtorch,
+                          TORCH_VERSION));
 }
 
 }  // namespace
@@ -121,8 +123,8 @@ void try_defences(const WorkerContext& context, LoadedModel& model) {
 
 namespace {
 
-// Starts as many threads as run beside the main thread while a unit is encoded, because a limit may
-// refuse them (`ulimit -u`, `ulimit -d`).
+// Starts as many threads as a unit needs in addition to the main thread, because a limit may refuse
+// them (`ulimit -u`, `ulimit -d`).
 void try_threads(const JobUnit& unit) {
   constexpr int64_t kMainProducerAndCommit = 3;
   const ThreadPool threads(
@@ -135,12 +137,12 @@ bool check_only(const WorkerContext& context, ModelKeeper& models) {
   const JobSpec& job = context.job;
   if (job.units.empty()) {
     const OpenedDevice opened = open_device(job.hardware);
-    if (!opened.warning.empty()) context.log("warning", opened.warning);
+    if (!opened.warning.empty()) context.log(LogLevel::kWarning, opened.warning);
     tell_device(context, device_facts(opened.device, compute_threads(opened.device, 0)));
     return true;
   }
   CacheSession cache(context);
-  CacheRequest request;  // no row has this key, but the search reads the store
+  CacheRequest request;  // no row has this key, but looking for it reads the store
   cache.find({&request, 1});
   for (int64_t unit = 0; unit < std::ssize(job.units); ++unit) {
     if (context.stopped()) return false;

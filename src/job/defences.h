@@ -1,4 +1,5 @@
-// Tries the defences of a worker against faults, for `encode preflight`.
+// Tries the defences of a worker against faults, for `encode preflight`. Must be called on the main
+// thread.
 #pragma once
 
 #include "job/loaded_model.h"

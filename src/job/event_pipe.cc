@@ -1,13 +1,11 @@
 #include "job/event_pipe.h"
 
 #include <cerrno>
-#include <string>
 #include <unistd.h>
 
 namespace encode {
 
-void EventPipe::send(const WorkerEvent& event) {
-  const std::string line = to_json_line(event);
+void EventPipe::write_line(const std::string& line) {
   const std::lock_guard lock(mutex_);
   for (size_t done = 0; done < line.size();) {
     const ssize_t n = ::write(fd_, line.data() + done, line.size() - done);

@@ -2,8 +2,11 @@
 #pragma once
 
 #include <mutex>
+#include <string>
 
 #include "encode/worker_event.h"
+
+#include "protocol/same_build.h"
 
 namespace encode {
 
@@ -13,9 +16,13 @@ class EventPipe {
  public:
   // The caller keeps `fd` open.
   explicit EventPipe(int fd) : fd_(fd) {}
-  void send(const WorkerEvent& event);
+  // Must be called before send(): it tells the supervisor the build of the worker.
+  void greet() { write_line(greeting()); }
+  void send(const WorkerEvent& event) { write_line(to_json_line(event)); }
 
  private:
+  void write_line(const std::string& line);
+
   std::mutex mutex_;
   int fd_;
 };

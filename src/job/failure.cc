@@ -8,6 +8,7 @@
 
 #include <c10/util/Exception.h>
 
+#include "base/nvidia_driver.h"
 #include "base/process_limits.h"
 
 namespace encode {
@@ -38,14 +39,9 @@ ErrorDetail out_of_device_memory(const std::string& found) {
 }
 
 ErrorDetail out_of_host_memory() {
-  if (memory_is_limited()) {
-    return {.code = "os.memory",
-            .what = "out of host memory, which a limit of the process restricts",
-            .where = kWhere,
-            .expected = "memory for the model and the batches",
-            .found = "a failed allocation",
-            .hint = "raise the limit (ulimit -v, ulimit -d); committed chunks are kept"};
-  }
+  if (memory_is_limited())
+    return out_of_limited_memory(kWhere, "memory for the model and the batches",
+                                 "a failed allocation");
   return {.code = "host.memory",
           .exit_code = ExitCode::kTempFail,
           .what = "out of host memory",

@@ -1,5 +1,5 @@
-// Finds out what an exception in the worker means: whether the worker can go on, and the error with
-// its exit code.
+// Classifies an exception in the worker: whether the worker can go on, and the error with its exit
+// code. Any thread may call it.
 #pragma once
 
 #include <exception>
@@ -20,7 +20,8 @@ struct Failure {
   ErrorDetail error;
 };
 
-// Describes the exception that is being handled. Must be called in a catch block. The exit code is:
+// Classifies the exception that is being handled. Must be called in a catch block. The exit code
+// is:
 //   Error                 the code of the Error
 //   out of device memory  kUnavailable
 //   NVML, lost device     kTempFail, because a new process has a new CUDA context
@@ -28,9 +29,5 @@ struct Failure {
 //   anything else         kInternal
 // Throws nothing itself.
 Failure current_failure();
-
-// The code of the error for FailureKind::kNvml. After it, the next worker does without expandable
-// segments, because the allocator needs NVML for them.
-inline constexpr ErrorCode kNvmlFailure = "device.nvml";
 
 }  // namespace encode

@@ -11,8 +11,8 @@ constexpr int64_t kPercent = 100;
 // the fused projection (3), the context, and the widest product (4 to 6), with what the allocator
 // rounds up.
 constexpr int64_t kActivations = 16;
-// A window ends with the row that reaches its size, and the row exists in this number of copies: in
-// the reader, as text, as token ids and in batches, of several windows.
+// A window may exceed its size by its last row. With several windows at a time, such rows exist in
+// at most this number of copies: in the reader, as text, as token ids and in batches.
 constexpr int64_t kRowCopies = 16;
 constexpr int64_t kLeastBytes = int64_t{1} << 20;
 
@@ -31,8 +31,8 @@ HostBudget plan_host_budget(const MemoryNeeds& needs) {
   HostBudget budget;
   budget.pinned_bytes = take(needs.pinned_bytes, rest);
   budget.cache_bytes = take(needs.cache_bytes, rest / 2);
-  // Of the texts only one window exists at a time. Its token ids and batches take about three times
-  // its bytes, in four windows.
+  // Texts exist for only one window at a time. Token ids and batches exist for four windows, and
+  // take about three times the bytes of the texts.
   budget.vector_bytes = std::max(rest / 2, kLeastBytes);
   budget.text_bytes = std::max(rest / 8, kLeastBytes);
   budget.token_bytes = std::max(rest / 2 - rest / 8, kLeastBytes);

@@ -1,4 +1,4 @@
-// Deals the host memory of a run out to its parts.
+// Divides the host memory of a run among its parts.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace encode {
 struct MemoryNeeds {
   int64_t limit_bytes = 0;       // of the container, of the machine, or of the config
   int64_t used_bytes = 0;        // before the first window: model, supervisor, other programs
-  int64_t pressure_percent = 0;  // of the limit; the budget keeps the use below this mark
+  int64_t pressure_percent = 0;  // the mark below which the use should stay, in percent
   int64_t workers = 1;           // at least 1; each gets an equal part
   int64_t threads = 0;           // compute threads on the host; 0 if a GPU computes
   int64_t batch_tokens = 0;      // the most tokens that a thread computes at once
@@ -21,7 +21,8 @@ struct MemoryNeeds {
   int64_t cache_bytes = 0;   // what the caches would like to have
 };
 
-// The bytes that the parts of one worker may hold at a time. Without values it limits nothing.
+// The most bytes that the parts of one worker may hold at a time. A default-constructed object
+// limits nothing.
 struct HostBudget {
   static constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max() / 4;
   int64_t text_bytes = kNoLimit;    // texts that are read and not yet tokenized
@@ -34,8 +35,8 @@ struct HostBudget {
   bool operator==(const HostBudget&) const = default;
 };
 
-// Returns the parts, whose sum is what the mark leaves free. If the mark leaves nothing, windows
-// get 1 MiB each for their parts, so that the work goes on. Does not throw.
+// Returns the parts. Their sum is the memory below the mark that is still free. If nothing is free,
+// each part of a window gets 1 MiB, so that the work goes on. Does not throw.
 HostBudget plan_host_budget(const MemoryNeeds& needs);
 
 }  // namespace encode

@@ -12,7 +12,8 @@
 namespace encode {
 namespace {
 
-// If several workers share the host, each has its part of HardwareOptions::memory_limit_bytes.
+// Returns the memory of the host within HardwareOptions::memory_limit_bytes. If several workers
+// share the host, each gets its part of the limit.
 HostMemory run_memory(const JobSpec& job) {
   const HostMemory host = host_memory();
   if (job.hardware.memory_limit_bytes == 0) return host;
@@ -20,8 +21,8 @@ HostMemory run_memory(const JobSpec& job) {
                 resident_bytes() + resident_bytes(::getppid()));
 }
 
-// The copies of a batch's ids and vectors, for all batches that are launched at a time. A row of
-// usual texts has eight tokens and more.
+// Returns the pinned memory for the ids and vectors of all batches that are launched at a time. It
+// assumes eight tokens in a row; rows of usual texts have more.
 int64_t pinned_bytes(const JobUnit& unit, const BatchPlan& batches) {
   constexpr int64_t kIdBytes = 12;
   constexpr int64_t kRowTokens = 8;
@@ -73,7 +74,7 @@ HostBudget host_budget(const WorkerContext& context, const JobUnit& unit,
   const WindowSize window = plan_window(unit, batches, budget);
   const bool smaller = window != wanted;
   context.log(
-      smaller ? "info" : "debug",
+      smaller ? LogLevel::kInfo : LogLevel::kDebug,
       fmt::format("{}: {} of {}, so at most {} are encoded at once{}", unit.identity.name,
                   describe(memory), format_bytes(memory.limit_bytes), describe(window),
                   smaller ? fmt::format("; the settings ask for {}", describe(wanted)) : ""));

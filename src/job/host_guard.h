@@ -1,4 +1,5 @@
-// What the worker knows about the memory of its host.
+// The memory of the worker's host: the sources of its PressureGuard, and its budget. They throw no
+// Error.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +13,13 @@
 
 namespace encode {
 
-// Returns where the guard of this worker reads: the host, within
-// HardwareOptions::memory_limit_bytes for this process and the supervisor. The guard sends a
-// MemoryPressure for each change. Both references must outlive the guard.
+// Returns the sources of the guard of this worker. The guard reads the host's memory, limited to
+// HardwareOptions::memory_limit_bytes for worker and supervisor together. It sends MemoryPressure
+// at each change. Both references must outlive the guard.
 PressureGuard::Sources guard_sources(const JobSpec& job, EventPipe& events);
 
-// Returns the budget of the worker for a unit, from the memory that is in use now. So the model
-// must be loaded, and no window may exist. Logs the size of the windows, as "info" if it is
+// Returns the budget of the worker for a unit. It is computed from the memory in use, so the model
+// must be loaded, and no window may exist yet. Logs the size of the windows, as "info" if it is
 // less than the settings of the unit ask for. Without a guard there is no limit.
 HostBudget host_budget(const WorkerContext& context, const JobUnit& unit, const BatchPlan& batches);
 

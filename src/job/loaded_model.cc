@@ -40,7 +40,7 @@ std::unique_ptr<Tokenizer> load_tokenizer_for(const JobUnit& unit,
                                               const ModelDirectory& directory) {
   const std::optional<LateInteraction>& late = unit.effective.late_interaction;
   const bool has_texts = unit.scan.tokenized < unit.scan.rows;
-  const bool has_skip_list = late && !late->skip_words.empty();  // it is words of the vocabulary
+  const bool has_skip_list = late && !late->skip_words.empty();  // its words need the vocabulary
   if (!has_texts && !has_skip_list) return nullptr;
   return load_document_tokenizer(read_tokenizer_source(directory, unit.effective.tokenizer),
                                  directory);
@@ -122,7 +122,7 @@ Parity ModelKeeper::check_quantized(const JobUnit& unit) {
                  .hint = "use dtype bfloat16"});
   }
   context_.log(
-      "warning",
+      LogLevel::kWarning,
       fmt::format("dtype {} is an approximation: the vectors of fixed texts have a cosine of "
                   "at least {:.6f} to their {} vectors",
                   name, parity.cosine, exact_name));
@@ -135,10 +135,10 @@ void ModelKeeper::self_test(const JobUnit& unit) {
                                       RunFiles(context_.job.cache_dir).self_test());
   model_->self_test_sha256 = test.vectors_sha256;
   if (test.outcome == SelfTest::Outcome::kSame) {
-    context_.log("debug",
+    context_.log(LogLevel::kDebug,
                  "self-test: the vectors of fixed texts are bit-identical to the earlier ones");
   } else if (test.outcome == SelfTest::Outcome::kRounded) {
-    context_.log("warning",
+    context_.log(LogLevel::kWarning,
                  fmt::format("self-test: vectors of fixed texts differ by up to {} from the ones "
                              "at the start of this cache; a driver, a library or this program has "
                              "changed, so new rows are not bit-identical to earlier ones",

@@ -18,7 +18,7 @@ namespace encode {
 // A model on the device. Not thread-safe.
 struct LoadedModel {
   ModelDirectory directory;
-  EffectiveResult effective;             // of the unit that the model was loaded for
+  EffectiveResult effective;             // the options of the unit that the model was loaded for
   std::unique_ptr<Tokenizer> tokenizer;  // null if that unit needs none
   std::unique_ptr<Encoder> encoder;
   std::unique_ptr<WiderRedo> wider_redo;

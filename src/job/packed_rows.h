@@ -1,4 +1,5 @@
-// The rows in the batches of a window, and their vectors: what the stages of WindowEncoder hand on.
+// The rows in the batches of a window, and their vectors: the values that the stages of
+// WindowEncoder pass on. Any thread may call the functions. They throw no Error.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,7 @@
 
 namespace encode {
 
-// A row as a PackedBatch has it. Rows and tokens are counted from the start of the window.
+// A row of a PackedBatch. Rows and tokens are counted from the start of the window.
 struct PackedRow {
   int64_t row = 0;
   int64_t token_offset = 0;  // the number of tokens that the window has before this row

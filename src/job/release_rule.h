@@ -1,4 +1,4 @@
-// Decides at the border of a chunk whether the worker gives unused device memory back.
+// Decides, at the end of a chunk, whether the worker gives unused device memory back.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +12,19 @@ namespace encode {
 // allocator keeps beyond the working set of one batch goes back to the device: for example after a
 // batch with a row that is longer than a batch, or if the memory is fragmented.
 //
-// The working set is measured. The batches run one after the other, so it is what is unused at the
-// first border of a chunk after a full release; the largest one counts, because a window may have
-// no full batch. One object serves one stream, which must begin with nothing unused. Not
+// The working set is measured: the batches run one after the other, so it is the unused memory at
+// the end of the first chunk after a full release. The largest measurement counts, because a window
+// may have no full batch. One object serves one stream, which must begin without unused memory. Not
 // thread-safe.
 class ReleaseRule {
  public:
   // What the allocator may keep beyond the working set: a quarter of it, because batches of other
-  // rows cut the memory in other pieces, and at least a few of the allocator's segments, of 2 and
-  // 20 MiB.
+  // rows split the memory in other ways, and at least a few of the allocator's segments, which have
+  // 2 or 20 MiB.
   static constexpr int64_t kShare = 4;
   static constexpr int64_t kSlackBytes = int64_t{64} << 20;
 
-  // Must be called at each border of a chunk. Returns true if the caller must release all unused
+  // Must be called at the end of each chunk. Returns true if the caller must release all unused
   // memory now.
   bool due(const DeviceMemory& memory);
 

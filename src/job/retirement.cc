@@ -12,7 +12,7 @@ namespace {
 
 // The first windows fill the buffers and the allocators.
 constexpr int64_t kFirstWindows = 8;
-// Windows differ in size, so memory that grows by less is no creep.
+// A smaller growth is no leak, because windows differ in size.
 constexpr int64_t kLeastGrowthBytes = int64_t{1} << 30;
 
 int64_t least_chunks(const HardwareOptions& hardware, DeviceKind device) {

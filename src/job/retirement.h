@@ -1,4 +1,4 @@
-// Decides when a worker is replaced by a new one, although it works.
+// Decides when a worker that works is replaced by a new one.
 #pragma once
 
 #include <cstdint>
@@ -9,17 +9,17 @@
 
 namespace encode {
 
-// A worker retires after a number of chunks, or when its host memory has grown, so that nothing can
-// pile up in it: fragments of memory, leaks of a driver. Not thread-safe.
+// A worker retires after a number of chunks, or when its host memory has grown. So fragments of
+// memory and leaks of a driver cannot pile up. Not thread-safe.
 class Retirement {
  public:
   // `start_seconds` is the time that the worker took until it could encode.
   Retirement(const HardwareOptions& hardware, DeviceKind device, double start_seconds);
 
-  // What a window has changed.
+  // The progress of a window.
   struct Progress {
-    int64_t chunks = 0;          // that the window closed
-    int64_t resident_bytes = 0;  // of the worker
+    int64_t chunks = 0;          // the chunks that the window completed
+    int64_t resident_bytes = 0;  // the memory of the worker
     double seconds = 0;          // since the worker began
   };
   // Must be called after each window.
@@ -30,7 +30,7 @@ class Retirement {
  private:
   const int64_t least_chunks_;  // 0: no limit
   const int64_t most_chunks_;
-  const double least_seconds_;  // since the worker began; ignored after most_chunks_
+  const double least_seconds_;  // the least age of the worker; does not count after most_chunks_
   int64_t chunks_ = 0;
   int64_t windows_ = 0;
   int64_t first_bytes_ = 0;  // the resident memory when the buffers had their usual size

@@ -1,5 +1,5 @@
-// Gives rows of a window the vectors of equal rows: from the embedding cache, or of the same
-// window.
+// Gives rows the vectors of equal rows, from the embedding cache or from the same window. Any
+// thread may call the functions. They throw no Error.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,8 @@ struct ReusedRows {
 // The rows of a window that the embedding cache has. Rows are numbered as in PackedRow.
 struct CacheHits {
   std::set<int64_t> rows;
-  std::set<int64_t> redone;  // those of `rows` with CachedRow::redone
-  int64_t tokens = 0;        // of `rows`
+  std::set<int64_t> redone;  // the subset of `rows` with CachedRow::redone
+  int64_t tokens = 0;        // the number of tokens of `rows`
 };
 
 // The embedding cache for the rows of one window. No function throws Error. Not thread-safe.

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <fmt/format.h>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "base/json.h"
 #include "base/units.h"
 #include "batching/pack.h"
+#include "engine/spread_id.h"
 #include "store/sealed_json.h"
 
 namespace encode {
@@ -24,7 +26,6 @@ namespace {
 constexpr std::array<std::string_view, 4> kTexts = {
     "a", "The quick brown fox jumps over the lazy dog.", "int main() { return 0; }",
     "Grüße, 世界! 1234"};
-constexpr int64_t kMaxFileBytes = 64 << 20;
 constexpr double kLeastCosine = 0.999;
 constexpr int64_t kBatchTokens = 512;  // enough for all fixed texts in one batch
 
@@ -38,11 +39,9 @@ TokenizedRows fixed_rows(const Encoder& encoder, const Tokenizer* tokenizer) {
                         rows);
       continue;
     }
-    constexpr int64_t kStride = 7919;  // a prime, so that the ids spread over the vocabulary
     const auto length = static_cast<int64_t>(1 + 5 * i);
-    for (int64_t t = 0; t < std::min(length, encoder.max_length()); ++t) {
-      rows.ids.push_back(static_cast<int32_t>((t + 1) * kStride % encoder.vocab_size()));
-    }
+    for (int64_t t = 0; t < std::min(length, encoder.max_length()); ++t)
+      rows.ids.push_back(spread_id(t + 1, encoder.vocab_size()));
     rows.offsets.push_back(static_cast<int64_t>(rows.ids.size()));
     rows.lost_tokens.push_back(0);
   }
@@ -50,34 +49,19 @@ TokenizedRows fixed_rows(const Encoder& encoder, const Tokenizer* tokenizer) {
 }
 
 // Returns the bytes in hexadecimal, because a decimal number may not keep all bits.
-std::string to_hex(const Vectors& values) {
-  static constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  for (const float value : values) {
-    std::array<unsigned char, sizeof(float)> bytes = {};
-    std::memcpy(bytes.data(), &value, sizeof value);
-    for (const unsigned char byte : bytes) {
-      text += kDigits[byte >> 4U];
-      text += kDigits[byte & 15U];
-    }
-  }
-  return text;
-}
+std::string to_hex(const Vectors& values) { return hex_of(std::as_bytes(std::span(values))); }
 
 std::optional<Vectors> from_hex(const std::string& text, size_t count) {
-  if (text.size() != count * 2 * sizeof(float)) return std::nullopt;
-  const auto digit = [](char c) { return c <= '9' ? c - '0' : c - 'a' + 10; };
-  std::string bytes(count * sizeof(float), '\0');
-  for (size_t i = 0; i < bytes.size(); ++i)
-    bytes[i] = static_cast<char>(digit(text[2 * i]) * 16 + digit(text[2 * i + 1]));
+  const std::optional<std::vector<std::byte>> bytes = bytes_of_hex(text);
+  if (!bytes || bytes->size() != count * sizeof(float)) return std::nullopt;
   Vectors values(count);
-  std::memcpy(values.data(), bytes.data(), bytes.size());
+  std::memcpy(values.data(), bytes->data(), bytes->size());
   return values;
 }
 
 Json read_entries(const std::string& path) {
   try {
-    return unseal(read_file(path, kMaxFileBytes, "self_test.file"), path);
+    return unseal(read_file(path, kMaxSealedBytes, "self_test.file"), path);
   } catch (const Error&) {
     return Json::object();
   }

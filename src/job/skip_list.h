@@ -1,4 +1,5 @@
-// Leaves the vectors of the tokens in the skip list of a late-interaction model out of a result.
+// Leaves out the vectors of the tokens in the skip list of a late-interaction model. Any thread may
+// call these functions. They throw no Error.
 #pragma once
 
 #include <cstdint>

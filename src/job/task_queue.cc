@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "batching/window_bytes.h"
+
 namespace encode {
 namespace {
 
 constexpr int64_t kMostChunks = 64;
-// The windows that a worker has claimed at a time: one is read, two are queued, one is encoded, and
-// one is committed.
+// The number of windows that a worker has claimed at a time: one is read, two are queued, one is
+// encoded, and one is committed.
 constexpr int64_t kWindows = 5;
 
 }  // namespace
@@ -38,9 +40,8 @@ void TaskQueue::claim_stretch() {
 }
 
 Stretch stretch_of(const JobUnit& unit, const TokenizePlan& plan, int64_t workers) {
-  constexpr int64_t kTokenBytes = 4;  // of usual text
   const int64_t rows = std::max<int64_t>(1, unit.scan.rows);
-  const int64_t row_tokens = std::max<int64_t>(1, unit.scan.text_bytes / kTokenBytes / rows);
+  const int64_t row_tokens = std::max<int64_t>(1, unit.scan.text_bytes / kTokenTextBytes / rows);
   const int64_t chunk_tokens = std::max<int64_t>(1, unit.chunk_rows) * row_tokens;
   return {.most_chunks = std::clamp<int64_t>(plan.window.tokens / chunk_tokens, 1, kMostChunks),
           .shares = kWindows * workers};

@@ -17,10 +17,11 @@ struct ChunkTask {
   RowRange rows;
 };
 
-// How many chunks a worker claims at once.
+// How many consecutive chunks a worker claims at once.
 struct Stretch {
   int64_t most_chunks = 1;
-  // At most this part of the chunks that are left, so that all workers end at the same time.
+  // A claim takes at most 1/shares of the chunks that are left, so that all workers end at about
+  // the same time.
   int64_t shares = 1;
 };
 
@@ -30,12 +31,12 @@ Stretch stretch_of(const JobUnit& unit, const TokenizePlan& plan, int64_t worker
 // Not thread-safe.
 class TaskQueue {
  public:
-  // A queue of one worker. `tasks` are in row order.
+  // Makes the queue of a single worker. `tasks` are in row order.
   TaskQueue(std::vector<ChunkTask> tasks)  // NOLINT(google-explicit-constructor): is one, too
       : tasks_(std::move(tasks)), claimed_end_(tasks_.size()) {}
-  // A queue of one of several workers. `claim` returns false for a chunk that another worker has;
-  // this queue then leaves the chunk out. Chunks are claimed when they are needed, in stretches of
-  // chunks that follow each other.
+  // Makes the queue of one of several workers. `claim` returns false for a chunk that another
+  // worker has; this queue then skips the chunk. Chunks are claimed when they are needed, in
+  // stretches of consecutive chunks.
   TaskQueue(std::vector<ChunkTask> tasks, std::function<bool(const ChunkTask&)> claim,
             const Stretch& stretch);
 
@@ -44,7 +45,7 @@ class TaskQueue {
   bool claim();
   const ChunkTask& front() const { return tasks_[next_]; }  // only after claim() was true
   void pop() { ++next_; }
-  // True if front() is the first chunk of a stretch. A window does not go on with it.
+  // Returns true if front() is the first chunk of a stretch, which must begin a new window.
   bool begins_stretch() const { return next_ == stretch_begin_; }
 
  private:

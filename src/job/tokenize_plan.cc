@@ -8,6 +8,7 @@
 
 #include "base/host.h"
 #include "base/units.h"
+#include "batching/window_bytes.h"
 #include "tokenizer/document_tokens.h"
 #include "tokenizer/prompt_tokens.h"
 
@@ -16,36 +17,36 @@ namespace {
 
 // The memory for the vectors of one window if every token has a vector.
 constexpr int64_t kVectorBytes = 128 << 20;
-// A row takes at least this memory while it is read ahead, even if it is empty: as Text, and with
-// its offsets in the window and the batches.
-constexpr int64_t kLeastRowBytes = 256;
-// The bytes of a token: as an id of a window, and as id and position in a batch.
-constexpr int64_t kTokenBytes = 12;
+// The memory that a row is allowed while it is read ahead, even if it is empty: as Text, and with
+// its offsets in the window and the batches. The plan counts less, what a usual row takes
+// (kRowBytes in run_plan/memory/cpu_memory.cc); more is allowed here, because the rows of a window
+// must fit.
+constexpr int64_t kRowAllowance = 256;
 constexpr int64_t kTokenWindows = 4;
 // Two windows of vectors exist at a time (one is encoded, one is written), and a window has up to
 // twice the rows of its largest part.
 constexpr int64_t kVectorShares = 4;
 
-// The size that the settings of the unit ask for.
+// Returns the size that the settings of the unit ask for.
 WindowSize wanted_window(const JobUnit& unit, const BatchPlan& batches) {
   const double read_ahead = static_cast<double>(unit.speed.prefetch_bytes) * unit.host_share;
   const int64_t texts = std::max<int64_t>(static_cast<int64_t>(read_ahead) / kWindowTextShares, 1);
   WindowSize window = {
       .rows = window_rows(texts), .text_bytes = texts, .tokens = window_tokens(batches)};
   if (!unit.identity.token_embeddings) return window;
-  // In usual text a token has about four bytes, the size of one float32. So kVectorBytes / dim
-  // bytes of text give about kVectorBytes of vectors.
+  // In usual text a token has about as many bytes as one float32. So kVectorBytes / dim bytes of
+  // text give about kVectorBytes of vectors.
+  static_assert(kTokenTextBytes == sizeof(float));
   window.text_bytes = std::clamp<int64_t>(kVectorBytes / unit.identity.dim, 1, texts);
   window.tokens =
       std::min(window.tokens, kVectorBytes / (unit.identity.dim * int64_t{sizeof(float)}));
   return window;
 }
 
-// A smaller window would leave a thread or the GPU without a full batch. Short rows have about
-// eight tokens of four bytes.
+// Returns the smallest useful window: a smaller one would leave a thread or the GPU without a full
+// batch. Short rows have about eight tokens.
 WindowSize least_window(const BatchPlan& batches) {
   constexpr int64_t kShortRowTokens = 8;
-  constexpr int64_t kTokenTextBytes = 4;
   const int64_t tokens = batches.budget_tokens * batches.batches_at_once;
   return {.rows = std::max<int64_t>(tokens / kShortRowTokens, 1),
           .text_bytes = tokens * kTokenTextBytes,
@@ -113,8 +114,8 @@ WindowSize plan_window(const JobUnit& unit, const BatchPlan& batches, const Host
       1);
   const int64_t texts = std::max<int64_t>(budget.read_ahead_bytes() / kWindowTextShares, 1);
   window.text_bytes = std::min(window.text_bytes, texts);
-  window.rows = std::clamp<int64_t>(texts / kLeastRowBytes, 1, window.rows);
-  window.tokens = std::min(window.tokens, budget.token_bytes / (kTokenBytes * kTokenWindows));
+  window.rows = std::clamp<int64_t>(texts / kRowAllowance, 1, window.rows);
+  window.tokens = std::min(window.tokens, budget.token_bytes / (kWindowTokenBytes * kTokenWindows));
   if (unit.identity.token_embeddings) {
     // see wanted_window()
     window.text_bytes = std::min(window.text_bytes, vectors * int64_t{sizeof(float)});

@@ -21,7 +21,7 @@ struct WindowSize {
   int64_t text_bytes = 0;  // a part of a window ends with the row that reaches this size
   int64_t tokens = 0;      // a window with fewer tokens and rows takes another chunk; 0: none does
 
-  // Returns the size with this share of everything, in (0, 1].
+  // Returns the size with each member multiplied by `share`, which is in (0, 1].
   WindowSize part(double share) const;
   bool operator==(const WindowSize&) const = default;
 };

@@ -26,7 +26,7 @@ bool have_rows_of(const std::vector<RowRange>& ranges, RowRange rows) {
   });
 }
 
-// Returns the pending chunks, without those that have a row to avoid.
+// Returns the pending chunks that have no row to avoid.
 std::vector<ChunkTask> tasks_of(const ChunkStore& store, const std::vector<RowRange>& avoid) {
   std::vector<ChunkTask> tasks;
   for (const int64_t index : store.pending()) {
@@ -156,7 +156,7 @@ bool UnitRun::probe() {
   plan.window.tokens = 0;  // no window takes the rows of two parts
   WindowProducer producer(unit_, probe_tasks(unit_.probe), plan);
   while (auto window = producer.next()) {
-    if (window->batches.empty()) continue;  // all its rows were set aside, or have no tokens
+    if (window->batches.empty()) continue;  // all its rows were quarantined, or have no tokens
     const RowRange rows = window->rows();
     context_.events.send(ProbeStarted{.unit = number_, .rows = rows});
     const WindowEncoder::Progress progress = {
@@ -192,25 +192,25 @@ void UnitRun::check_origin(const ChunkStore& store) const {
                          "hardware.strict_numerics=true refuses such chunks",
                          places);
   }
-  if (!warning.empty()) context_.log("warning", unit_.identity.name + ": " + warning);
+  if (!warning.empty()) context_.log(LogLevel::kWarning, unit_.identity.name + ": " + warning);
 }
 
 UnitRun::End UnitRun::encode_all(WindowProducer& producer, CommitThread& committer,
                                  Retirement& retirement) {
-  RowRange rows;  // of the window that is encoded
+  RowRange rows;  // the rows of the window that is being encoded
   const WindowEncoder::Progress progress = {
       .batch_done = [this](const PackedBatch& batch) { return batch_done(batch); },
       .go_on = [this] { return go_on(); },
       .next = [&] { return begin_next(producer, rows); }};
-  // So that the rule finds nothing of the model's checks or of another stream.
+  // Otherwise the rule would measure memory of the model's checks or of another stream.
   model_.encoder->release_cached_memory();
   Stopwatch watch;
   while (auto window = producer.next()) {
     rows = window->rows();
     const double awaited = watch.lap();
     seconds_.commit = committer.seconds();
-    // Before its own wait is added: during the first window, waiting would otherwise be everything
-    // that the run has done.
+    // Called before the wait for this window is added: otherwise the first report of a run would
+    // show nothing but waiting.
     tell_start(*window);
     seconds_.rows_awaited += awaited;
     seconds_.add(window->seconds);
@@ -220,12 +220,12 @@ UnitRun::End UnitRun::encode_all(WindowProducer& producer, CommitThread& committ
     if (!vectors) return End::kStopped;
     rows_ += vectors->reused.rows;
     tokens_ += vectors->reused.tokens;
-    slots_ += vectors->reused.tokens;  // without padding
+    slots_ += vectors->reused.tokens;  // the tokens of reused rows, which have no padding
     if (vectors->reused.rows > 0 && !go_on()) return End::kStopped;
     int64_t closed = 0;
     for (const WindowPart& part : vectors->parts) {
       stats_.add(part.stats);
-      // no batch contains these rows, so they are counted here
+      // Rows without tokens are in no batch, so they are counted here.
       rows_ += part.stats.zero_token_rows;
       closed += part.closes_chunk() ? 1 : 0;
     }
@@ -251,11 +251,12 @@ UnitRun::End UnitRun::encode_all(WindowProducer& producer, CommitThread& committ
 std::span<const PackedBatch> UnitRun::begin_next(WindowProducer& producer, RowRange rows) {
   const Window* const next = producer.peek();
   if (next == nullptr || next->batches.empty()) return {};
-  // Vectors that the cache has change the batches.
+  // The batches are not known yet: they leave out the rows that the cache has.
   if (cache_.on() && !next->keys.empty()) return {};
   const RowRange ahead = next->rows();
   if (have_rows_of(unit_.alone, rows) || have_rows_of(unit_.alone, ahead)) return {};
-  // The device may fail as soon as it has the first of these batches.
+  // Sent before the launch, because the device may fail as soon as it has the first of these
+  // batches.
   context_.events.send(
       WindowStarted{.unit = number_, .rows = rows, .stages = seconds_, .ahead = ahead});
   return next->batches;
@@ -270,8 +271,8 @@ EncodedWindow UnitRun::encoded_window(WindowVectors vectors) {
           .memory = closes_chunk ? model_.encoder->memory() : DeviceMemory()};
 }
 
-// Must be called at the border of a chunk. A release waits for the device, which would be idle
-// afterwards; at the end of the stream it is idle anyway.
+// Must be called at the end of a chunk. A release waits for the device, which is then idle for a
+// moment; at the end of the stream it is idle anyway.
 void UnitRun::release_memory(bool last) {
   if (last || release_rule_.due(model_.encoder->memory())) model_.encoder->release_cached_memory();
 }
@@ -305,7 +306,7 @@ bool UnitRun::pressed() const { return context_.guard != nullptr && context_.gua
 
 // Must be called after each batch. Returns false if the worker was asked to stop.
 bool UnitRun::go_on() {
-  std::ignore = pressed();  // so that a change is seen, and the caches shrink, after a batch
+  std::ignore = pressed();  // notices a change after each batch, and lets the caches shrink
   context_.events.send(BatchDone{.unit = number_, .rows_done = rows_, .tokens_done = tokens_});
   return !context_.stopped();
 }

@@ -7,14 +7,9 @@
 #include <utility>
 
 #include "base/non_finite.h"
+#include "base/unit_norm.h"
 
 namespace encode {
-namespace {
-
-// The vectors of a model that normalizes have a norm of 1. Float32 keeps it far better than this.
-constexpr double kNormTolerance = 1e-3;
-
-}  // namespace
 
 VectorRules vector_rules(const ModelDirectory& directory, const EffectiveResult& effective) {
   return {.unit_norm = !effective.token_embeddings() && !effective.modules.empty() &&
@@ -33,7 +28,7 @@ std::optional<BadVector> check_vector(std::span<const float> vector, const Vecto
     return BadVector{.code = "vector.zero", .message = "all values are 0"};
   }
   const double norm = std::sqrt(squares);
-  if (rules.unit_norm && std::abs(norm - 1) > kNormTolerance) {
+  if (rules.unit_norm && std::abs(norm - 1) > kUnitNormTolerance) {
     return BadVector{.code = "vector.norm",
                      .message = fmt::format("the norm is {:.6f}, but the model normalizes", norm)};
   }

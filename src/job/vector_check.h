@@ -1,4 +1,5 @@
-// Looks at vectors before they are committed.
+// Checks vectors before they are committed. Any thread may call these functions. They throw no
+// Error.
 #pragma once
 
 #include <optional>
@@ -18,7 +19,12 @@ struct BadVector {
   std::string message;  // one phrase
 };
 
-// What the vectors of a model must be, beside finite.
+// The hint if the vectors of rows that are valid are bad.
+inline constexpr const char* kBadVectorsHint =
+    "check the model's files; float16 holds numbers up to 65504, so try dtype bfloat16 or float32 "
+    "if the model is not float32";
+
+// What the vectors of a model must be, apart from finite.
 struct VectorRules {
   bool unit_norm = false;    // the last step scales every vector to norm 1
   bool may_be_zero = false;  // StaticEmbedding: the sum of a few rows of a table may be 0
@@ -28,7 +34,7 @@ VectorRules vector_rules(const ModelDirectory& directory, const EffectiveResult&
 // Returns what is wrong with a vector, or nullopt. Any thread may call it.
 std::optional<BadVector> check_vector(std::span<const float> vector, const VectorRules& rules);
 
-// The same for the vectors of rows. Both lists are in the order of the rows.
+// The result for the vectors of several rows. Both lists are in the order of the rows.
 struct CheckedRows {
   std::vector<PackedRow> good;
   std::vector<FailedRow> bad;

@@ -30,10 +30,10 @@ class WiderRedo {
     std::vector<LoadNote> notes;  // of the float32 model, if this call loaded it
   };
 
-  // Replaces each vector in `values` that is not finite with a vector from a float32 encoder on the
+  // Replaces each vector in `values` that is not finite by a vector from a float32 encoder on the
   // same device. `batches` are what the first encoder got, and `batch_tokens` is
   // BatchPlan::budget_tokens. If the float32 vector is not finite either, the old vector stays. The
-  // first call that needs the float32 model loads it and keeps it beside the first model. Does
+  // first call that needs the float32 model loads it, and both models then stay loaded. Does
   // nothing if the first encoder computes in float32. Throws the errors of load_encoder() and
   // Encoder::encode().
   Outcome run(std::span<const PackedBatch> batches, int64_t batch_tokens, WindowValues& values,

@@ -11,6 +11,7 @@
 #include "base/units.h"
 #include "batching/repack.h"
 #include "job/failure.h"
+#include "job/vector_check.h"
 
 namespace encode {
 namespace {
@@ -81,22 +82,23 @@ std::optional<std::set<int64_t>> WindowEncoder::redo_in_float32(const Window& wi
     const Failure failure = current_failure();
     if (failure.kind != FailureKind::kOutOfDeviceMemory) throw;
     model_.encoder->release_cached_memory();
-    context_.log("warning",
+    context_.log(LogLevel::kWarning,
                  "the device has no memory for the float32 model, which would compute "
                  "rows again that are not finite");
   }
   for (const LoadNote& note : redo.notes) context_.log(note.level, note.message);
   if (!redo.finished) return std::nullopt;
   if (!redo.redone.empty()) {
-    context_.log("warning", fmt::format("of the rows from row {} on, {} had values that were not "
-                                        "finite; they were computed again in float32",
-                                        window.rows().begin,
-                                        format_count(std::ssize(redo.redone), "row", "rows")));
+    context_.log(
+        LogLevel::kWarning,
+        fmt::format("of the rows from row {} on, {} had values that were not "
+                    "finite; they were computed again in float32",
+                    window.rows().begin, format_count(std::ssize(redo.redone), "row", "rows")));
   }
   return std::move(redo.redone);
 }
 
-// The vectors of the cache are good.
+// Rows from the cache do not count here: their vectors are known to be good.
 void WindowEncoder::require_a_good_row(const CheckedRows& checked, const CacheHits& hits,
                                        RowRange rows) const {
   if (!hits.rows.empty() || !checked.good.empty() || checked.bad.size() < 2) return;
@@ -107,8 +109,7 @@ void WindowEncoder::require_a_good_row(const CheckedRows& checked, const CacheHi
        .where = fmt::format("{}, rows {} to {}", unit_.identity.name, rows.begin, rows.end - 1),
        .expected = "finite vectors that are not 0",
        .found = fmt::format("{}: {}", last.code.name(), last.message),
-       .hint = "check the model's files; float16 holds numbers up to 65504, so try dtype "
-               "bfloat16 or float32 if the model is not float32"});
+       .hint = kBadVectorsHint});
 }
 
 void WindowEncoder::tell_set_aside(std::span<const SetAsideRow> rows) const {

@@ -22,8 +22,8 @@ namespace encode {
 
 // - A row is not encoded if the embedding cache has its vector, or if it is equal to another row of
 //   its window.
-// - A row that BatchLoop refuses, and a row whose vector is not finite or has a wrong norm are set
-//   aside, with all equal rows of the window. Everything else is encoded.
+// - A row that BatchLoop refuses, and a row whose vector is not finite or has a wrong norm are
+//   quarantined, with all equal rows of the window. Everything else is encoded.
 // Not thread-safe.
 class WindowEncoder {
  public:
@@ -42,14 +42,14 @@ class WindowEncoder {
     Encoder::NextBatches next = {};
   };
 
-  // Encodes the rows of a window. Sends RowsSetAside for the rows that it sets aside. Returns
+  // Encodes the rows of a window. Sends RowsSetAside for the rows that it quarantines. Returns
   // nullopt if `progress` asked to stop. Throws:
   // - what BatchLoop::run() throws,
-  // - Error kData "vectors.all_bad" if no row of a window has a good vector, because the model is
-  //   broken then and not the rows.
+  // - Error kData "vectors.all_bad" if no row of a window has a good vector, because then the model
+  //   is broken and not the rows.
   std::optional<WindowVectors> encode(Window window, const Progress& progress);
 
-  // With the budget that the device has memory for.
+  // Returns the plan, with the budget that the device has memory for.
   const BatchPlan& plan() const { return loop_.plan(); }
 
  private:

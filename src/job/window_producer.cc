@@ -16,6 +16,7 @@
 #include "base/units.h"
 #include "batching/pack.h"
 #include "job/skip_list.h"
+#include "text/file_identity.h"
 
 namespace encode {
 namespace {
@@ -201,8 +202,7 @@ class PartSource {
   }
 
  private:
-  // Returns the rows of the range that were set aside, and takes their texts away, so that they get
-  // no token.
+  // Returns the quarantined rows of the range, and clears their texts, so that they get no token.
   std::vector<SetAsideRow> take_set_aside(RowRange range, std::vector<Text>& texts) const {
     const auto first =
         std::lower_bound(unit_.set_aside.begin(), unit_.set_aside.end(), range.begin,
@@ -229,12 +229,9 @@ class PartSource {
     const int64_t limit = std::min(size.rows, rows.size());
     while (static_cast<int64_t>(texts.size()) < limit && bytes < size.text_bytes) {
       if (!reader_->next(text)) {
-        throw Error({.code = "text.changed",
-                     .what = "the input has fewer rows than when the run began",
-                     .where = unit_.input.path,
-                     .expected = format_count(unit_.identity.rows, "row", "rows"),
-                     .found = fmt::to_string(rows.begin + static_cast<int64_t>(texts.size())),
-                     .hint = "do not change an input during a run; start over with --fresh"});
+        throw changed_in_run(unit_.input.path, "the input has fewer rows than when the run began",
+                             format_count(unit_.identity.rows, "row", "rows"),
+                             fmt::to_string(rows.begin + static_cast<int64_t>(texts.size())));
       }
       if (!plan_.prompt.empty()) text.utf8.insert(0, plan_.prompt);
       bytes += static_cast<int64_t>(text.utf8.size() + text.input_ids.size() * sizeof(int32_t));

@@ -41,7 +41,7 @@ struct Window {
   std::vector<WindowPart> parts;  // at least one; each begins where the previous one ends
   // The batches number the rows of all parts from 0. Empty if no row has tokens.
   std::vector<PackedBatch> batches;
-  std::vector<DuplicateRow> duplicates;  // are in no batch
+  std::vector<DuplicateRow> duplicates;  // these rows are in no batch
   std::vector<EmbeddingKey> keys;        // [rows] for the rows of the batches; empty: no cache
   // The tokens in the skip list, which have no vector in the result: their positions among the
   // tokens of the window, in ascending order.
@@ -67,8 +67,9 @@ class WindowProducer {
   // Waits for the next window in row order. Returns nullopt at the end. Throws what reading or
   // tokenizing threw.
   std::optional<Window> next() { return queue_.pop(); }
-  // Returns the window that next() will return, or null if it is not made yet or there is none. It
-  // is valid until the next call of next(), which moves it: its batches stay where they are.
+  // Returns the window that next() will return, or null if it is not ready yet or there is none. It
+  // is valid until the next call of next(). next() moves it, and the addresses of its batches do
+  // not change.
   const Window* peek() { return queue_.peek(); }
 
  private:

@@ -1,4 +1,4 @@
-// The result of a window that is encoded: what the commit thread gets.
+// The result of an encoded window, which the commit thread gets. Any thread may call the function.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +15,15 @@ namespace encode {
 
 struct WindowVectors {
   std::vector<WindowPart> parts;  // their counts and lists are final
-  // [vectors of all parts, dim]. With pooling, a row that was set aside has zeros.
+  // [vectors of all parts, dim]. With pooling, a quarantined row has zeros.
   std::vector<float> values;
   std::vector<SetAsideRow> set_aside;  // the failed rows and their duplicates, in ascending order
   ReusedRows reused;
 };
 
 // Makes the result of a window, with `reused` empty.
-// - Equal rows fail alike: the failed rows and their duplicates are set aside. They are listed in
-//   their parts and count in RowStats::set_aside_rows and redone_rows alone.
+// - Equal rows fail alike: the failed rows and their duplicates are quarantined. They are listed in
+//   their parts, and of the counts in RowStats only set_aside_rows and redone_rows include them.
 // - With token embeddings, the vectors of their tokens and of the tokens in Window::skipped are
 //   left out of the values and of the counts.
 // - The rows of `redone` and their duplicates count in RowStats::redone_rows.

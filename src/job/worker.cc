@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <csignal>
+#include <fmt/format.h>
 #include <memory>
 #include <optional>
 #include <tuple>
@@ -18,6 +19,9 @@
 #include "job/unit_run.h"
 #include "job/worker_context.h"
 #include "protocol/device_kind.h"
+#include "protocol/protocol_refusal.h"
+#include "protocol/same_build.h"
+#include "store/fingerprint/fingerprint.h"
 
 namespace encode {
 namespace {
@@ -35,8 +39,6 @@ void catch_stop_signals() {
   ::signal(SIGXFSZ, SIG_IGN);  // a write beyond ulimit -f then fails with EFBIG
 }
 
-constexpr int64_t kMaxJobBytes = int64_t{1} << 30;
-
 // Throws Error unless the device is of the kind that the other workers of the run have.
 void require_kind(const JobSpec& job, const DeviceFacts& device) {
   const ChunkOrigin own = origin_of(device);
@@ -48,6 +50,16 @@ void require_kind(const JobSpec& job, const DeviceFacts& device) {
                .found = describe(own),
                .hint = "name devices of one kind with --devices (hardware.devices); all committed "
                        "chunks are kept"});
+}
+
+// Throws Error if other bits stand for the same fingerprint in this build.
+void require_own_fingerprints(const JobSpec& job) {
+  for (const JobUnit& unit : job.units) {
+    const int64_t version = version_of(unit.identity.fingerprint);
+    if (version == 0 || version == Fingerprint::kVersion) continue;
+    refuse_document("the fingerprint of a stream is of another build", fmt::to_string(version),
+                    fmt::to_string(Fingerprint::kVersion));
+  }
 }
 
 // Runs the units one after the other. Tells the supervisor how the job ended, unless the worker was
@@ -92,13 +104,15 @@ bool run_job(const WorkerContext& context, ModelKeeper& models) {
 int run_worker(const std::string& job_path, int events_fd, const WrapEncoder& wrap) {
   catch_stop_signals();
   EventPipe events(events_fd);
+  events.greet();
   JobSpec job;
   WorkerContext context = {
       .job = job, .events = events, .stop = stop_requested, .wrap_encoder = wrap};
   std::optional<PressureGuard> guard;
   auto models = std::make_unique<ModelKeeper>(context);
   try {
-    job = job_spec_from_json(read_file(job_path, kMaxJobBytes, "job.read"));
+    job = job_of_this_build(read_file(job_path, kMaxJobBytes, "job.read"));
+    require_own_fingerprints(job);
     guard.emplace(job.hardware.memory_pressure_percent, guard_sources(job, events));
     context.guard = &*guard;
     const bool completed = run_job(context, *models);
@@ -106,8 +120,8 @@ int run_worker(const std::string& job_path, int events_fd, const WrapEncoder& wr
   } catch (...) {
     const ErrorDetail error = current_failure().error;
     events.send(WorkerFailed{.error = error});
-    // The model is not destroyed, because freeing tensors of a device that failed can throw or
-    // hang. The process ends next.
+    // The model is leaked on purpose: freeing tensors of a failed device can throw or hang, and the
+    // process ends anyway.
     std::ignore = models.release();
     return static_cast<int>(error.exit_code);
   }

@@ -1,4 +1,4 @@
-// The job, the event pipe and the stop request that all parts of the worker use.
+// The job, the event pipe and the stop request, which all parts of the worker use.
 #pragma once
 
 #include <atomic>
@@ -26,8 +26,8 @@ struct WorkerContext {
 
   bool stopped() const { return stop.load(std::memory_order_relaxed); }
   const JobUnit& unit(int64_t number) const { return job.units[static_cast<size_t>(number)]; }
-  void log(std::string level, std::string message) const {
-    events.send(LogLine{.level = std::move(level), .message = std::move(message)});
+  void log(LogLevel level, std::string message) const {
+    events.send(LogLine{.level = level, .message = std::move(message)});
   }
 };
 

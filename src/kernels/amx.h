@@ -1,5 +1,6 @@
 // Intel Advanced Matrix Extensions (AMX, from Sapphire Rapids). These functions tell whether tiles
-// can be used, configure the tiles of a thread, and multiply small matrices on tiles.
+// can be used, configure the tiles of a thread, and multiply small matrices on tiles. Any thread
+// may call them. They throw nothing.
 #pragma once
 
 #include "kernels/kernels.h"

@@ -4,17 +4,26 @@
 #include <array>
 #include <cstdlib>
 #include <fmt/format.h>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "encode/error.h"
 
+#include "base/units.h"
 #include "kernels/amx.h"
 
 namespace encode::kernels {
 
+#ifdef ENCODE_AARCH64
+namespace neon {
+const Kernels& table();
+}
+#else
 namespace baseline {
 const Kernels& table();
 }
+#endif
 #ifdef ENCODE_X86_64
 namespace avx2 {
 const Kernels& table();
@@ -29,7 +38,10 @@ const Kernels& table();
 
 namespace {
 
-constexpr std::array<const char*, 5> kNames = {"baseline", "avx2", "avx512", "avx512bf16", "amx"};
+constexpr std::array<const char*, 6> kNames = {"baseline", "neon",       "avx2",
+                                               "avx512",   "avx512bf16", "amx"};
+
+bool always() { return true; }
 
 #ifdef ENCODE_X86_64
 // These functions test for x86-64-v3 and x86-64-v4 by the newest features of each level, because a
@@ -48,29 +60,56 @@ bool has_avx512bf16() {
 bool has_amx() { return has_avx512bf16() && amx::available(); }
 #endif
 
+struct InstructionSet {
+  Capability capability;
+  bool (*usable)();
+  const Kernels& (*kernels)();
+};
+
+// The instruction sets of the kind of processor that this program is for. Each one includes those
+// before it.
+#if defined(ENCODE_X86_64)
+constexpr std::array<InstructionSet, 5> kInstructionSets = {
+    {{Capability::kBaseline, always, baseline::table},
+     {Capability::kAvx2, has_avx2, avx2::table},
+     {Capability::kAvx512, has_avx512, avx512::table},
+     {Capability::kAvx512Bf16, has_avx512bf16, avx512bf16::table},
+     {Capability::kAmx, has_amx, avx512bf16::table}}};
+#elif defined(ENCODE_AARCH64)
+constexpr std::array<InstructionSet, 1> kInstructionSets = {
+    {{Capability::kNeon, always, neon::table}}};
+#else
+constexpr std::array<InstructionSet, 1> kInstructionSets = {
+    {{Capability::kBaseline, always, baseline::table}}};
+#endif
+
 }  // namespace
 
 Capability processor_capability() {
-#ifdef ENCODE_X86_64
-  if (has_amx()) return Capability::kAmx;
-  if (has_avx512bf16()) return Capability::kAvx512Bf16;
-  if (has_avx512()) return Capability::kAvx512;
-  if (has_avx2()) return Capability::kAvx2;
-#endif
-  return Capability::kBaseline;
+  Capability best = kInstructionSets.front().capability;
+  for (const InstructionSet& set : kInstructionSets)
+    if (set.usable()) best = set.capability;
+  return best;
 }
 
 namespace {
 
+// Returns "baseline, avx2, avx512, avx512bf16 or amx", or the names of another kind of processor.
+std::string names_of_sets() {
+  std::vector<std::string> names;
+  for (const InstructionSet& set : kInstructionSets) names.emplace_back(to_string(set.capability));
+  return list_in_words(names, "or");
+}
+
 Capability asked_for() {
   const char* value = std::getenv("ENCODE_CPU_CAPABILITY");
-  if (value == nullptr || *value == '\0') return Capability::kAmx;
-  for (size_t i = 0; i < kNames.size(); ++i)
-    if (std::string_view(value) == kNames[i]) return static_cast<Capability>(i);
+  if (value == nullptr || *value == '\0') return kInstructionSets.back().capability;
+  for (const InstructionSet& set : kInstructionSets)
+    if (std::string_view(value) == to_string(set.capability)) return set.capability;
   throw Error({.code = "cpu.capability",
                .what = "unknown processor capability",
                .where = "environment variable ENCODE_CPU_CAPABILITY",
-               .expected = "baseline, avx2, avx512, avx512bf16 or amx",
+               .expected = names_of_sets(),
                .found = fmt::format("'{}'", value),
                .hint = "unset the variable to use the best instruction set of the processor"});
 }
@@ -86,12 +125,10 @@ bool has_avx512_vnni() {
 }
 
 KernelSets usable_kernels() {
-  KernelSets usable = {.sets = {&baseline::table()}, .count = 1};
-#ifdef ENCODE_X86_64
-  if (has_avx2()) usable.sets[usable.count++] = &avx2::table();
-  if (has_avx512()) usable.sets[usable.count++] = &avx512::table();
-  if (has_avx512bf16()) usable.sets[usable.count++] = &avx512bf16::table();
-#endif
+  KernelSets usable = {};
+  for (const InstructionSet& set : kInstructionSets)
+    if (set.capability != Capability::kAmx && set.usable())
+      usable.sets[usable.count++] = &set.kernels();
   return usable;
 }
 
@@ -104,9 +141,8 @@ const char* to_string(Capability capability) { return kNames[static_cast<size_t>
 
 const Kernels& kernels() {
   static const Kernels& best = []() -> const Kernels& {
-    const KernelSets usable = usable_kernels();
-    const int last = std::min(static_cast<int>(capability()), usable.count - 1);
-    return *usable.sets[last];
+    const auto has = [](const InstructionSet& set) { return set.capability == capability(); };
+    return std::find_if(kInstructionSets.begin(), kInstructionSets.end(), has)->kernels();
   }();
   return best;
 }

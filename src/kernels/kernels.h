@@ -1,7 +1,7 @@
 // CPU kernels for single rows and small matrix products. They are compiled for several instruction
 // sets, and one set is chosen when the program runs.
 //
-// The kernels compute in float32, and the type of a row is only its storage. A sum over a row has
+// The kernels compute in float32, whatever type the rows are stored in. A sum over a row has
 // sixteen partial sums, one for each lane, which are added in a fixed order at the end. So the
 // result for a row depends only on the row and on the instruction set.
 //
@@ -13,6 +13,11 @@
 #include <cstdint>
 
 namespace encode::kernels {
+
+// The number of queries that one matrix product of the attention on a CPU multiplies with the keys.
+// It is large enough to use each loaded block of keys well, and small enough that the scores of a
+// long sequence stay in cache. The memory plan counts these scores.
+inline constexpr int64_t kAttentionQueryBlock = 32;
 
 // The bits of a 16-bit floating-point number, as they are in memory.
 struct BFloat16 {
@@ -81,7 +86,7 @@ struct Product {
 struct VectorLinears;  // linear_functions.h
 
 struct Kernels {
-  const char* instruction_set;  // "baseline", "avx2", "avx512", "avx512bf16"
+  const char* instruction_set;  // "baseline", "neon", "avx2", "avx512", "avx512bf16"
   // p[j] = exp(scale x s[j] - m) for j in [0, n), with n >= 1, where m is the largest scale x s[j].
   // Returns the sum of p. The error of p[j] is at most two units in the last place. s and p may be
   // the same. If a score is NaN, the sum is NaN.
@@ -133,17 +138,18 @@ inline const RowKernels<Float16>& Kernels::rows() const {
   return float16;
 }
 
-// The instruction sets that the CPU kernels use. Each one includes those before it. kAvx512Bf16 is
-// AVX512_BF16 together with AVX512_VNNI.
-enum class Capability { kBaseline, kAvx2, kAvx512, kAvx512Bf16, kAmx };
+// The instruction sets that the CPU kernels use. kNeon is the only one on 64-bit ARM. The others
+// are those of x86-64, and each one includes those before it. kAvx512Bf16 is AVX512_BF16 together
+// with AVX512_VNNI.
+enum class Capability { kBaseline, kNeon, kAvx2, kAvx512, kAvx512Bf16, kAmx };
 
 // Returns the best instruction set of the processor.
 Capability processor_capability();
 
 // Returns the best instruction set that may be used. This is the best one that the processor has,
 // or a lesser one if the environment variable ENCODE_CPU_CAPABILITY names it ("baseline", "avx2",
-// "avx512", "avx512bf16" or "amx"). With the variable a machine can reproduce the bits of a lesser
-// machine.
+// "avx512", "avx512bf16" or "amx"; on 64-bit ARM "neon"). With the variable a machine can reproduce
+// the bits of a lesser machine.
 // Throws Error kUsage "cpu.capability" if the variable has another value.
 Capability capability();
 const char* to_string(Capability capability);

@@ -15,7 +15,8 @@ struct LinearFunctions {
 
 // The kernels on vector registers (Kernels::linears). The functions of a kernel are null if the
 // instruction set does not have the kernel. The kernel `int8` needs AVX512_VNNI in addition to
-// AVX-512; `int8_pairs` computes the same bits with AVX2, and needs twice the time and memory.
+// AVX-512; `int8_pairs` computes the same bits with AVX2 or NEON, and needs twice the time and
+// memory.
 struct VectorLinears {
   LinearFunctions<float> float32;
   LinearFunctions<float> int8;
@@ -24,6 +25,9 @@ struct VectorLinears {
   LinearFunctions<Float16> float16;
 };
 
+namespace neon {
+extern const VectorLinears vector_linears;
+}
 namespace avx2 {
 extern const VectorLinears vector_linears;
 }

@@ -1,3 +1,5 @@
+#include <initializer_list>
+
 #include "kernels/linear_functions.h"
 
 namespace encode::kernels {
@@ -8,7 +10,7 @@ int64_t PackedWeight::column_blocks() const {
 
 namespace {
 
-const LinearFunctions<BFloat16>& of_bfloat16(LinearKernel kernel) {
+const LinearFunctions<BFloat16>& of_bfloat16([[maybe_unused]] LinearKernel kernel) {
 #ifdef ENCODE_X86_64
   if (kernel == LinearKernel::kBFloat16Tiles) return amx::bfloat16_linear();
 #endif
@@ -59,6 +61,30 @@ bool usable(LinearKernel kernel) {
       return vectors && of_int8(*vectors).linear;
   }
   return false;
+}
+
+std::optional<LinearKernel> kernel_for(ComputeType type, MatmulPrecision precision) {
+  using enum LinearKernel;
+  const auto first_usable = [](std::initializer_list<LinearKernel> wanted) {
+    std::optional<LinearKernel> found;
+    for (const LinearKernel kernel : wanted)
+      if (!found && usable(kernel)) found = kernel;
+    return found;
+  };
+  switch (type) {
+    case ComputeType::kFloat32:
+      return first_usable({precision == MatmulPrecision::kHigh ? kTwoDigitTiles : kThreeDigitTiles,
+                           kFloat32Vectors});
+    case ComputeType::kBFloat16:
+      return first_usable({kBFloat16Tiles, kBFloat16Vectors});
+    case ComputeType::kFloat16:
+      return first_usable({kFloat16Vectors});
+    case ComputeType::kInt8:
+      return first_usable({kOneDigitTiles, kInt8Vectors});
+    case ComputeType::kFp8:
+      break;
+  }
+  return std::nullopt;
 }
 
 int64_t PackedWeight::packed_bytes() const {

@@ -20,17 +20,21 @@
 // the order of the inner dimension. A link of the chain is:
 // - a product of float32 numbers;
 // - a pair of products of bfloat16 numbers (AVX512_BF16);
-// - four products of 8-bit integers (AVX512_VNNI), or two (AVX2), which are quantized as on tiles;
-//   these sums are exact in any order.
+// - four products of 8-bit integers (AVX512_VNNI), or two (AVX2, NEON), which are quantized as on
+//   tiles; these sums are exact in any order.
 // Float16 numbers are stored in 16 bits and multiplied as float32 numbers. bfloat16 numbers are
 // treated in the same way on a processor without AVX512_BF16.
 //
 // An element of the result depends only on its row of x and its row of W, and not on the number of
-// rows. Each function runs on the calling thread.
+// rows. Each function runs on the calling thread, and any number of threads may call it. Only
+// usable() and kernel_for() throw: what capability() throws.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+
+#include "encode/types.h"
 
 #include "kernels/kernels.h"
 
@@ -51,6 +55,10 @@ enum class LinearKernel {
 // the functions below only with usable kernels, and with elements of the type of the kernel. The
 // functions do not check this.
 bool usable(LinearKernel kernel);
+
+// Returns the first usable kernel for a type of matrix products, or nullopt if LibTorch computes
+// its products. `precision` counts only for float32.
+std::optional<LinearKernel> kernel_for(ComputeType type, MatmulPrecision precision);
 
 // The function that is applied after the bias is added and before the residual is added.
 enum class Epilogue { kNone, kGelu, kGeluTanh, kRelu, kSilu };

@@ -170,6 +170,9 @@ void rms_norm(const NormRow<T>& row) {
       });
 }
 
+// The first product of each sum is fused with the addition. Of `a * cos - b * sin` GCC would fuse
+// the second product on ARM, where no instruction subtracts from a product, and the bits would be
+// others.
 template <typename T>
 void rotary(const RotaryHead<T>& head) {
   T* first = head.head;
@@ -181,7 +184,7 @@ void rotary(const RotaryHead<T>& head) {
         const Vec b = load(second + i);
         const Vec cos = load(head.cos + i);
         const Vec sin = load(head.sin + i);
-        store(a * cos - b * sin, first + i);
+        store(a * cos + b * -sin, first + i);
         store(b * cos + a * sin, second + i);
       },
       [&](int64_t i, int64_t size) {
@@ -189,7 +192,7 @@ void rotary(const RotaryHead<T>& head) {
         const Vec b = load_part(second + i, size);
         const Vec cos = load_part(head.cos + i, size);
         const Vec sin = load_part(head.sin + i, size);
-        store_part(a * cos - b * sin, first + i, size);
+        store_part(a * cos + b * -sin, first + i, size);
         store_part(b * cos + a * sin, second + i, size);
       });
 }

@@ -1,7 +1,7 @@
 // Sixteen float32 lanes in the vector type of the compiler: one zmm register with AVX-512, two ymm
-// registers with AVX2, and four xmm registers otherwise. There are sixteen lanes for every register
-// width, so sums have the same order. Only the sources that are compiled per instruction set
-// include this header.
+// registers with AVX2, and four registers of 128 bits otherwise. There are sixteen lanes for every
+// register width, so sums have the same order. Only the sources that are compiled per instruction
+// set include this header.
 #pragma once
 
 #include <cstddef>
@@ -175,29 +175,44 @@ inline void store(Vec v, BFloat16* to) {
 #endif
 }
 
-#ifdef __F16C__
+#if defined(__F16C__) || defined(__ARM_NEON)
 // Holds as many 16-bit numbers as a register has lanes of 32 bits.
 using HalfRegister = uint16_t __attribute__((vector_size(kWide * 2)));
 
 // The conversion instructions keep subnormal numbers and round to the nearest, ties to even.
+inline Register<float> widened(HalfRegister half) {
+  Register<float> wide;
+#ifdef __ARM_NEON
+  __asm__("fcvtl %0.4s, %1.4h" : "=w"(wide) : "w"(half));
+#else
+  __asm__("vcvtph2ps %1, %0" : "=v"(wide) : "v"(half));
+#endif
+  return wide;
+}
+inline HalfRegister narrowed(Register<float> wide) {
+  HalfRegister half;
+#ifdef __ARM_NEON
+  __asm__("fcvtn %0.4h, %1.4s" : "=w"(half) : "w"(wide));
+#else
+  __asm__("vcvtps2ph $0, %1, %0" : "=v"(half) : "v"(wide));
+#endif
+  return half;
+}
+
 inline Vec load(const Float16* from) {
   Vec wide;
-#pragma GCC unroll 2
+#pragma GCC unroll 4
   for (int64_t i = 0; i < kLanes; i += kWide) {
-    Register<float> part;
-    __asm__("vcvtph2ps %1, %0" : "=v"(part) : "v"(load_raw<HalfRegister>(from + i)));
+    const Register<float> part = widened(load_raw<HalfRegister>(from + i));
     __builtin_memcpy(reinterpret_cast<float*>(&wide) + i, &part, sizeof part);
   }
   return wide;
 }
 
 inline void store(Vec v, Float16* to) {
-#pragma GCC unroll 2
-  for (int64_t i = 0; i < kLanes; i += kWide) {
-    HalfRegister half;
-    __asm__("vcvtps2ph $0, %1, %0" : "=v"(half) : "v"(register_of(v, i / kWide)));
-    store_raw(half, to + i);
-  }
+#pragma GCC unroll 4
+  for (int64_t i = 0; i < kLanes; i += kWide)
+    store_raw(narrowed(register_of(v, i / kWide)), to + i);
 }
 #else
 // Converts float16 to float32. The bits are moved to their float32 positions; the factor 2^112 then
@@ -276,9 +291,38 @@ inline Vec keep_first(Vec v, int64_t n, float other) {
   return choose_less(kLane, IntVec{} + static_cast<int32_t>(n), v, splat(other));
 }
 
+// Transposes a square of 16 x 16 words in registers of 128 bits. GCC 12 would move single words if
+// the shuffles below were wider than a register.
+inline void transpose_squares(UintVec* v) {
+  using Four = uint32_t __attribute__((vector_size(16)));
+  constexpr int64_t kSquares = kLanes / 4;
+  Four words[kLanes][kSquares];
+  __builtin_memcpy(words, v, sizeof words);
+  Four out[kLanes][kSquares];
+  for (int64_t row = 0; row < kLanes; row += 4) {
+#pragma GCC unroll 4
+    for (int64_t i = 0; i < kSquares; ++i) {
+      const Four a = words[row][i];
+      const Four b = words[row + 1][i];
+      const Four c = words[row + 2][i];
+      const Four d = words[row + 3][i];
+      const Four ac = __builtin_shufflevector(a, c, 0, 4, 1, 5);
+      const Four bd = __builtin_shufflevector(b, d, 0, 4, 1, 5);
+      const Four ac_high = __builtin_shufflevector(a, c, 2, 6, 3, 7);
+      const Four bd_high = __builtin_shufflevector(b, d, 2, 6, 3, 7);
+      out[4 * i][row / 4] = __builtin_shufflevector(ac, bd, 0, 4, 1, 5);
+      out[4 * i + 1][row / 4] = __builtin_shufflevector(ac, bd, 2, 6, 3, 7);
+      out[4 * i + 2][row / 4] = __builtin_shufflevector(ac_high, bd_high, 0, 4, 1, 5);
+      out[4 * i + 3][row / 4] = __builtin_shufflevector(ac_high, bd_high, 2, 6, 3, 7);
+    }
+  }
+  __builtin_memcpy(v, out, sizeof out);
+}
+
 // Transposes a square of 16 x 16 words. The first two loops transpose the squares of 4 x 4 words
 // within 128 bits, and the third one moves these squares to their places.
 inline void transpose_words(UintVec* v) {
+  if constexpr (kWide == 4) return transpose_squares(v);
   UintVec out[kLanes];
   for (int64_t i = 0; i < kLanes; i += 2) {
     const UintVec a = v[i];

@@ -15,8 +15,9 @@ namespace encode::kernels::ENCODE_ISA {
 inline constexpr int64_t kWordBytes = sizeof(float);
 
 // The rows of a block of results. With AVX-512, 24 sums, 2 registers of W and 1 word of x use 27 of
-// 32 registers, and with AVX2, 12 sums use 15 of 16. Processors with two units for multiply-adds
-// need many rows: a word of W is read from the second-level cache once for all of them.
+// 32 registers, with NEON 24 sums and 4 registers of W use 29 of 32, and with AVX2, 12 sums use 15
+// of 16. Processors with two units for multiply-adds need many rows: a word of W is read from the
+// second-level cache once for all of them.
 #ifdef __AVX512F__
 inline constexpr int64_t kRows = 12;
 #else
@@ -123,9 +124,10 @@ struct Int8Format {
   }
 };
 #endif
-#ifdef __AVX2__
-// Two numbers of 16 bits, for a processor without AVX512_VNNI. Its products of bytes would round
-// sums that do not fit into 16 bits. Sixteen words hold 32 elements.
+#if defined(__AVX2__) || defined(__ARM_NEON)
+// Two numbers of 16 bits, for a processor without AVX512_VNNI. The products of bytes of AVX2 would
+// round sums that do not fit into 16 bits, and not every 64-bit ARM processor has products of bytes
+// (SDOT). Sixteen words hold 32 elements.
 struct Int8PairsFormat {
   using Element = float;
   using Stored = uint32_t;

@@ -50,8 +50,8 @@ int64_t sum_words(const Cut& cut) {
 // The words that widened columns of W take: one part of a group.
 int64_t widened_columns(const Cut& cut) { return cut.group_blocks * cut.part * kColumns; }
 
-// Returns the size of the scratch memory. It has the sums; after them, for a widened format, the
-// words of a part of a group of columns and of kRows rows of x, and for the other formats what
+// Returns the size of the scratch memory. It begins with the sums. After them, a widened format has
+// the words of a part of a group of columns and of kRows rows of x; any other format has what
 // lay_out() needs.
 template <typename Format>
 int64_t scratch_bytes(const PackedWeight& weight) {

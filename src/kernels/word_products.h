@@ -44,25 +44,37 @@ struct Int8Words {
   }
 };
 #endif
-#ifdef __AVX2__
+#if defined(__AVX2__) || defined(__ARM_NEON)
 // A word is two signed 16-bit integers. The sums are 32-bit integers.
 struct Int16Words {
   static void add(Wide& sums, Wide a, Wide b) {
     Register<int32_t> products;
+#ifdef __ARM_NEON
+    Register<int32_t> high;
+    __asm__("smull %0.4s, %1.4h, %2.4h" : "=w"(products) : "w"(a), "w"(b));
+    __asm__("smull2 %0.4s, %1.8h, %2.8h" : "=w"(high) : "w"(a), "w"(b));
+    __asm__("addp %0.4s, %0.4s, %1.4s" : "+w"(products) : "w"(high));
+#else
     __asm__("vpmaddwd %2, %1, %0" : "=v"(products) : "v"(a), "v"(b));
+#endif
     sums = reinterpret_cast<Wide>(reinterpret_cast<Register<int32_t>>(sums) + products);
   }
 };
 #endif
 
 // The rows and the registers of columns of a block. With AVX-512, 16 sums, 2 registers of B and 1
-// word of A use 19 of 32 registers. With AVX2, 8 + 2 + 1 registers of 16 are used.
+// word of A use 19 of 32 registers. With AVX2, 8 + 2 + 1 registers of 16 are used, and with NEON
+// 16 + 4 + 1 of 32.
 #ifdef __AVX512F__
 constexpr int64_t kProductRows = 8;
 #else
 constexpr int64_t kProductRows = 4;
 #endif
+#ifdef __ARM_NEON
+constexpr int64_t kProductVectors = 4;
+#else
 constexpr int64_t kProductVectors = 2;
+#endif
 // The rows of B in a part of the inner dimension. The part stays in the first-level cache.
 constexpr int64_t kProductDepth = 128;
 

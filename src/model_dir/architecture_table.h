@@ -1,5 +1,5 @@
-// The architectures that encode can load, one entry for each. architecture_traits.h says what an
-// entry may state, and models/registry.cc has the loader of each key.
+// The architectures that encode can load: constants, one entry for each. architecture_traits.h says
+// what an entry may state, and models/registry.cc has the loader of each key.
 #pragma once
 
 #include <algorithm>
@@ -63,7 +63,7 @@ enum class Architecture {
   kXlmRobertaXl,
 };
 
-// What `encode models` says of an architecture.
+// What `encode models` shows for an architecture.
 struct ArchitectureNotes {
   std::string_view block;     // a layer of the architecture, in a few words
   std::string_view source;    // the paper
@@ -72,9 +72,9 @@ struct ArchitectureNotes {
 
 struct ArchitectureNames {
   Architecture key;
-  std::string_view model_type;  // of config.json
-  // Of the classes in transformers, or in the code beside the weights, without "Model",
-  // "ForMaskedLM" and the like; "": no class
+  std::string_view model_type;  // model_type of config.json
+  // The common part of the names of the classes, in transformers or in the repository of the model:
+  // without "Model", "ForMaskedLM" and the like. "": no class.
   std::string_view class_name;
 };
 
@@ -242,7 +242,8 @@ inline constexpr auto kArchitectures = std::to_array<ArchitectureEntry>({
     {{Architecture::kNew, "new", "New"},
      {"post-norm, rotary, GeGLU", "Zhang et al. 2024", "gte-base-en-v1.5, gte-multilingual-base"},
      {.positions = kRotaryPositions, .mlp = MlpForm::kGated, .fields = with_segments(1)}},
-    // Nomic's own config.json has GPT-2's names, that of transformers has BERT's.
+    // Nomic's own config.json uses GPT-2's names for the fields, the one of transformers uses
+    // BERT's.
     {{Architecture::kNomicBert, "nomic_bert", "NomicBert"},
      {"post-norm, rotary, SwiGLU or mixture of experts", "Nussbaum et al. 2024",
       "nomic-embed-text-v1.5, nomic-embed-text-v2-moe"},

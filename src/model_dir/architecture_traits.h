@@ -1,6 +1,6 @@
-// What distinguishes one family of models from another, for everything that asks "which family is
-// it": the checks of a model directory, the memory plan and the loaders. A fact that only a loader
-// needs is in the file of the model in src/models. Without LibTorch.
+// What distinguishes one family of models from another: constants for the checks of a model
+// directory, the memory plan and the loaders. A fact that only a loader needs is in the file of the
+// model in src/models. This header does not use LibTorch.
 #pragma once
 
 #include <array>
@@ -54,10 +54,10 @@ enum class MlpForm {
   kGatedWithAlibi,        // gated if the positions are ALiBi's
   kByActivationFunction,  // gated if the name of activation_function ends in "glu"
   kPlainUnlessStated,     // is_gated_act and feed_forward_proj decide
-  kGatedUnlessStated,     // the same, with another default
+  kGatedUnlessStated,     // the same fields decide; the default is gated
 };
 
-// The weights of an architecture beside the usual layers and tables. add_extra_weights() in
+// The weights of an architecture in addition to the usual layers and tables. add_extra_weights() in
 // extra_weights.cc counts them.
 enum class ExtraWeights {
   kNone,
@@ -73,14 +73,14 @@ enum class ExtraWeights {
   kLatentAttention,       // after the last layer (NV-Embed)
 };
 
-// What config.json calls a size: the first of these names that it has. A message about a missing
-// size has the first name.
+// The names that config.json may have for a size; the first one that is present counts. A message
+// about a missing size shows the first name.
 using FieldNames = std::array<const char*, 2>;
 
 // The width of the MLP.
 enum class InnerWidth {
   kStated,
-  kFourTimes,          // of hidden_size, whatever config.json says
+  kFourTimes,          // 4 x hidden_size, whatever config.json says
   kFourTimesOrStated,  // 4 x hidden_size if config.json does not state it
   kLfm2,               // see lfm2_intermediate_size()
 };
@@ -97,7 +97,7 @@ struct SizeFields {
   // The width of a head. No name: hidden_size / heads, which has no remainder.
   const char* head_dim = nullptr;
   int64_t head_dim_fallback = 0;         // 0: hidden_size / heads; kRequired: none
-  bool grouped_queries = false;          // has num_key_value_heads
+  bool grouped_queries = false;          // config.json has num_key_value_heads
   int64_t key_value_heads_fallback = 0;  // 0: as many as heads
   // The width of the tables of embeddings. No name: hidden_size.
   const char* embedding_size = nullptr;
@@ -105,7 +105,7 @@ struct SizeFields {
   bool always_projects = false;  // the embeddings are projected, even to their own width
   const char* positions = "max_position_embeddings";
   int64_t positions_fallback = 0;  // 0: config.json limits nothing
-  bool segments = true;            // has type_vocab_size
+  bool segments = true;            // config.json has type_vocab_size
   int64_t segments_fallback = 2;
 
   static constexpr int64_t kRequired = -1;

@@ -17,7 +17,7 @@ namespace encode {
 namespace {
 
 constexpr const char* kAutoMap = "auto_map";
-constexpr size_t kMaxNameBytes = 256;  // of a class in a message
+constexpr size_t kMaxNameBytes = 256;  // the most bytes of a class name in a message
 
 // A class that a file names.
 struct NamedCode {
@@ -52,7 +52,7 @@ class CodeFinder {
       is_static = entries.front().type == ModuleType::kStatic;
       for (const ModuleEntry& entry : entries) add_module(entry);
     }
-    // sentence-transformers reads neither file of a StaticEmbedding.
+    // For a StaticEmbedding, sentence-transformers reads neither of the two files.
     if (!is_static) read_folder(input_folder.empty() ? root_ : root_.subfolder(input_folder));
     return std::move(found_);
   }
@@ -88,13 +88,13 @@ class CodeFinder {
   static Json read(const ModelFolder& folder, const char* name, ErrorCode code) {
     if (!folder.has(name)) return Json::object();
     Json json = folder.read_json(name, kConfigJson, code);
-    return json.is_object() ? json : Json::object();  // whoever reads the other fields refuses it
+    return json.is_object() ? json : Json::object();  // other readers refuse it
   }
 
   void add_auto_map(const Json& json, const JsonFields& fields, const char* file) {
     if (!fields.has(kAutoMap)) return;
     const Json& map = json.at(kAutoMap);
-    // The first releases wrote the value of AutoTokenizer alone.
+    // The first releases of transformers wrote only the value of AutoTokenizer instead of a map.
     if (map.is_array() && file == std::string_view(kTokenizerConfigFile)) {
       add(CodeRole::kTokenizer, fields, fmt::format("{}: {}", file, kAutoMap), map);
       return;
@@ -115,7 +115,7 @@ class CodeFinder {
   void add(CodeRole role, const JsonFields& fields, std::string place, const Json& value) {
     const Json* reference = &value;
     if (role == CodeRole::kTokenizer && value.is_array()) {
-      // [slow, fast]: the slow class counts if there is no fast one.
+      // The value is [slow, fast]. The slow class counts if there is no fast one.
       if (value.size() != 2) fields.refuse(kAutoMap, "two classes", preview(value.dump()));
       reference = value[1].is_null() ? &value[0] : &value[1];
     }

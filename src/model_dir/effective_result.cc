@@ -26,9 +26,9 @@ std::string prompt_in_force(const ModelDirectory& directory, const ResultOptions
                .what = "the model has no prompt of this name",
                .where = directory.path,
                .expected = names.empty() ? "no prompt_name: this model has no prompts"
-                                         : fmt::format("one of: {}", fmt::join(names, ", ")),
+                                         : one_of(names, *name),
                .found = fmt::format("'{}'", preview(*name)),
-               .hint = "give the text of the prompt as 'prompt' instead"});
+               .hint = "give the text of the prompt instead: --prompt TEXT (semantic.prompt)"});
 }
 
 int64_t max_length_in_force(const ModelDirectory& directory, const ResultOptions& options) {
@@ -36,14 +36,15 @@ int64_t max_length_in_force(const ModelDirectory& directory, const ResultOptions
   if (!options.max_length) return directory.max_seq_length.value_or(kDefaultMaxLength);
   const int64_t most = directory.position_limit > 0 ? directory.position_limit : kMaxPositions;
   if (*options.max_length >= least && *options.max_length <= most) return *options.max_length;
-  throw Error({.code = "model.max_length",
-               .what = "max_length is not possible with this model",
-               .where = directory.path,
-               .expected = fmt::format(
-                   "{} to {}{}", least, most,
-                   directory.position_limit > 0 ? ", the learned positions of the model" : ""),
-               .found = fmt::to_string(*options.max_length),
-               .hint = "leave max_length out to use the limit of the model"});
+  throw Error(
+      {.code = "model.max_length",
+       .what = "max_length is not possible with this model",
+       .where = directory.path,
+       .expected =
+           fmt::format("{} to {}{}", least, most,
+                       directory.position_limit > 0 ? ", the learned positions of the model" : ""),
+       .found = fmt::to_string(*options.max_length),
+       .hint = "leave --max-length (semantic.max_length) out to use the limit of the model"});
 }
 
 // Refuses pooled vectors and queries of a late-interaction model.
@@ -55,7 +56,7 @@ void require_token_vectors_of_documents(const ModelDirectory& directory,
                  .where = directory.path,
                  .expected = "pooling none, or no pooling in the options",
                  .found = std::string(to_string(*options.pooling)),
-                 .hint = "leave pooling out: every token gets a vector"});
+                 .hint = "leave --pooling (semantic.pooling) out: every token gets a vector"});
   }
   const std::optional<std::string>& name =
       options.prompt_name ? options.prompt_name : directory.default_prompt_name;
@@ -66,7 +67,8 @@ void require_token_vectors_of_documents(const ModelDirectory& directory,
                .expected = "documents: a prompt, or a prompt_name other than 'query'",
                .found = options.prompt_name ? "prompt_name 'query'"
                                             : "the directory's default_prompt_name 'query'",
-               .hint = "encode queries with PyLate; for documents set prompt, for example to ''"});
+               .hint = "encode queries with PyLate; for documents give --prompt (semantic.prompt), "
+                       "for example ''"});
 }
 
 bool ends_normalized(const std::vector<SentenceModule>& modules) {
@@ -89,7 +91,7 @@ void truncate(EffectiveResult& result, int64_t dim, const std::string& where) {
                  .where = where,
                  .expected = fmt::format("1 to {}, the width of the embedding", dim),
                  .found = fmt::to_string(*result.truncate_dim),
-                 .hint = "leave truncate_dim out to keep all columns"});
+                 .hint = "leave --truncate-dim (semantic.truncate_dim) out to keep all columns"});
   }
   append(result.modules, SentenceModule::Kind::kTruncate, *result.truncate_dim);
 }

@@ -31,7 +31,7 @@ std::vector<std::string> position_terms(const JsonFields& config) {
   return terms;
 }
 
-// Loading projects the relative positions: it keeps the results and not the projections.
+// Loading applies the projections to the relative positions and keeps only the results.
 void add_disentangled(const JsonFields& config, ModelSizes& sizes) {
   const DisentangledPositions positions(config);
   if (!sizes.relative()) return;
@@ -53,7 +53,7 @@ void add_convolutions(const JsonFields& config, ModelSizes& sizes) {
   sizes.extra_table_elements = convolutions * hidden * lfm2_taps(config);
 }
 
-// A router for each layer, and its experts. `up` counts a gate, too.
+// A router for each layer, and its experts. A gate counts as a part of `up`.
 struct ExpertLayers {
   int64_t layers;
   int64_t count;
@@ -84,7 +84,8 @@ void add_qwen_experts(const JsonFields& config, ModelSizes& sizes) {
 void add_nomic_experts(const JsonFields& config, ModelSizes& sizes) {
   const NomicExperts experts = nomic_experts(config);
   if (experts.count == 0) return;
-  // The layers i with i % step = 1 have a router. Step 1 leaves none; the checkpoint then decides.
+  // The layers i with i % step = 1 have a router. With step 1 there is no such i; the checkpoint
+  // then decides.
   const int64_t step = config.integer_or("moe_every_n_layers", 1, 1, kMaxLayers);
   const int64_t layers = sizes.num_hidden_layers;
   add_experts({.layers = step > 1 ? (layers + step - 2) / step : layers,
@@ -95,8 +96,8 @@ void add_nomic_experts(const JsonFields& config, ModelSizes& sizes) {
               sizes);
 }
 
-// Loading folds the projections of the latents into two products. The MLP is gated and has 4 x
-// hidden_dim.
+// Loading folds the projections of the latents into two products. The MLP is gated, and its width
+// is 4 x hidden_dim.
 void add_latent_attention(const JsonFields& config, ModelSizes& sizes) {
   const LatentSizes latent(config);
   const int64_t scores = latent.heads * latent.latents;
@@ -251,8 +252,7 @@ NomicExperts nomic_experts(const JsonFields& config) {
 }
 
 LatentSizes::LatentSizes(const JsonFields& config) {
-  const JsonFields latent(config.object("latent_attention_config"),
-                          "config.json: latent_attention_config", "model.config");
+  const JsonFields latent = config.fields("latent_attention_config");
   hidden = latent.integer_or("hidden_dim", 4096, 1, kMaxHiddenSize);
   latents = latent.integer_or("num_latents_value", 512, 1, kMaxPositions);
   heads = latent.integer_or("num_cross_heads", 8, 1, kMaxHeads);

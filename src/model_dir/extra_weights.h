@@ -1,6 +1,6 @@
-// The fields of config.json about weights that only one family has. The loaders read them with the
-// same functions as model_sizes(). All throw Error kConfig "model.config" if a field is out of
-// range or does not fit another one.
+// The fields of config.json about weights that only one family has. The loaders and model_sizes()
+// read them with these functions. All throw Error kConfig "model.config" if a field is out of range
+// or does not fit another one. Any thread may call them.
 #pragma once
 
 #include <cstdint>
@@ -23,22 +23,23 @@ struct SharedLayers {
 };
 SharedLayers shared_layers(const JsonFields& config, int64_t num_hidden_layers);
 
-// The rows of ERNIE's table of tasks, or 0 without use_task_id. The default is ErnieConfig's.
+// Returns the number of rows of ERNIE's table of tasks, 0 without use_task_id. The default is that
+// of ErnieConfig.
 int64_t ernie_task_types(const JsonFields& config);
 
-// The reference of MPNet has this number in its code and ignores relative_attention_num_buckets.
+// A constant, because the reference code of MPNet ignores relative_attention_num_buckets.
 inline constexpr int64_t kMpNetBuckets = 32;
-// The default of feed_forward_proj is that of T5Config, or of MT5Config and UMT5Config if the MLP
-// is kGatedUnlessStated.
+// Returns feed_forward_proj. The default is that of T5Config, or of MT5Config and UMT5Config if the
+// MLP is kGatedUnlessStated.
 std::string t5_feed_forward(MlpForm mlp, const JsonFields& config);
-// The rows of T5's table of relative biases.
+// Returns the number of rows of T5's table of relative biases.
 int64_t t5_buckets(const JsonFields& config);
 
 // DeBERTa's positions. The defaults are those of DebertaConfig and DebertaV2Config in transformers.
 struct DisentangledPositions {
   std::vector<std::string> terms;  // pos_att_type
-  bool content_to_position;        // it has "c2p"
-  bool position_to_content;        // it has "p2c"
+  bool content_to_position;        // pos_att_type has "c2p"
+  bool position_to_content;        // pos_att_type has "p2c"
   bool share_att_key;              // positions use the projections of the content
   int64_t span;                    // half the number of rows in the table of relative positions
   int64_t max_distance;  // the end of the logarithmic buckets; 0: a bucket for each distance
@@ -54,7 +55,7 @@ int64_t lfm2_intermediate_size(const JsonFields& config);
 // Returns for each layer of LFM2 whether it has attention. layer_types decides, else
 // full_attn_idxs; without both all layers have it, as in Lfm2Config in transformers.
 std::vector<bool> lfm2_attention(const JsonFields& config, int64_t layers);
-// The taps of LFM2's convolutions.
+// Returns the number of taps of LFM2's convolutions.
 int64_t lfm2_taps(const JsonFields& config);
 
 // Which layers of Qwen3-MoE have experts, and how they are chosen. The defaults are those of

@@ -1,4 +1,5 @@
-// Reads the FileKey of a file, and says when it proves the content of the file.
+// Reads the FileKey of a file, and says whether the key proves that the content has not changed.
+// Any thread may call these functions.
 #pragma once
 
 #include <cstdint>

@@ -34,8 +34,8 @@ std::optional<std::string> relative_to(const std::string& root, const std::strin
   return path.substr(root.size() + 1);
 }
 
-// Returns where an absolute target lies below the root. The target may spell the root with links
-// in it. This only finds the names: the walk goes through them with its own checks.
+// Returns the path below the root of an absolute target, which may spell the root with links in it.
+// This only splits the path; the walk then checks each name.
 std::optional<std::string> below_root(const std::string& root, const std::string& target) {
   if (auto path = relative_to(root, target)) return path;
   char* const resolved = ::realpath(target.c_str(), nullptr);
@@ -47,7 +47,7 @@ std::optional<std::string> below_root(const std::string& root, const std::string
 
 }  // namespace
 
-// One call of resolve().
+// The state of one call of resolve().
 class FolderChain::Walk {
  public:
   explicit Walk(FolderChain chain) : entry_{.folder = std::move(chain)} {}
@@ -68,7 +68,7 @@ class FolderChain::Walk {
  private:
   enum class Step { kGoOn, kStop };
 
-  // Puts the names of a path before those that are left.
+  // Puts the names of a path before the remaining names.
   void push(std::string_view path) {
     while (!path.empty()) {
       const size_t slash = path.rfind('/');
@@ -111,7 +111,7 @@ class FolderChain::Walk {
   }
 
   Step follow(std::string target) {
-    if (target.empty()) return stop(Entry::Kind::kFailed, EINVAL);  // is no link any more
+    if (target.empty()) return stop(Entry::Kind::kFailed, EINVAL);  // the entry is no link any more
     entry_.link = std::move(target);
     if (++links_ > kMaxLinks) return stop(Entry::Kind::kLinkLoop);
     if (!entry_.link.starts_with('/')) {
@@ -126,7 +126,7 @@ class FolderChain::Walk {
   }
 
   Entry entry_;
-  std::vector<std::string> names_;  // that are left, the next one at the end
+  std::vector<std::string> names_;  // the names that are left, the next one at the end
   int links_ = 0;
 };
 

@@ -29,7 +29,7 @@ class FolderChain {
   // Walks to `path`, which is relative to the last folder of the chain. Throws no Error.
   Entry resolve(std::string_view path) const;
 
-  int fd() const { return folders_.back()->get(); }  // of the last folder
+  int fd() const { return folders_.back()->get(); }  // the descriptor of the last folder
   const std::string& root() const { return root_; }
 
  private:
@@ -39,7 +39,7 @@ class FolderChain {
   std::vector<std::shared_ptr<UniqueFd>> folders_;
 };
 
-// What is at the end of a path.
+// The entry at the end of a path.
 struct FolderChain::Entry {
   enum class Kind {
     kFound,

@@ -42,7 +42,7 @@ HashCache::HashCache(std::string path, int64_t min_age_ns)
   try {
     hashes_ = read_entries(path_);
   } catch (const Error&) {
-    hashes_.clear();  // without a file, or with a damaged one, nothing is known; save() replaces it
+    hashes_.clear();  // a missing or damaged file is an empty cache; save() replaces it
   }
 }
 

@@ -1,5 +1,5 @@
 // The cache of huggingface_hub: where it is, and how it names a repository. resolve_model() reads
-// it, and src/hub writes it.
+// it, and src/hub writes it. The functions throw no Error.
 //
 //   <cache>/models--org--name/blobs/<hash>               the files, by the hash of their content
 //   <cache>/models--org--name/refs/<revision>            the commit of a branch or a tag

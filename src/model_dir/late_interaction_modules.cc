@@ -39,7 +39,8 @@ std::vector<std::string> strings(const Json& value, const JsonFields& fields, co
   return result;
 }
 
-// Refuses a Normalize that does not scale the vectors of tokens: it would change nothing.
+// Refuses a Normalize that works on pooled vectors and not on the vectors of tokens: it would
+// change nothing.
 void require_token_embeddings(const ModelFolder& folder) {
   const Json config = folder.read_json(kModuleConfigFile, kConfigJson, "model.modules");
   const JsonFields fields(config, folder.path_of(kModuleConfigFile), "model.modules");

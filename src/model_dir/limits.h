@@ -1,10 +1,12 @@
-// The limits of what a model directory may contain. The files are not trusted, so every limit is
-// checked before memory is allocated.
+// The limits of what a model directory may contain: constants. The files are not trusted, so every
+// limit is checked before memory is allocated.
 #pragma once
 
 #include <cstdint>
 
 #include "base/json.h"
+#include "base/pooling_modes.h"
+#include "base/vocabulary_limit.h"
 
 namespace encode {
 
@@ -28,13 +30,12 @@ inline constexpr int64_t kMaxPickleItems = 1 << 21;    // values in all tuples, 
 inline constexpr int64_t kMaxPickleMarks = 1024;       // marks on the stack at any time
 
 // Fields of config.json. model_dir checks the fields that every architecture has. models checks the
-// other fields.
+// other fields. The limit of vocab_size is in base/vocabulary_limit.h.
 inline constexpr int64_t kMaxLayers = 256;
 inline constexpr int64_t kMaxHiddenSize = 16'384;
 inline constexpr int64_t kMaxIntermediateSize = 1 << 20;  // 1,048,576
 inline constexpr int64_t kMaxHeads = 1024;
 inline constexpr int64_t kMaxHeadDim = 512;
-inline constexpr int64_t kMaxVocabSize = 4'000'000;
 inline constexpr int64_t kMaxTokenTypes = 1024;            // type_vocab_size
 inline constexpr int64_t kMaxPositions = 1 << 20;          // 1,048,576
 inline constexpr int64_t kMaxWindowTokens = 1 << 24;       // may be longer than every text
@@ -47,7 +48,8 @@ inline constexpr double kMaxRopeTheta = 1e12;
 inline constexpr double kMinScaling = 1e-6;  // factors that scale positions or scores
 inline constexpr double kMaxScaling = 1e6;
 
-inline constexpr int64_t kMaxEmbeddingDim = 6 * kMaxHiddenSize;  // all poolings side by side
+inline constexpr int64_t kMaxEmbeddingDim =
+    static_cast<int64_t>(kDirectoryPoolings.size()) * kMaxHiddenSize;  // all of them side by side
 inline constexpr int64_t kMaxModules = 16;
 inline constexpr int64_t kMaxSkipWords = 10000;  // skiplist_words of PyLate
 inline constexpr int64_t kMaxPrompts = 1024;

@@ -12,6 +12,7 @@
 #include "model_dir/custom_code.h"
 #include "model_dir/limits.h"
 #include "model_dir/model_folder.h"
+#include "model_dir/not_a_model.h"
 #include "model_dir/sentence_modules.h"
 #include "model_dir/sentence_settings.h"
 #include "model_dir/static_embedding.h"
@@ -38,7 +39,7 @@ SentenceModule make_pooling(PoolingMode mode, int64_t hidden_size) {
   return pooling;
 }
 
-// Adds the modules of a recipe that says how a directory without modules.json is pooled.
+// Adds the modules that a recipe prescribes for a directory without modules.json.
 void use_modules_of_recipe(int64_t hidden_size, ModelDirectory& directory) {
   SentenceModule pooling = make_pooling(PoolingMode::kMean, hidden_size);
   pooling.include_prompt = false;
@@ -76,8 +77,8 @@ void use_default_modules(const ModelFolder& root, const TransformerConfig& confi
   directory.modules.push_back(std::move(pooling));
 }
 
-// Returns ModelDirectory::max_seq_length. `stated` is the value of sentence_bert_config.json, which
-// takes precedence.
+// Returns ModelDirectory::max_seq_length. `stated`, the value of sentence_bert_config.json, takes
+// precedence.
 std::optional<int64_t> max_seq_length(std::optional<int64_t> stated,
                                       std::optional<int64_t> model_max_length,
                                       const TransformerConfig& config,
@@ -168,7 +169,7 @@ std::string without_keys(const std::string& config, const std::vector<std::strin
 }
 
 ModelDirectory describe(const ModelFolder& root, CustomCodePolicy policy) {
-  // Before anything else: the code of a directory explains what else is unusual in it.
+  // This comes first, because the code of a directory explains what else is unusual in it.
   CodeRecipes code = find_custom_code(root, policy);
   std::optional<ModuleList> list = read_modules(root);
   const bool plain = !list;
@@ -194,7 +195,7 @@ ModelDirectory describe(const ModelFolder& root, CustomCodePolicy policy) {
     if (directory.late_interaction) {
       directory.modules.front().in_features = config.hidden_size;
       directory.late_interaction->unknown_token = read_unknown_token(folder);
-      // document_length overrides max_seq_length. PyLate keeps it in another file.
+      // document_length overrides max_seq_length. PyLate stores it in another file.
       if (directory.max_seq_length) stated.document_length = directory.max_seq_length;
       if (stated.document_length) stated.max_seq_length = stated.document_length;
     }
@@ -216,7 +217,9 @@ ModelDirectory describe(const ModelFolder& root, CustomCodePolicy policy) {
 }  // namespace
 
 ModelDirectory open_model_directory(const std::string& path, CustomCodePolicy code) {
-  return describe(ModelFolder::open(path, nullptr), code);
+  const ModelFolder root = ModelFolder::open(path, nullptr);
+  require_model(root);
+  return describe(root, code);
 }
 
 ModelDirectory open_model_directory(const std::string& path, std::vector<FileHash> expected,
@@ -232,8 +235,8 @@ TokenizerSource read_tokenizer_source(const ModelDirectory& directory,
   const bool is_static = directory.model_type == kStaticEmbedding;
   TokenizerSource source = make_tokenizer_source(
       folder.path(), [&](const std::string& name) -> std::optional<std::string> {
-        if ((is_static && name != "tokenizer.json") || !folder.has(name)) return std::nullopt;
-        return folder.read_text(name, kMaxTokenizerBytes, "tokenizer.file");
+        if ((is_static && name != kTokenizerJsonFile) || !folder.has(name)) return std::nullopt;
+        return folder.read_text(name, kMaxTokenizerBytes, "tokenizer.format");
       });
   source.rules = rules;
   return source;

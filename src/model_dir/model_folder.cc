@@ -159,8 +159,13 @@ void ModelFolder::require_found(const FolderChain::Entry& entry, const std::stri
     case Kind::kNothing:
       break;
   }
-  if (!entry.link.empty())
-    throw missing(path, "the link points to nothing: the download is incomplete");
+  if (!entry.link.empty()) {
+    ErrorDetail detail =
+        missing(path, "the link points to nothing: the download is incomplete").detail();
+    detail.found =
+        fmt::format("a symbolic link to '{}', which does not exist", preview(entry.link, 200));
+    throw Error(std::move(detail));
+  }
   opened_->add_missing({.name = prefix_ + name, .path = path});
   throw missing(path, "the copy or download of the model may be incomplete");
 }

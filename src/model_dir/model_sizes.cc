@@ -107,7 +107,7 @@ void read_embeddings(const SizeFields& names, const JsonFields& fields, ModelSiz
 
 JsonFields text_config(const Traits& traits, const JsonFields& config) {
   if (!traits.has_text_config) return config;
-  return {config.object("text_config"), "config.json: text_config", "model.config"};
+  return config.fields("text_config");
 }
 
 Positions positions_of(const Traits& traits, const JsonFields& fields) {

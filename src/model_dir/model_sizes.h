@@ -1,5 +1,6 @@
 // The sizes of a model, from the entry of its architecture and from config.json. The memory plan
-// and the loaders both take them from here, so they cannot disagree.
+// and the loaders both take them from here, so they cannot disagree. Any thread may call these
+// functions.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,7 @@ struct WeightShape {
   int64_t out_features = 0;
   int64_t in_features = 0;
   int64_t count = 1;  // the number of equal matrices
-  int64_t used = 0;   // how many of them compute a token; 0: all. Experts are used by few tokens
+  int64_t used = 0;   // how many of them a token passes; 0: all of them
 
   int64_t elements() const { return out_features * in_features * count; }
 };
@@ -27,7 +28,7 @@ struct ModelSizes {
   int64_t hidden_size = 1;
   int64_t vocab_size = 1;
   int64_t embedding_size = 1;        // the width of the tables of embeddings
-  bool projects_embeddings = false;  // a product makes hidden_size of embedding_size
+  bool projects_embeddings = false;  // a product widens embedding_size to hidden_size
   int64_t num_hidden_layers = 0;     // the layers that a token passes; 0 for a StaticEmbedding
   int64_t num_attention_heads = 1;
   int64_t num_key_value_heads = 1;
@@ -40,12 +41,12 @@ struct ModelSizes {
   bool causal = false;  // unless the user or a recipe overrides it
 
   int64_t stored_layers = 0;     // the layers that have weights of their own (ALBERT shares them)
-  int64_t attention_layers = 0;  // those of them with attention (LFM2 has convolutions)
-  int64_t mlp_layers = 0;        // those with one MLP and no experts
-  std::vector<WeightShape> extra_matrices = {};  // beside attention and MLP of the layers
-  int64_t extra_table_elements = 0;              // beside words, positions and segments
-  // The elements of the checkpoint that loading turns into other numbers, less those that it makes
-  // of them (NV-Embed, DeBERTa).
+  int64_t attention_layers = 0;  // the stored layers with attention (LFM2 also has convolutions)
+  int64_t mlp_layers = 0;        // the stored layers with one MLP and no experts
+  std::vector<WeightShape> extra_matrices = {};  // in addition to attention and MLP
+  int64_t extra_table_elements = 0;              // in addition to words, positions and segments
+  // Loading folds some tensors into others (NV-Embed, DeBERTa). This is the number of elements in
+  // the checkpoint minus the number that stays in memory.
   int64_t folded_elements = 0;
 
   int64_t query_width() const { return num_attention_heads * head_dim; }
@@ -66,7 +67,7 @@ ModelSizes model_sizes(const ArchitectureEntry& entry, const JsonFields& config)
 // `config`, which must outlive the result. Throws Error "model.config" if there is no text_config.
 JsonFields text_config(const Traits& traits, const JsonFields& config);
 
-// These functions read a fact alone, from what text_config() returns. They throw Error
+// These functions read a single fact from the result of text_config(). They throw Error
 // "model.config" if the field has a wrong type or is out of range.
 Positions positions_of(const Traits& traits, const JsonFields& fields);
 int64_t max_positions_of(const Traits& traits, const JsonFields& fields);

@@ -31,10 +31,10 @@ bool is_input(ModuleType type) {
 void require_architecture(const ModelFolder& folder) {
   const TransformerConfig config = read_transformer_config(folder);
   if (find_architecture(config.model_type) == nullptr)
-    throw unsupported_architecture(config.model_type);
+    throw unsupported_architecture(config.model_type, folder.path_of(kConfigFile));
 }
 
-// Collects the files in rounds. Each function adds what is known from the files that are there.
+// Collects the files in rounds. Each function adds the files that the downloaded files name.
 class Selection {
  public:
   Selection(const std::set<std::string>& available, const std::string& folder,
@@ -172,9 +172,9 @@ class Selection {
   const std::set<std::string>& available_;
   ModelFolder root_;
   CustomCodePolicy code_;
-  std::string prefix_;  // of the first module: "" or "0_Transformer/"
+  std::string prefix_;  // the prefix of the first module: "" or "0_Transformer/"
   bool is_static_ = false;
-  std::vector<std::string> modules_with_weights_;  // their prefixes
+  std::vector<std::string> modules_with_weights_;  // their prefixes, such as "2_Dense/"
   std::set<std::string> needed_;
 };
 

@@ -1,4 +1,4 @@
-// Which files of a model repository encode reads.
+// Which files of a model repository encode reads. Any thread may call this function.
 #pragma once
 
 #include <set>
@@ -9,11 +9,11 @@
 
 namespace encode {
 
-// Returns the files of a repository that encode needs, sorted, with the files beside them that
-// Python tools read to use the model in the same way. `available` are all files of the repository,
-// such as "1_Pooling/config.json". Which files are needed depends on the content of some of them,
-// so a caller downloads a model in rounds: while the result names a file that `folder` does not
-// have, download it into `folder` and call again. Three rounds are enough.
+// Returns the files of a repository that encode needs, sorted, and the files that Python tools read
+// to use the model in the same way. `available` are all files of the repository, such as
+// "1_Pooling/config.json". The content of some files decides which others are needed, so a caller
+// downloads a model in rounds: while the result names files that `folder` does not have, it
+// downloads them into `folder` and calls again. Three rounds are enough.
 //
 // Returns pickled weights only if there are none in safetensors, and no copies in other formats.
 // Returns the weights only when the small files show that encode has the architecture and knows the

@@ -1,4 +1,4 @@
-// Proves that what a model is loaded from is what was hashed.
+// Proves that a model is loaded from the bytes that were hashed.
 #pragma once
 
 #include <map>
@@ -57,7 +57,7 @@ class OpenedFiles {
   struct Weights {
     std::string path;
     UniqueFd fd;
-    std::optional<FileKey> proven;  // while the file has this key, it has the expected content
+    std::optional<FileKey> proven;  // a file with this key has the expected content
   };
   const FileHash& expected(const ModelFile& file) const;
   FileKey check(const std::string& name, Weights& weights) const;

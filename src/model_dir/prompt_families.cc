@@ -123,14 +123,6 @@ constexpr auto kFamilies = std::to_array<PromptFamily>({
      "model card of GritLM/GritLM-7B; Muennighoff et al. 2024 (arXiv:2402.09906)"},
 });
 
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return result;
-}
-
 // Returns the hub id of a snapshot in the Hugging Face cache, or "".
 std::string hub_id(const std::filesystem::path& path) {
   static constexpr std::string_view kModels = "models--";
@@ -154,13 +146,13 @@ std::string name_or_path(const ModelDirectory& directory) {
 // part after the organisation, because downloads are often kept without it.
 bool names_repository(std::string name, std::string_view repository) {
   while (name.ends_with('/')) name.pop_back();
-  const std::string id = lower(repository);
+  const std::string id = lower_case(std::string(repository));
   const size_t slash = id.find('/');
   const std::string organisation = id.substr(0, slash);
   const std::string model = id.substr(slash + 1);
-  const std::vector<std::string> parts = split_path(lower(name));
+  const std::vector<std::string> parts = split_path(lower_case(name));
   const std::string& last = parts.back();
-  if (parts.size() == 2 && !parts[0].empty() && parts[0] != ".") return lower(name) == id;
+  if (parts.size() == 2 && !parts[0].empty() && parts[0] != ".") return lower_case(name) == id;
   return last == model || last == organisation + "--" + model || last == organisation + "_" + model;
 }
 

@@ -1,5 +1,6 @@
 // The prompts that well-known models were trained with. Many repositories name them only in their
-// model card. encode never adds one of them: it only says that a run has none.
+// model card. encode never adds one of them; it only warns that a run uses none. The functions
+// throw no Error.
 #pragma once
 
 #include <optional>

@@ -21,7 +21,7 @@ constexpr std::string_view kFromCodeSage = "codesage/codesage-small";
 constexpr std::string_view kFromNvEmbed = "nvidia/NV-Embed-v2";
 constexpr std::string_view kFromGritLm = "GritLM/GritLM-7B";
 
-// Shortens a row whose recipe is the architecture of the model_type.
+// Makes a row for code that does the same as the architecture of this model_type.
 constexpr CodeRecipe native(CodeRole role, std::string_view file, std::string_view class_name,
                             std::string_view model_type) {
   return {.role = role,
@@ -74,8 +74,8 @@ constexpr auto kRecipes = std::to_array<CodeRecipe>({
     from(kFromCodeSage, native(kModel, "modeling_codesage", "CodeSageModel", "codesage")),
     from(kFromNvEmbed, native(kConfig, "configuration_nvembed", "NVEmbedConfig", "nvembed")),
     from(kFromNvEmbed, native(kModel, "modeling_nvembed", "NVEmbedModel", "nvembed")),
-    // The code leaves the direction of the attention to its caller, and has a window only for
-    // causal attention. The recipe does what encode() of the authors' package gritlm does.
+    // The caller of this code chooses the direction of the attention, and only causal attention has
+    // a window. The recipe does what encode() of the authors' package gritlm does.
     {.role = kModel,
      .file = "modeling_gritlm7b",
      .class_name = "MistralModel",

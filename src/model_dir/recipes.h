@@ -20,19 +20,19 @@ struct CodeRecipe {
   // The model_type of config.json; "" for a tokenizer, which may belong to any model. The recipe
   // applies only if encode has the architecture.
   std::string_view model_type = {};
-  std::string_view name = {};  // of the recipe: in the log, the manifest and the fingerprint
+  std::string_view name = {};  // the recipe's name in the log, the manifest and the fingerprint
   // True: a token sees the whole text where config.json has no is_causal.
   bool bidirectional = false;
   // True: without modules.json a vector is the mean of the tokens after the prompt, scaled to
   // length 1.
   bool pools_after_prompt = false;
-  // A key of config.json that the code does not use. It counts as null. "": none.
+  // A key of config.json that the code ignores, so encode treats it as null. "": none.
   std::string_view unused_key = {};
   TokenizerRecipe tokenizer = TokenizerRecipe::kNone;
   std::string_view source = {};  // where the code is published
 };
 
-// Every known class. Each file of a repository has rows of its own.
+// Returns every known class, in rows for each file of a repository.
 std::span<const CodeRecipe> code_recipes();
 
 // Returns the row of a class, or null if encode does not know the class. `reference` is a value of

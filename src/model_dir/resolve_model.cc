@@ -8,6 +8,7 @@
 #include "encode/model_directory.h"
 
 #include "base/file.h"
+#include "base/named_path.h"
 #include "base/path_kind.h"
 #include "base/units.h"
 #include "model_dir/hub_cache.h"
@@ -50,8 +51,8 @@ Error not_found(const std::string& model, std::string expected, std::string foun
                 .hint = std::move(hint)});
 }
 
-// Says whether a directory has a file that every model directory has. A directory that cannot be
-// seen counts as another one, because this only chooses the words of a hint.
+// Returns true if a directory has a file that every model directory has. A directory that cannot be
+// read counts as no model directory, because this only chooses the words of a hint.
 bool is_model_directory(const fs::path& directory) {
   std::error_code error;
   return fs::is_regular_file(directory / kConfigFile, error) ||
@@ -88,6 +89,13 @@ std::string nearest_directory(const std::string& model) {
   return near.empty() ? "" : as_path(parent / near);
 }
 
+// Returns what is wrong with the path of a model that is in no place: that it is a link to nothing,
+// or else `otherwise`.
+std::string found_at(const std::string& model, const std::string& otherwise) {
+  const std::string link = describe_dangling_link(model);
+  return link.empty() ? otherwise : link;
+}
+
 std::string hint_of_typo(const std::string& model) {
   const std::string near = nearest_directory(model);
   return near.empty() ? "" : fmt::format("did you mean {}? Otherwise ", near);
@@ -114,8 +122,8 @@ std::string resolve_model(const std::string& model, const std::optional<std::str
     throw not_found(
         model,
         "a directory, or a hub id 'org/name' with a revision of letters, digits, '.', '_', '-'",
-        "no such directory, and not a hub id",
-        hint_of_typo(model) + "check the path; a relative path starts at the current directory");
+        found_at(model, "no such directory, and not a hub id"),
+        hint_of_typo(model) + "check the path" + start_of_relative_path(model));
   }
   const std::string full_id = parts == 1 ? "sentence-transformers/" + model : model;
   std::vector<std::string> repositories = {hub_repository_folder(model)};
@@ -135,7 +143,8 @@ std::string resolve_model(const std::string& model, const std::optional<std::str
   }
   if (is_file) throw file_given(model);
   throw not_found(
-      model, fmt::format("one of these directories:\n{}", searched), "none of them",
+      model, fmt::format("one of these directories:\n{}", searched),
+      found_at(model, "none of them"),
       fmt::format("{}download it once: encode pull {}{}", hint_of_typo(model),
                   preview(full_id, kShownBytesOfPath), revision ? "@" + preview(*revision) : ""));
 }

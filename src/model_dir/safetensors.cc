@@ -26,10 +26,6 @@ struct HeaderTensor {
   std::vector<int64_t> offsets;  // begin and end, counted from the beginning of the data
 };
 
-std::string shape_text(std::span<const int64_t> shape) {
-  return fmt::format("[{}]", fmt::join(shape, ", "));
-}
-
 // Parses the JSON of the header event by event, because a JSON tree of a hostile header would need
 // ten times the memory. Refuses everything that is not in the format.
 class HeaderReader : public nlohmann::json_sax<Json> {
@@ -239,9 +235,9 @@ void require_tiling(const TensorMap& tensors, int64_t data_begin, int64_t file_b
                .hint = "the file is damaged or was made to hide data: download it again"});
 }
 
-// Adds the tensors that share their bytes with another one. save_model() of safetensors leaves them
-// out, and notes in the metadata under which name the bytes are: the word embeddings of a language
-// model can be under the name of its head alone.
+// Adds the tensors that share their bytes with another tensor. save_model() of safetensors stores
+// the bytes only once and notes the other names in the metadata. For example, the word embeddings
+// of a language model may be stored only under the name of its head.
 void add_shared_tensors(const std::map<std::string, std::string>& metadata, TensorMap& tensors) {
   TensorMap shared;
   for (const auto& [name, kept] : metadata) {

@@ -9,6 +9,7 @@
 #include "encode/error.h"
 
 #include "base/json.h"
+#include "base/pooling_modes.h"
 #include "base/units.h"
 #include "model_dir/hub_cache.h"
 #include "model_dir/late_interaction_modules.h"
@@ -65,29 +66,25 @@ std::vector<PoolingMode> pooling_modes(const Json& config, const JsonFields& fie
     const Json& mode = config.at("pooling_mode");
     const std::vector<Json> names =
         mode.is_array() ? mode.get<std::vector<Json>>() : std::vector<Json>{mode};
-    if (names.empty() || names.size() > 6)
-      fields.refuse("pooling_mode", "1 to 6 modes", fmt::to_string(names.size()));
+    if (names.empty() || names.size() > kDirectoryPoolings.size())
+      fields.refuse("pooling_mode", fmt::format("1 to {} modes", kDirectoryPoolings.size()),
+                    fmt::to_string(names.size()));
     for (const Json& name : names) {
       if (!name.is_string())
         fields.refuse("pooling_mode", "a string or a list of strings", preview(name.dump()));
       modes.push_back(
           parse_pooling_mode(name.get<std::string>(), fmt::format("{}, pooling_mode", where)));
-      if (modes.back() == PoolingMode::kNone)
-        fields.refuse("pooling_mode", "a pooling mode: only the options of a run may say 'none'",
-                      "'none'");
+      if (facts_of(modes.back()).place == 0) {
+        const std::string found = fmt::format("'{}'", to_string(modes.back()));
+        fields.refuse("pooling_mode", "a pooling mode: only the options of a run may say " + found,
+                      found);
+      }
     }
     return modes;
   }
-  // The older form. The vectors are concatenated in this order, not in the order of the file.
-  static constexpr std::array<std::pair<const char*, PoolingMode>, 6> kFlags = {
-      {{"pooling_mode_cls_token", PoolingMode::kCls},
-       {"pooling_mode_max_tokens", PoolingMode::kMax},
-       {"pooling_mode_mean_tokens", PoolingMode::kMean},
-       {"pooling_mode_mean_sqrt_len_tokens", PoolingMode::kMeanSqrtLen},
-       {"pooling_mode_weightedmean_tokens", PoolingMode::kWeightedMean},
-       {"pooling_mode_lasttoken", PoolingMode::kLastToken}}};
-  for (const auto& [key, mode] : kFlags) {
-    if (fields.boolean_or(key, false)) modes.push_back(mode);
+  // The older form. The order of the switches in the file does not matter.
+  for (const PoolingMode mode : kDirectoryPoolings) {
+    if (fields.boolean_or(std::string(facts_of(mode).switch_name), false)) modes.push_back(mode);
   }
   if (modes.empty()) modes.push_back(PoolingMode::kMean);
   return modes;
@@ -96,18 +93,12 @@ std::vector<PoolingMode> pooling_modes(const Json& config, const JsonFields& fie
 // Refuses a switch that is on and that sentence-transformers 6 does not have: another version
 // pools in a way that this code does not know.
 void refuse_unknown_switches(const Json& config, const JsonFields& fields) {
-  static constexpr std::array<std::string_view, 10> kKnown = {"pooling_mode",
-                                                              "pooling_mode_cls_token",
-                                                              "pooling_mode_max_tokens",
-                                                              "pooling_mode_mean_tokens",
-                                                              "pooling_mode_mean_sqrt_len_tokens",
-                                                              "pooling_mode_weightedmean_tokens",
-                                                              "pooling_mode_lasttoken",
-                                                              "include_prompt",
-                                                              "embedding_dimension",
-                                                              "word_embedding_dimension"};
+  std::vector<std::string_view> known = {"pooling_mode", "include_prompt", "embedding_dimension",
+                                         "word_embedding_dimension"};
+  for (const PoolingMode mode : kDirectoryPoolings) known.push_back(facts_of(mode).switch_name);
   for (const auto& [key, value] : config.items()) {
-    if (value == true && std::find(kKnown.begin(), kKnown.end(), key) == kKnown.end())
+    const bool is_known = std::find(known.begin(), known.end(), key) != known.end();
+    if (value == true && !is_known)
       fields.refuse(key, "false, or a key of sentence-transformers 6", "true");
   }
 }

@@ -25,7 +25,7 @@ enum class ModuleType {
   kNormalize,
   kDropout,
   kVectorMask,  // the MultiVectorMask of sentence-transformers 6
-  kUnknown,     // a class that is not of sentence-transformers or PyLate; it is left out
+  kUnknown,     // a class of another package; it is left out
 };
 
 struct ModuleEntry {
@@ -36,14 +36,14 @@ struct ModuleEntry {
   std::string code;  // the type, if it is a class that the repository brings along, else ""
 };
 
-// Returns the entries of modules.json in their order, without a look at the folders. A class of the
-// repository itself counts as a Transformer if it is the first module, and as kUnknown otherwise;
-// find_custom_code() refuses it unless the user ignores such code. Throws Error kConfig
+// Returns the entries of modules.json in their order. Does not read the folders of the modules. A
+// class of the repository itself counts as a Transformer if it is the first module, and as kUnknown
+// otherwise; find_custom_code() refuses it unless the user ignores such code. Throws Error kConfig
 // "model.modules" if the file is malformed or has a module of sentence-transformers that encode
 // does not support, and what ModelFolder throws.
 std::vector<ModuleEntry> read_module_entries(const ModelFolder& root);
 
-// What a directory with modules.json is a model of.
+// The kind of model in a directory with modules.json.
 enum class SentenceModelKind {
   kPooled,       // one vector for a text
   kPyLate,       // late interaction: the documents of a ColBERT of PyLate

@@ -70,7 +70,7 @@ void read_similarity(const JsonFields& fields, const std::string& where,
   static constexpr std::array<std::string_view, 4> kNames = {"cosine", "dot", "euclidean",
                                                              "manhattan"};
   const std::string name = fields.string_or("similarity_fn_name", settings.similarity);
-  // of the cosines of tokens
+  // MaxSim is made of the cosines of tokens, so the similarity stays "cosine".
   if (settings.late_interaction && (name == "MaxSim" || name == "maxsim" || name == "meanmaxsim"))
     return;
   if (std::find(kNames.begin(), kNames.end(), name) != kNames.end()) {
@@ -109,8 +109,8 @@ void read_pylate_settings(const Json& config, const JsonFields& fields,
   }
 }
 
-// Uses the prompt of MultiVectorEncoder.encode_document(). The settings of PyLate beside it would
-// mean something else there.
+// Uses the prompt of MultiVectorEncoder.encode_document(). Refuses the settings of PyLate, which
+// would mean something else in this class.
 void use_document_prompt(const JsonFields& fields, SentenceSettings& settings) {
   for (const char* key : {"document_prefix", "query_prefix", "skiplist_words", "document_length"}) {
     if (fields.has(key))

@@ -23,7 +23,7 @@ struct SentenceSettings {
   std::optional<int64_t> truncate_dim;
   std::optional<LateInteraction> late_interaction;
   int64_t document_length =
-      0;  // with late_interaction: in tokens, the marker included; 0: not here
+      0;  // for late_interaction: in tokens, including the marker; 0: not stated in this file
   std::vector<std::string> warnings;
 };
 

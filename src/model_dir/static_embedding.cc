@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "encode/error.h"
+#include "encode/tokenizer_file.h"
 
 #include "base/json.h"
 #include "base/units.h"
@@ -13,13 +14,12 @@ namespace encode {
 namespace {
 
 constexpr ErrorCode kCode = "model.static_embedding";
-constexpr const char* kTokenizerFile = "tokenizer.json";
 
 // Returns the length to which tokenizer.json truncates. A Transformer module sets the truncation of
 // its tokenizer itself, but a StaticEmbedding uses the truncation that is saved in tokenizer.json.
 std::optional<int64_t> stated_truncation(const ModelFolder& folder) {
-  const std::string where = folder.path_of(kTokenizerFile);
-  const Json tokenizer = folder.read_json(kTokenizerFile, kTokenizerJson, "model.tokenizer");
+  const std::string where = folder.path_of(kTokenizerJsonFile);
+  const Json tokenizer = folder.read_json(kTokenizerJsonFile, kTokenizerJson, "model.tokenizer");
   const JsonFields fields(tokenizer, where, "model.tokenizer");
   if (!fields.has("truncation")) return std::nullopt;
   const JsonFields truncation(fields.object("truncation"), fmt::format("{}, truncation", where),

@@ -13,11 +13,12 @@
 namespace encode {
 namespace {
 
-// Classes of architectures that encode has no entry for, so that a message can name the model_type.
+// Classes of architectures without an entry. They are listed so that a message can name their
+// model_type.
 constexpr auto kOtherClasses = std::to_array<std::pair<std::string_view, std::string_view>>(
     {{"BigBird", "big_bird"}, {"MobileBert", "mobilebert"}, {"XLM", "xlm"}});
 
-// Returns true if the name of a class is `stem` and the ending of a class for inference or
+// Returns true if the name of a class is `stem` with the ending of a class for inference or
 // training.
 bool is_class_of(std::string_view class_name, std::string_view stem) {
   if (stem.empty() || !class_name.starts_with(stem)) return false;
@@ -46,16 +47,15 @@ std::string_view model_type_of_class(std::string_view class_name) {
   return {};
 }
 
-Error unsupported_architecture(std::string_view model_type) {
-  std::vector<std::string_view> known;
-  for (const ArchitectureEntry& entry : kArchitectures) known.push_back(entry.model_type);
-  return Error(
-      {.code = "model.type",
-       .what = "encode does not support this architecture",
-       .where = "config.json: model_type",
-       .expected = fmt::format("one of: {}", fmt::join(known, ", ")),
-       .found = fmt::format("'{}'", preview(model_type)),
-       .hint = "'encode models' describes them; docs/adding-a-model.md shows how to add one"});
+Error unsupported_architecture(std::string_view model_type, const std::string& config_path) {
+  std::vector<std::string> known;
+  for (const ArchitectureEntry& entry : kArchitectures) known.emplace_back(entry.model_type);
+  return Error({.code = "model.type",
+                .what = "encode does not support this architecture",
+                .where = config_path + ": model_type",
+                .expected = one_of(known, std::string(model_type)),
+                .found = fmt::format("'{}'", preview(model_type)),
+                .hint = "'encode models' lists them; docs/adding-a-model.md shows how to add one"});
 }
 
 }  // namespace encode

@@ -1,4 +1,4 @@
-// Finds the entry of an architecture.
+// Finds the entry of an architecture. Any thread may call these functions. They throw no Error.
 #pragma once
 
 #include <string_view>
@@ -21,7 +21,8 @@ constexpr const ArchitectureEntry& entry_of(Architecture key) {
 // not known or belongs to several. The result lives as long as the process.
 std::string_view model_type_of_class(std::string_view class_name);
 
-// Makes the Error kConfig "model.type" for a model_type that is not in the table.
-Error unsupported_architecture(std::string_view model_type);
+// Makes the Error kConfig "model.type" for a model_type that is not in the table. `config_path` is
+// the config.json that has it.
+Error unsupported_architecture(std::string_view model_type, const std::string& config_path);
 
 }  // namespace encode

@@ -43,6 +43,10 @@ bool is_weight_type(std::string_view dtype) {
   return dtype == "F32" || dtype == "F16" || dtype == "BF16" || dtype == "F64";
 }
 
+std::string shape_text(std::span<const int64_t> shape) {
+  return fmt::format("[{}]", fmt::join(shape, ", "));
+}
+
 int64_t checked_bytes(std::span<const int64_t> shape, std::string_view dtype,
                       const std::string& where) {
   int64_t bytes = dtype_bytes(dtype);
@@ -67,7 +71,7 @@ int64_t checked_bytes(std::span<const int64_t> shape, std::string_view dtype,
                .what = "a tensor has an impossible shape",
                .where = where,
                .expected = "at most 8 dimensions of 1 to 2^40, together less than 2^63 bytes",
-               .found = fmt::format("[{}]", fmt::join(shape, ", ")),
+               .found = shape_text(shape),
                .hint = "the file is damaged or was made to attack its reader: do not use it"});
 }
 

@@ -1,4 +1,4 @@
-// The types and sizes of tensors in a file of weights.
+// The types and sizes of tensors in a file of weights. Any thread may call these functions.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +21,9 @@ int64_t dtype_bytes(std::string_view dtype);
 
 // Returns true for one of kWeightTypes.
 bool is_weight_type(std::string_view dtype);
+
+// Returns "[384, 1536]".
+std::string shape_text(std::span<const int64_t> shape);
 
 // Returns the size of a tensor in bytes, which is at least 1. No other code computes this size.
 // `where` names the tensor for messages. Throws Error "model.dtype" if the dtype is not known.

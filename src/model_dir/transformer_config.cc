@@ -24,7 +24,8 @@ bool contains(const std::array<std::string_view, N>& names, std::string_view nam
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// Returns the name that config.json has for a size: one of the architecture, else of any other one.
+// Returns the name that config.json has for a size: a name that the architecture uses, or else one
+// that any other architecture uses.
 std::string name_of(FieldNames SizeFields::*size, const Traits& traits, const JsonFields& fields) {
   const auto stated = [&](const SizeFields& names) {
     const auto* const found = std::ranges::find_if(
@@ -177,7 +178,7 @@ TransformerConfig read_transformer_config(const ModelFolder& folder) {
     config.text = json.dump();
   }
   config.model_type = whole.string("model_type");
-  // The directory of an architecture without an entry is refused later, with a list of the entries.
+  // An architecture without an entry is refused later, with a list of the entries.
   const ArchitectureEntry* entry = find_architecture(config.model_type);
   const Traits traits = entry != nullptr ? entry->traits : Traits();
   const JsonFields fields = text_config(traits, whole);

@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "base/model_files.h"
 #include "model_dir/model_folder.h"
 
 namespace encode {
 
-inline constexpr const char* kConfigFile = "config.json";
 inline constexpr const char* kAdapterFile = "adapter_config.json";  // of a PEFT adapter
 // sentence-transformers writes the first name. It also reads the other names, which its first
 // releases wrote, in this order.

@@ -7,19 +7,20 @@
 namespace encode {
 namespace {
 
-// "25.7 %"; a share that is not zero is never shown as zero.
+// Returns a text such as "25.7 %". Only a share of zero is shown as zero.
 std::string percent_of(int64_t part, int64_t whole) {
   const double percent =
       whole > 0 ? 100 * static_cast<double>(part) / static_cast<double>(whole) : 0;
   return percent > 0 && percent < 0.1 ? "less than 0.1 %" : fmt::format("{:.1f} %", percent);
 }
 
-// How far max_length can be raised; "" if it cannot.
-std::string longer_rows(const Truncation& truncation) {
-  if (!truncation.position_limit) return "raise max_length if the model allows it, ";
-  if (*truncation.position_limit == 0) return "raise max_length, ";
+// Returns a phrase that says how far max_length can be raised; "" if it cannot be raised.
+std::string longer_rows(const Truncation& truncation, const std::string& max_length) {
+  if (!truncation.position_limit)
+    return fmt::format("raise {} if the model allows it, ", max_length);
+  if (*truncation.position_limit == 0) return fmt::format("raise {}, ", max_length);
   if (*truncation.position_limit <= truncation.max_length) return "";
-  return fmt::format("raise max_length (at most {} tokens with this model), ",
+  return fmt::format("raise {} (at most {} tokens with this model), ", max_length,
                      format_count(*truncation.position_limit));
 }
 
@@ -40,9 +41,14 @@ std::string describe(const Truncation& truncation, const std::string& rows) {
       percent_of(truncation.lost_tokens, truncation.tokens + truncation.lost_tokens));
 }
 
-std::string truncation_advice(const Truncation& truncation) {
-  return longer_rows(truncation) +
-         "divide long texts into several rows, or choose a model with a longer context";
+std::string truncation_advice(const Truncation& truncation, const std::string& max_length,
+                              const std::string& new_output) {
+  std::string advice =
+      longer_rows(truncation, max_length) +
+      "divide long texts into several rows, or choose a model with a longer context";
+  if (!new_output.empty())
+    advice += fmt::format("; give the next run {}, because this result is kept", new_output);
+  return advice;
 }
 
 }  // namespace encode

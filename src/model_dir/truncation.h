@@ -1,5 +1,5 @@
 // What the cut at max_length loses, and what a user can do about it. Preflight, the run and the
-// report say it in the same words.
+// report use the same words. Any thread may call these functions.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +11,25 @@ namespace encode {
 struct Truncation {
   int64_t rows = 0;
   int64_t truncated_rows = 0;
-  int64_t tokens = 0;  // of all rows together, after the cut
+  int64_t tokens = 0;  // the tokens of all rows, after the cut
   int64_t lost_tokens = 0;
   int64_t max_length = 0;  // in tokens
-  // ModelDirectory::position_limit; nullopt: the model directory is not at hand.
+  // ModelDirectory::position_limit; nullopt: the model directory is not available.
   std::optional<int64_t> position_limit = std::nullopt;
 
-  double lost_share() const;  // of all tokens before the cut, 0 to 1
+  double lost_share() const;  // the lost share of all tokens, 0 to 1
 };
 
 // "257 of 1,000 rows (25.7 %) are longer than 256 tokens; the cut loses 31.2 % of all tokens".
 // `rows` is the text that follows "of": "1,000 rows". Does not throw Error.
 std::string describe(const Truncation& truncation, const std::string& rows);
 
-// "raise max_length (at most 512 tokens with this model), ...": the ways to lose less. Does not
-// throw Error.
-std::string truncation_advice(const Truncation& truncation);
+// Returns the ways to lose less: "raise --max-length (at most 512 tokens with this model), ...".
+// `max_length` is the name of the setting as the user gives it: "--max-length" or
+// "semantic.max_length". `new_output` says how the user names another output, such as "another
+// --output FILE", if the result of a run exists, which the next run would refuse to replace. Does
+// not throw Error.
+std::string truncation_advice(const Truncation& truncation, const std::string& max_length,
+                              const std::string& new_output = "");
 
 }  // namespace encode

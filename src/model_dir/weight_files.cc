@@ -54,7 +54,7 @@ class ShardIndex {
     }
   }
 
-  // The shards that are read: those with a tensor that is not one of a head.
+  // Returns the shards to read: those that have at least one tensor that does not belong to a head.
   const std::set<std::string>& shards() const { return shards_; }
 
   TensorMap read() const {

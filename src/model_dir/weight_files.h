@@ -14,14 +14,15 @@ namespace encode {
 inline constexpr const char* kWeightsFile = "model.safetensors";
 inline constexpr const char* kPickledWeightsFile = "pytorch_model.bin";
 
-// How one format is named in a model directory.
+// The names of the files of one format in a model directory.
 struct WeightFormat {
-  const char* file;   // all tensors
-  const char* index;  // or the shards that have them
+  const char* file;   // the file with all tensors
+  const char* index;  // the list of the shards that have the tensors
   bool pickled = false;
 };
 
-// In the order in which transformers looks for them. So safetensors wins if a directory has both.
+// The formats in the order in which transformers looks for them. So safetensors wins if a directory
+// has both.
 inline constexpr std::array<WeightFormat, 2> kWeightFormats = {
     {{kWeightsFile, "model.safetensors.index.json"},
      {kPickledWeightsFile, "pytorch_model.bin.index.json", true}}};

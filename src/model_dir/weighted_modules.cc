@@ -77,8 +77,8 @@ void warn_of_unknown_keys(const Json& config, const std::string& where,
 constexpr const char* kSentenceEmbedding = "sentence_embedding";
 constexpr const char* kTokenEmbeddings = "token_embeddings";
 
-// Throws Error "model.unsupported" if a module does not read and write `features`, which is one of
-// the two above.
+// Throws Error "model.unsupported" unless the module reads and writes `features`, one of the two
+// constants above.
 void require_features(const JsonFields& fields, const std::string& where,
                       const std::string& features) {
   for (const char* key : {"module_input_name", "module_output_name"}) {

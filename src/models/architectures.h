@@ -1,6 +1,7 @@
 // The loader of each architecture, grouped by the file that defines it. The loaders share a header
 // because registry.cc chooses one of them. model_dir/architecture_table.h describes the same
-// architectures without LibTorch. Each loader throws what load_model() throws.
+// architectures without LibTorch. Each loader throws what load_model() throws, and may be called by
+// one thread at a time.
 #pragma once
 
 #include <memory>

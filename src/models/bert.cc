@@ -34,28 +34,13 @@
 namespace encode {
 namespace {
 
-struct BertLayer {
-  SelfAttention attention;
-  LayerNorm attention_norm;
-  FeedForward mlp;
-  LayerNorm mlp_norm;
-
-  // The layer of a Transformer encoder (Vaswani et al. 2017):
-  //   y = LayerNorm(x + Attention(x))
-  //   x = LayerNorm(y + MLP(y)),  MLP(y) = W2 act(W1 y + b1) + b2
-  //   Attention(x) = Wo softmax(q k^T / sqrt(head_dim)) v + bo, in several heads
-  // q, k and v are projections of x with biases. MPNet adds bias(bucket of the distance) to each
-  // score. act is hidden_act, which is gelu in the papers.
-  // In the code, attention.add(rows) is x + Attention(x), mlp.add(y) is y + MLP(y), and
-  // attention.result(norm, y) is norm(y) for the attention of the next layer.
-  LinearInput forward(const LinearInput& x, const LayerContext& context) const {
-    const Attended attended = attention.attend(x, context);
-    return finish_rows(context, attended, [&](const Attended& rows) {
-      const LinearInput y = mlp.input(attention_norm, attention.add(rows));
-      return attention.result(mlp_norm, mlp.add(y), context);
-    });
-  }
-};
+// The layer of a Transformer encoder (Vaswani et al. 2017):
+//   y = LayerNorm(x + Attention(x))
+//   x = LayerNorm(y + MLP(y)),  MLP(y) = W2 act(W1 y + b1) + b2
+//   Attention(x) = Wo softmax(q k^T / sqrt(head_dim)) v + bo, in several heads
+// q, k and v are projections of x with biases. MPNet adds bias(bucket of the distance) to each
+// score. act is hidden_act, which is gelu in the papers.
+using BertLayer = PostNormLayer<>;
 
 struct Parts {
   BertEmbeddings embeddings;
@@ -162,7 +147,8 @@ BertLayer load_bert_layer(const ModuleLoader& layer, const EncoderConfig& config
           .mlp_norm = layer.layer_norm(names.mlp_norm, config.hidden(), config.layer_norm_eps)};
 }
 
-// Each of ALBERT's groups serves a run of consecutive steps. Copies of a layer share its weights.
+// ALBERT uses each of its groups of layers for several consecutive steps. The copies of a layer
+// share its weights.
 std::vector<BertLayer> load_albert_layers(const ModuleLoader& encoder, const EncoderConfig& config,
                                           const JsonFields& json) {
   const int64_t steps = config.num_hidden_layers;
@@ -223,7 +209,8 @@ ModuleLoader load_root(const ModelSource& source, const char* prefix) {
   return {source.weights.root("embeddings.word_embeddings.weight", {"", prefix}), source};
 }
 
-// Returns the model after a check that it took every tensor of the checkpoint, except `leftovers`.
+// Returns the model. Throws if the checkpoint has a tensor that the model did not take and that is
+// not one of the `leftovers`.
 std::unique_ptr<Model> finish(const ModelSource& source, Parts parts,
                               const std::vector<std::string>& leftovers) {
   source.weights.expect_all_taken(leftovers);

@@ -19,7 +19,7 @@ at::Tensor Segments::of(const PackedInput& batch) const {
   if (batch.max_type_id >= table_.size(0)) {
     throw Error({.code = "model.config",
                  .what = "the tokenizer gives a token type that the model does not have",
-                 .where = "config.json: type_vocab_size",
+                 .where = origin_ + "/config.json: type_vocab_size",
                  .expected = fmt::format("more than {}, the token type", batch.max_type_id),
                  .found = fmt::to_string(table_.size(0)),
                  .hint = "check the type_id of the post-processor in tokenizer.json, and "
@@ -46,7 +46,7 @@ BertEmbeddings::BertEmbeddings(const ModuleLoader& embeddings, const EncoderConf
                                    {"task_type_vocab_size", options.task_types}, options.width)
                             .select(0, 0));
     }
-    segments_ = Segments(std::move(table));
+    segments_ = Segments(std::move(table), embeddings.origin());
   }
   if (options.norm)
     norm_ = embeddings.layer_norm("LayerNorm", options.width, config.layer_norm_eps);

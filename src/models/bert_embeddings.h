@@ -3,6 +3,8 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <utility>
 
 #include "models/config_fields.h"
 #include "models/module_loader.h"
@@ -23,8 +25,10 @@ struct BertEmbeddingsOptions {
 // The table of segments (token types). Immutable. Any number of threads may call it.
 class Segments {
  public:
-  Segments() = default;                                              // there are no segments
-  explicit Segments(at::Tensor table) : table_(std::move(table)) {}  // [type_vocab_size, width]
+  Segments() = default;  // there are no segments
+  // `table` is [type_vocab_size, width]. `origin` is the folder of the model, for error messages.
+  Segments(at::Tensor table, std::string origin)
+      : table_(std::move(table)), origin_(std::move(origin)) {}
 
   bool defined() const { return table_.defined(); }
   // Returns the vectors to add: [width] if all tokens have type 0, otherwise [T, width]. Throws
@@ -33,6 +37,7 @@ class Segments {
 
  private:
   at::Tensor table_;
+  std::string origin_;
 };
 
 // Immutable. Any number of threads may call it.

@@ -26,24 +26,12 @@ struct CodeSageConfig : EncoderConfig {
   }
 };
 
-struct CodeSageLayer {
-  LayerNorm attention_norm;
-  SelfAttention attention;
-  LayerNorm mlp_norm;
-  FeedForward mlp;
-
-  //   y = x + Attention(ln_1(x))
-  //   x = y + c_proj(act(c_fc(ln_2(y))))
-  //   Attention(z) = c_proj softmax(q k^T / sqrt(head_dim)) v,  (q, k, v) = c_attn z
-  // Every projection has a bias. act is activation_function, which is gelu_new.
-  // In the code, attention.add(rows) is y, and mlp.add(mlp_norm, y) is the new x.
-  ResidualSum forward(ResidualSum x, const LayerContext& context) const {
-    const Attended attended = attention.attend(attention_norm, std::move(x), context);
-    return finish_rows(context, attended, [this](const Attended& rows) {
-      return mlp.add(mlp_norm, attention.add(rows));
-    });
-  }
-};
+// The layer of CodeSage:
+//   y = x + Attention(ln_1(x))
+//   x = y + c_proj(act(c_fc(ln_2(y))))
+//   Attention(z) = c_proj softmax(q k^T / sqrt(head_dim)) v,  (q, k, v) = c_attn z
+// Every projection has a bias. act is activation_function, which is gelu_new.
+using CodeSageLayer = PreNormLayer<LayerNorm>;
 
 CodeSageLayer load_codesage_layer(const ModuleLoader& block, const CodeSageConfig& config) {
   const AttentionShape shape = config.attention();

@@ -127,12 +127,9 @@ RopeParameters parse_rope(const JsonFields& config, const RopeQuery& query) {
   const bool current = config.has("rope_parameters");
   const std::string key = current ? "rope_parameters" : "rope_scaling";
   if (!config.has(key) || (!current && !query.scaling)) return out;
-  const std::string where = fmt::format("config.json: {}", key);
-  const JsonFields all(config.object(key), where, "model.config");
+  const JsonFields all = config.fields(key);
   const bool nested = !query.layer_type.empty() && all.has(query.layer_type);
-  const JsonFields own(nested ? all.object(query.layer_type) : config.object(key),
-                       nested ? fmt::format("{}.{}", where, query.layer_type) : where,
-                       "model.config");
+  const JsonFields own = nested ? all.fields(query.layer_type) : all;
   out.theta = own.number_or("rope_theta", out.theta, 1, kMaxRopeTheta);
   read_scaling(own, query.partial, out);
   return out;
@@ -150,7 +147,7 @@ int64_t rotated_width(const JsonFields& config, int64_t head_dim, const RotatedP
   };
   for (const char* key : {"rope_parameters", "rope_scaling"}) {
     if (!config.has(key)) continue;
-    const JsonFields rope(config.object(key), fmt::format("config.json: {}", key), "model.config");
+    const JsonFields rope = config.fields(key);
     if (rope.has("partial_rotary_factor"))
       return read(rope, "partial_rotary_factor", part.fallback);
   }

@@ -27,8 +27,8 @@ Activation parse_activation(const JsonFields& config, const std::string& key);
 Activation parse_activation_or(const JsonFields& config, const std::string& key,
                                Activation fallback);
 
-// What a field of EncoderConfig is if config.json does not have it. The values are those of
-// BertConfig in transformers; an architecture with another class has other ones.
+// The defaults of fields of EncoderConfig that config.json does not have. These are the values of
+// BertConfig in transformers; an architecture with another class sets its own.
 struct EncoderDefaults {
   double layer_norm_eps = 1e-12;
   Activation hidden_act = Activation::kGelu;

@@ -169,25 +169,11 @@ class DisentangledAttention {
   at::Tensor position_queries_;  // the same shape
 };
 
-struct DebertaLayer {
-  DisentangledAttention attention;
-  LayerNorm attention_norm;
-  FeedForward mlp;
-  LayerNorm mlp_norm;
-
-  //   y = LayerNorm(x + DisentangledAttention(x))
-  //   x = LayerNorm(y + MLP(y)),  MLP(y) = W2 act(W1 y + b1) + b2
-  // act is hidden_act, which is gelu in the paper.
-  // In the code, attention.add(rows) is x + Attention(x), mlp.add(y) is y + MLP(y), and
-  // attention.result(norm, y) is norm(y) for the attention of the next layer.
-  LinearInput forward(const LinearInput& x, const LayerContext& context) const {
-    const Attended attended = attention.attend(x, context);
-    return finish_rows(context, attended, [&](const Attended& rows) {
-      const LinearInput y = mlp.input(attention_norm, attention.add(rows));
-      return attention.result(mlp_norm, mlp.add(y), context);
-    });
-  }
-};
+// The layer of DeBERTa:
+//   y = LayerNorm(x + DisentangledAttention(x))
+//   x = LayerNorm(y + MLP(y)),  MLP(y) = W2 act(W1 y + b1) + b2
+// act is hidden_act, which is gelu in the paper.
+using DebertaLayer = PostNormLayer<DisentangledAttention>;
 
 DebertaLayer load_deberta_layer(const ModuleLoader& layer, const DebertaConfig& config,
                                 const at::Tensor& positions) {
@@ -234,7 +220,7 @@ class DebertaV2 : public Model {
 
  private:
   BertEmbeddings embeddings_;
-  std::optional<RelativePositions> relative_;  // the columns without terms
+  std::optional<RelativePositions> relative_;  // only the columns; the layers add the terms
   std::vector<DebertaLayer> layers_;
 };
 

@@ -58,25 +58,12 @@ RopeParameters rope_of(const ModuleLoader& root, const EsmConfig& config, const 
   return rope;
 }
 
-struct EsmLayer {
-  LayerNorm attention_norm;
-  SelfAttention attention;
-  LayerNorm mlp_norm;
-  FeedForward mlp;
-
-  //   y = x + Attention(LayerNorm(x))
-  //   x = y + W2 gelu(W1 LayerNorm(y) + b1) + b2
-  // Attention(z) = Wo softmax(q k^T / sqrt(head_dim)) v + bo. q, k and v are projections of z with
-  // biases. With rotary positions q and k are rotated: element i of a head forms a pair with
-  // element head_dim / 2 + i.
-  // In the code, attention.add(rows) is y, and mlp.add(mlp_norm, y) is the new x.
-  ResidualSum forward(ResidualSum x, const LayerContext& context) const {
-    const Attended attended = attention.attend(attention_norm, std::move(x), context);
-    return finish_rows(context, attended, [this](const Attended& rows) {
-      return mlp.add(mlp_norm, attention.add(rows));
-    });
-  }
-};
+// The layer of ESM:
+//   y = x + Attention(LayerNorm(x))
+//   x = y + W2 gelu(W1 LayerNorm(y) + b1) + b2
+// Attention(z) = Wo softmax(q k^T / sqrt(head_dim)) v + bo. q, k and v are projections of z with
+// biases. With rotary positions q and k are rotated.
+using EsmLayer = PreNormLayer<LayerNorm>;
 
 EsmLayer load_esm_layer(const ModuleLoader& layer, const EncoderConfig& config) {
   const AttentionShape shape = config.attention();
@@ -93,7 +80,8 @@ EsmLayer load_esm_layer(const ModuleLoader& layer, const EncoderConfig& config) 
                   layer.linear("output.dense", hidden, config.inner())}};
 }
 
-// Returns the sequence of each token slot, [T] int64. Filler slots belong to one more sequence.
+// Returns for each token slot the number of its sequence, [T] int64. The filler slots count as one
+// more sequence.
 at::Tensor sequence_of_slots(const PackedInput& batch) {
   std::vector<int64_t> sequence(static_cast<size_t>(batch.tokens()), batch.sequences());
   for (size_t b = 0; b + 1 < batch.cu_seqlens.size(); ++b) {
@@ -103,14 +91,16 @@ at::Tensor sequence_of_slots(const PackedInput& batch) {
   return to_device(sequence, batch.input_ids.device());
 }
 
-// Token dropout: training set the vectors of masked tokens to zero, and 0.15 x 0.8 of the tokens
-// were masked. So the vectors of a text are multiplied by 0.88 / (1 - masked tokens / tokens).
+// Token dropout: in training, 0.15 x 0.8 of the tokens were masked and had vectors of zeros. To
+// keep the scale of the sum, the vectors of a text are multiplied by 0.88 / (1 - masked tokens /
+// tokens).
 at::Tensor drop_masked(const at::Tensor& words, const PackedInput& batch, int64_t mask_token) {
   constexpr double kKeptInTraining = 1 - 0.15 * 0.8;
   std::vector<float> lengths;
   for (size_t b = 0; b + 1 < batch.cu_seqlens.size(); ++b)
     lengths.push_back(static_cast<float>(batch.cu_seqlens[b + 1] - batch.cu_seqlens[b]));
-  lengths.push_back(static_cast<float>(batch.tokens() + 1));  // the filler; never all masked
+  // The filler slots. One more than the tokens, so that the divisor is never 0.
+  lengths.push_back(static_cast<float>(batch.tokens() + 1));
   const at::Tensor masked = batch.input_ids.eq(mask_token);
   const at::Tensor sequence = sequence_of_slots(batch);
   const at::Tensor share = at::zeros({batch.sequences() + 1}, words.options().dtype(at::kFloat))

@@ -39,26 +39,13 @@ ResidualSum scaled_embeddings(const at::Tensor& embed_tokens, const PackedInput&
 }
 
 // The layer of the first Gemma.
-struct GemmaLayer {
-  RmsNorm attention_norm;
-  SelfAttention attention;
-  RmsNorm mlp_norm;
-  FeedForward mlp;
-
-  //   y = x + Attention(RMSNorm(x))
-  //   x = y + MLP(RMSNorm(y))
-  //   Attention(z) = Wo softmax(q k^T / sqrt(head_dim)) v,  (q, k, v) = (Wq z, Wk z, Wv z)
-  //   MLP(z) = down_proj(gelu(gate_proj(z)) * up_proj(z)),  gelu is the tanh approximation
-  // Several heads of q share a head of k and v (grouped-query attention). q and k are rotated by
-  // their positions: element i of a head forms a pair with element head_dim / 2 + i.
-  // In the code, attention.add(rows) is y, and mlp.add(mlp_norm, y) is the new x.
-  ResidualSum forward(ResidualSum x, const LayerContext& context) const {
-    const Attended attended = attention.attend(attention_norm, std::move(x), context);
-    return finish_rows(context, attended, [this](const Attended& rows) {
-      return mlp.add(mlp_norm, attention.add(rows));
-    });
-  }
-};
+//   y = x + Attention(RMSNorm(x))
+//   x = y + MLP(RMSNorm(y))
+//   Attention(z) = Wo softmax(q k^T / sqrt(head_dim)) v,  (q, k, v) = (Wq z, Wk z, Wv z)
+//   MLP(z) = down_proj(gelu(gate_proj(z)) * up_proj(z)),  gelu is the tanh approximation
+// Several heads of q share a head of k and v (grouped-query attention). q and k are rotated by
+// their positions.
+using GemmaLayer = PreNormLayer<RmsNorm>;
 
 GemmaLayer load_gemma_layer(const ModuleLoader& layer, const DecoderConfig& config) {
   const auto norm = [&](const char* name) {
@@ -85,7 +72,6 @@ struct SandwichNormLayer {
   //
   //   y = x + RMSNorm(Attention(RMSNorm(x)))
   //   x = y + RMSNorm(MLP(RMSNorm(y)))
-  // In the code, attention.project(rows) is Attention(RMSNorm(x)), and mlp.add() is the new x.
   ResidualSum forward(ResidualSum x, const LayerContext& context) const {
     const Attended attended = attention.attend(attention_norm, std::move(x), context);
     return finish_rows(context, attended, [this](const Attended& rows) {

@@ -22,25 +22,13 @@
 namespace encode {
 namespace {
 
-struct GptLayer {
-  LayerNorm attention_norm;
-  SelfAttention attention;
-  LayerNorm mlp_norm;
-  FeedForward mlp;
-
-  //   y = x + Attention(LayerNorm(x))
-  //   x = y + MLP(LayerNorm(y)),  MLP(z) = W2 act(W1 z + b1) + b2
-  //   Attention(z) = Wo softmax(scale x q k^T - slope of the head x distance) v + bo
-  // q, k and v are projections of z. Only BLOOM has slopes (ALiBi). act is the tanh form of gelu in
-  // the published models. In the code, attention.add(rows) is y, and mlp.add(mlp_norm, y) is the
-  // new x.
-  ResidualSum forward(ResidualSum x, const LayerContext& context) const {
-    const Attended attended = attention.attend(attention_norm, std::move(x), context);
-    return finish_rows(context, attended, [this](const Attended& rows) {
-      return mlp.add(mlp_norm, attention.add(rows));
-    });
-  }
-};
+// The layer of GPT-2:
+//   y = x + Attention(LayerNorm(x))
+//   x = y + MLP(LayerNorm(y)),  MLP(z) = W2 act(W1 z + b1) + b2
+//   Attention(z) = Wo softmax(scale x q k^T - slope of the head x distance) v + bo
+// q, k and v are projections of z. Only BLOOM has slopes (ALiBi). act is the tanh form of gelu in
+// the published models.
+using GptLayer = PreNormLayer<LayerNorm>;
 
 struct GptParts {
   at::Tensor words;                              // [vocab_size, hidden_size]

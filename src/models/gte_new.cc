@@ -12,27 +12,13 @@
 namespace encode {
 namespace {
 
-struct GteLayer {
-  SelfAttention attention;
-  LayerNorm attention_norm;
-  FeedForward mlp;
-  LayerNorm mlp_norm;
-
-  //   y = LayerNorm(x + Attention(x))
-  //   x = LayerNorm(y + down_proj(act(gate(y)) * up(y))),  (up(y), gate(y)) = up_gate_proj(y)
-  //   Attention(x) = o_proj softmax(q k^T / sqrt(head_dim)) v,  (q, k, v) = qkv_proj(x)
-  // q and k are rotated by their positions: element i of a head forms a pair with element
-  // head_dim / 2 + i. act is hidden_act, which is gelu in the published models.
-  // In the code, attention.add(rows) is x + Attention(x), mlp.add(y) is y + MLP(y), and
-  // attention.result(norm, y) is norm(y) for the attention of the next layer.
-  LinearInput forward(const LinearInput& x, const LayerContext& context) const {
-    const Attended attended = attention.attend(x, context);
-    return finish_rows(context, attended, [&](const Attended& rows) {
-      const LinearInput y = mlp.input(attention_norm, attention.add(rows));
-      return attention.result(mlp_norm, mlp.add(y), context);
-    });
-  }
-};
+// The layer of GTE:
+//   y = LayerNorm(x + Attention(x))
+//   x = LayerNorm(y + down_proj(act(gate(y)) * up(y))),  (up(y), gate(y)) = up_gate_proj(y)
+//   Attention(x) = o_proj softmax(q k^T / sqrt(head_dim)) v,  (q, k, v) = qkv_proj(x)
+// q and k are rotated by their positions. act is hidden_act, which is gelu in the published
+// models.
+using GteLayer = PostNormLayer<>;
 
 GteLayer load_gte_layer(const ModuleLoader& layer, const EncoderConfig& config) {
   const AttentionShape shape = config.attention();

@@ -12,26 +12,12 @@
 namespace encode {
 namespace {
 
-struct JinaLayer {
-  SelfAttention attention;
-  LayerNorm attention_norm;
-  FeedForward mlp;
-  LayerNorm mlp_norm;
-
-  //   y = LayerNorm(x + Attention(x))
-  //   x = LayerNorm(y + wo(act(gate) * up)),  (gate, up) = gated_layers(y)
-  //   Attention(x) = Wo softmax(q k^T / sqrt(head_dim) - slope of the head x |distance|) v + bo
-  // q, k and v are projections of x with biases. act is gelu or relu, see gate_of().
-  // In the code, attention.add(rows) is x + Attention(x), mlp.add(y) is y + MLP(y), and
-  // attention.result(norm, y) is norm(y) for the attention of the next layer.
-  LinearInput forward(const LinearInput& x, const LayerContext& context) const {
-    const Attended attended = attention.attend(x, context);
-    return finish_rows(context, attended, [&](const Attended& rows) {
-      const LinearInput y = mlp.input(attention_norm, attention.add(rows));
-      return attention.result(mlp_norm, mlp.add(y), context);
-    });
-  }
-};
+// The layer of Jina BERT:
+//   y = LayerNorm(x + Attention(x))
+//   x = LayerNorm(y + wo(act(gate) * up)),  (gate, up) = gated_layers(y)
+//   Attention(x) = Wo softmax(q k^T / sqrt(head_dim) - slope of the head x |distance|) v + bo
+// q, k and v are projections of x with biases. act is gelu or relu, see gate_of().
+using JinaLayer = PostNormLayer<>;
 
 JinaLayer load_jina_layer(const ModuleLoader& layer, const EncoderConfig& config,
                           Activation activation) {

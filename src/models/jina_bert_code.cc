@@ -71,8 +71,6 @@ struct CodeLayer {
   //   y = LayerNorm(x + a)
   //   x = LayerNorm(y + down_layer(up * act(gate))),  (up, gate) = up_gated_layer(y)
   // act is hidden_act, which is gelu in the published model.
-  // In the code, attention.add(rows) is x + Attention(x), mlp.add(z) is z + MLP(z), and
-  // attention.result(norm, z) is norm(z) for the attention of the next layer.
   LinearInput forward(const LinearInput& x, const LayerContext& context) const {
     const Attended attended = attention.attend(x, context);
     return finish_rows(context, attended, [&](const Attended& rows) {

@@ -1,5 +1,10 @@
 // The parts from which the models build their layers, and the loop over the layers. All parts are
-// immutable after loading, and any number of threads may call them.
+// immutable after loading, and any number of threads may call them. They throw c10::Error if the
+// device fails.
+//
+// Above its layer, each model states the equations of its paper. PreNormLayer and PostNormLayer
+// show how the code computes the two usual forms. Rotation pairs element i of a head with element
+// head_dim / 2 + i (nn/layers/rotary.h).
 #pragma once
 
 #include <concepts>
@@ -13,6 +18,7 @@
 #include "models/module_loader.h"
 #include "nn/layers/attention.h"
 #include "nn/layers/rotary.h"
+#include "nn/products/row_blocks.h"
 
 namespace encode {
 
@@ -37,7 +43,7 @@ struct AttentionShape {
   Dim query_key_value() const;  // queries, keys and values in one tensor
 };
 
-// The input of a layer besides the hidden states. Borrows everything that it points to.
+// The input of a layer besides the hidden states. It owns nothing that it points to.
 struct LayerContext {
   const PackedInput& batch;
   AttentionWindow window = {};
@@ -64,7 +70,7 @@ struct Attended {
   at::Tensor residual;  // [T, hidden_size], the input of the layer
 };
 
-// Returns the plain rows of what a layer returns.
+// Returns the result of a layer as plain rows.
 inline at::Tensor plain_rows(ResidualSum x) { return x.total(); }
 inline at::Tensor plain_rows(const LinearInput& x) { return x.rows; }
 
@@ -137,13 +143,14 @@ class SelfAttention {
     const LinearInput normed = norm.settle_for_product(x, qkv_);
     return {.heads = heads_of(normed, context), .residual = std::move(x.sum)};
   }
-  // Wo heads.
+  // Returns Wo heads, without the residual.
   at::Tensor project(const Attended& attended) const { return out_(attended.heads); }
-  // residual + Wo heads.
+  // Returns residual + Wo heads.
   ResidualSum add(const Attended& attended) const {
     return out_.add(attended.heads, attended.residual);
   }
-  // Returns norm(x), the result of the layer that this attention belongs to: see layer_result().
+  // Returns norm(x), the result of the layer: see layer_result(). The attention of the next layer
+  // reads it.
   LinearInput result(const Norm& norm, ResidualSum x, const LayerContext& context) const {
     return layer_result(norm, std::move(x), qkv_, context);
   }
@@ -179,18 +186,18 @@ class FeedForward {
   LinearInput input(const Norm& norm, ResidualSum x) const {
     return norm.for_product(std::move(x), up_);
   }
-  // MLP(x), [T, hidden_size]. x is a result of input(), or plain rows.
+  // Returns MLP(x), [T, hidden_size]. x is a result of input(), or plain rows.
   at::Tensor operator()(const LinearInput& x) const { return down_(inner(x)); }
-  // MLP(x) for a number of rows that varies from call to call, see Linear::in_blocks().
+  // Returns MLP(x) for a number of rows that varies from call to call, see Linear::in_blocks().
   at::Tensor in_blocks(const at::Tensor& x) const;
-  // y + MLP(y), [T, hidden_size]. y is a result of input().
+  // Returns y + MLP(y), [T, hidden_size]. y is a result of input().
   ResidualSum add(const LinearInput& y) const { return down_.add(inner(y), y.rows); }
-  // x + MLP(norm(x)).
+  // Returns x + MLP(norm(x)).
   ResidualSum add(const Norm& norm, ResidualSum x) const {
     const LinearInput normed = norm.settle_for_product(x, up_);
     return down_.add(inner(normed), x.sum);
   }
-  // x + after(MLP(norm(x))).
+  // Returns x + after(MLP(norm(x))).
   ResidualSum add(const Norm& norm, ResidualSum x, const Norm& after) const {
     const LinearInput normed = norm.settle_for_product(x, up_);
     return {.sum = std::move(x.sum), .term = after(down_(inner(normed)))};
@@ -203,6 +210,43 @@ class FeedForward {
   Linear up_;
   Linear down_;
   std::optional<Activation> gate_;  // set in the gated form
+};
+
+// A layer with a norm before each half:
+//   y = x + Attention(norm(x))
+//   x = y + MLP(norm(y))
+template <typename NormKind>  // LayerNorm or RmsNorm
+struct PreNormLayer {
+  NormKind attention_norm;
+  SelfAttention attention;
+  NormKind mlp_norm;
+  FeedForward mlp;
+
+  ResidualSum forward(ResidualSum x, const LayerContext& context) const {
+    const Attended attended = attention.attend(attention_norm, std::move(x), context);
+    return finish_rows(context, attended, [this](const Attended& rows) {
+      return mlp.add(mlp_norm, attention.add(rows));
+    });
+  }
+};
+
+// A layer with a norm after each half, as that of the Transformer (Vaswani et al. 2017):
+//   y = norm(x + Attention(x))
+//   x = norm(y + MLP(y))
+template <typename Attention = SelfAttention, typename Mlp = FeedForward>
+struct PostNormLayer {
+  Attention attention;
+  LayerNorm attention_norm;
+  Mlp mlp;
+  LayerNorm mlp_norm;
+
+  LinearInput forward(const LinearInput& x, const LayerContext& context) const {
+    const Attended attended = attention.attend(x, context);
+    return finish_rows(context, attended, [&](const Attended& rows) {
+      const LinearInput y = mlp.input(attention_norm, attention.add(rows));
+      return attention.result(mlp_norm, mlp.add(y), context);
+    });
+  }
 };
 
 }  // namespace encode

@@ -80,8 +80,7 @@ struct Lfm2Layer {
   //   y = x + Mixer(RMSNorm(x)),  Mixer is ShortConv or Attention
   //   x = y + MLP(RMSNorm(y)),    MLP(z) = w2(silu(w1(z)) * w3(z))
   //   Attention(z) = Wo softmax(q k^T / sqrt(head_dim)) v,  q = rotate(RMSNorm(Wq z)), k likewise
-  // Several heads of q share a head of k and v (grouped-query attention). In the code, the result
-  // of attended.add() is y, and mlp.add(mlp_norm, y) is the new x.
+  // Several heads of q share a head of k and v (grouped-query attention).
   ResidualSum forward(ResidualSum x, const LayerContext& context) const {
     return std::visit(
         [&](const auto& mix) {

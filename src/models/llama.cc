@@ -32,26 +32,14 @@
 namespace encode {
 namespace {
 
-struct LlamaLayer {
-  RmsNorm attention_norm;
-  SelfAttention attention;
-  RmsNorm mlp_norm;
-  FeedForward mlp;
-
-  //   y = x + Attention(RMSNorm(x))
-  //   x = y + MLP(RMSNorm(y))
-  //   Attention(z) = Wo softmax(q k^T / sqrt(head_dim)) v,  (q, k, v) = (Wq z, Wk z, Wv z)
-  //   MLP(z) = down_proj(act(gate_proj(z)) * up_proj(z)),  act is hidden_act (silu)
-  // Several heads of q share a head of k and v (grouped-query attention). q and k are rotated by
-  // their positions: element i of a head forms a pair with element head_dim / 2 + i.
-  // In the code, attention.add(rows) is y, and mlp.add(mlp_norm, y) is the new x.
-  ResidualSum forward(ResidualSum x, const LayerContext& context) const {
-    const Attended attended = attention.attend(attention_norm, std::move(x), context);
-    return finish_rows(context, attended, [this](const Attended& rows) {
-      return mlp.add(mlp_norm, attention.add(rows));
-    });
-  }
-};
+// The layer of Llama:
+//   y = x + Attention(RMSNorm(x))
+//   x = y + MLP(RMSNorm(y))
+//   Attention(z) = Wo softmax(q k^T / sqrt(head_dim)) v,  (q, k, v) = (Wq z, Wk z, Wv z)
+//   MLP(z) = down_proj(act(gate_proj(z)) * up_proj(z)),  act is hidden_act (silu)
+// Several heads of q share a head of k and v (grouped-query attention). q and k are rotated by
+// their positions.
+using LlamaLayer = PreNormLayer<RmsNorm>;
 
 // The factor 1 + beta x log(1 + floor(position / trained_length)) of the rotated queries. It is 1
 // for the first trained_length tokens of a text.
@@ -198,8 +186,7 @@ std::unique_ptr<Model> load_ministral3(const ModelSource& source) {
   // The defaults are those of Ministral3Config in transformers, apart from rope_parameters, which
   // must be there.
   const DecoderConfig config(source, {.default_norm_eps = 1e-5});
-  const JsonFields rope(json.object("rope_parameters"), "config.json: rope_parameters",
-                        "model.config");
+  const JsonFields rope = json.fields("rope_parameters");
   AttentionWindow window = config.full();
   if (json.has("sliding_window"))
     window = config.sliding(json.integer("sliding_window", 1, kMaxWindowTokens));

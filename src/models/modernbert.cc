@@ -54,9 +54,7 @@ struct ModernBertLayer {
   //   x = y + MLP(LayerNorm(y))
   //   Attention(z) = attn.Wo softmax(q k^T / sqrt(head_dim)) v,  (q, k, v) = Wqkv z
   //   MLP(z) = mlp.Wo(act(a) * b),  (a, b) = Wi z,  act is hidden_activation (gelu)
-  // q and k are rotated by their positions: element i of a head forms a pair with element
-  // head_dim / 2 + i.
-  // In the code, attention.add(rows) is y, and mlp.add(mlp_norm, y) is the new x.
+  // q and k are rotated by their positions.
   ResidualSum forward(ResidualSum x, const LayerContext& context) const {
     const Attended attended = attention_norm
                                   ? attention.attend(*attention_norm, std::move(x), context)

@@ -38,6 +38,7 @@ class ModuleLoader {
   }
   bool has(const std::string& name) const { return scope_.has(name); }
   at::Device device() const { return device_; }
+  const std::string& origin() const { return scope_.origin(); }  // WeightOptions::origin
 
   at::Tensor tensor(const std::string& name, const std::vector<Dim>& shape) const;
   // Returns a tensor in float32, on the host.

@@ -33,31 +33,15 @@ struct RotaryBertConfig : EncoderConfig {
       : EncoderConfig(source, defaults) {}
 };
 
-// Mlp is FeedForward or MixtureOfExperts.
+// The layer, where Mlp is FeedForward or MixtureOfExperts:
+//   y = LayerNorm(x + Attention(x))
+//   x = LayerNorm(y + MLP(y))
+//   Attention(x) = out_proj softmax(q k^T / sqrt(head_dim)) v,  (q, k, v) = Wqkv x
+//   MLP(y) = fc2(act(fc1(y))), or in the gated form fc2(fc11(y) * act(fc12(y)))
+// q and k are rotated by their positions. act is gelu, or silu in the gated form, if config.json
+// names no other. mixture_of_experts.h states MLP(y) for a layer with experts.
 template <typename Mlp>
-struct LayerOf {
-  SelfAttention attention;
-  LayerNorm attention_norm;
-  Mlp mlp;
-  LayerNorm mlp_norm;
-
-  //   y = LayerNorm(x + Attention(x))
-  //   x = LayerNorm(y + MLP(y))
-  //   Attention(x) = out_proj softmax(q k^T / sqrt(head_dim)) v,  (q, k, v) = Wqkv x
-  //   MLP(y) = fc2(act(fc1(y))), or in the gated form fc2(fc11(y) * act(fc12(y)))
-  // q and k are rotated by their positions: element i of a head forms a pair with element
-  // head_dim / 2 + i. act is gelu, or silu in the gated form, if config.json names no other.
-  // mixture_of_experts.h states MLP(y) for a layer with experts.
-  // In the code, attention.add(rows) is x + Attention(x), mlp.add(y) is y + MLP(y), and
-  // attention.result(norm, y) is norm(y) for the attention of the next layer.
-  LinearInput forward(const LinearInput& x, const LayerContext& context) const {
-    const Attended attended = attention.attend(x, context);
-    return finish_rows(context, attended, [&](const Attended& rows) {
-      const LinearInput y = mlp.input(attention_norm, attention.add(rows));
-      return attention.result(mlp_norm, mlp.add(y), context);
-    });
-  }
-};
+using LayerOf = PostNormLayer<SelfAttention, Mlp>;
 
 struct Layer {
   std::variant<LayerOf<FeedForward>, LayerOf<MixtureOfExperts>> kind;
@@ -118,7 +102,8 @@ class RotaryBert : public Model {
             root.layers("encoder.layers.", config.num_hidden_layers, load_nomic_layer, config)) {
     if (config.type_vocab_size == 0) return;
     segments_ = Segments(root.table("embeddings.token_type_embeddings",
-                                    {"type_vocab_size", config.type_vocab_size}, config.hidden()));
+                                    {"type_vocab_size", config.type_vocab_size}, config.hidden()),
+                         root.origin());
   }
 
   // x = LayerNorm(words + segments); x = layer(x), layer after layer.

@@ -110,7 +110,7 @@ FeedForward load_latent_mlp(const ModuleLoader& net, const Dim& hidden) {
        .gate_activation = Activation::kGelu});
 }
 
-// What comes after the decoder:
+// The part after the decoder:
 //   y = x + LatentAttention(x); the result is y + MLP(LayerNorm(y))
 //   MLP(z) = W2 (up(z) * gelu(gate(z))) + b2
 struct LatentParts {
@@ -153,7 +153,7 @@ class NvEmbed : public Model {
 
 std::unique_ptr<Model> load_nv_embed(const ModelSource& source) {
   const LatentConfig config(source.config);
-  // The decoder reports every tensor that is left over, so it is loaded last.
+  // The decoder is loaded last, because it reports every tensor that nothing has loaded.
   const ModuleLoader latent_model = {source.weights.root("latents", {"latent_attention_model."}),
                                      source};
   auto parts = std::make_unique<LatentParts>(latent_model, config);

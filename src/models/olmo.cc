@@ -11,22 +11,11 @@ namespace encode {
 namespace {
 
 // The layer of OLMo. Its norms have no weights, so they multiply by one.
-struct OlmoLayer {
-  LayerNorm norm;
-  SelfAttention attention;
-  FeedForward mlp;
-
-  //   y = x + Attention(LayerNorm(x))
-  //   x = y + MLP(LayerNorm(y)),  MLP(z) = down_proj(silu(gate_proj(z)) * up_proj(z))
-  // Attention is grouped-query attention with rotated queries and keys. Queries, keys and values
-  // are clamped to [-clip_qkv, clip_qkv] first. In the code, attention.add(rows) is y, and
-  // mlp.add(norm, y) is the new x.
-  ResidualSum forward(ResidualSum x, const LayerContext& context) const {
-    const Attended attended = attention.attend(norm, std::move(x), context);
-    return finish_rows(context, attended,
-                       [this](const Attended& rows) { return mlp.add(norm, attention.add(rows)); });
-  }
-};
+//   y = x + Attention(LayerNorm(x))
+//   x = y + MLP(LayerNorm(y)),  MLP(z) = down_proj(silu(gate_proj(z)) * up_proj(z))
+// Attention is grouped-query attention with rotated queries and keys. Queries, keys and values are
+// clamped to [-clip_qkv, clip_qkv] first.
+using OlmoLayer = PreNormLayer<LayerNorm>;
 
 // The layer of OLMo 2, with norms after the two halves instead of before them.
 struct Olmo2Layer {
@@ -124,8 +113,9 @@ std::unique_ptr<Model> load_olmo(const ModelSource& source) {
   const LayerNorm norm = norm_without_weights(root, source, config);
   const auto load_layer = [&norm](const ModuleLoader& layer, const DecoderConfig& fields) {
     return OlmoLayer{
-        .norm = norm,
+        .attention_norm = norm,
         .attention = load_olmo_attention(layer, fields),
+        .mlp_norm = norm,
         .mlp = load_gated_mlp(layer.scope("mlp"), kUsualMlpNames, fields, /*bias=*/false)};
   };
   return make(source, config, root.layers("layers.", config.num_hidden_layers, load_layer, config),

@@ -24,8 +24,7 @@ struct Qwen3MoeLayer {
   //   y = x + Attention(RMSNorm(x)),  Attention is that of Qwen3
   //   x = y + MoE(RMSNorm(y)),        MoE(z) = sum of p_e(z) * MLP_e(z) over the chosen experts
   //   MLP(z) = down_proj(silu(gate_proj(z)) * up_proj(z))
-  // A layer without experts has an MLP in place of MoE. In the code, attention.add(rows) is y, and
-  // part.add(mlp_norm, y) is the new x.
+  // A layer without experts has an MLP in place of MoE.
   ResidualSum forward(ResidualSum x, const LayerContext& context) const {
     const Attended attended = attention.attend(attention_norm, std::move(x), context);
     return finish_rows(context, attended, [this](const Attended& rows) {

@@ -70,7 +70,7 @@ Loader loader_of(Architecture architecture) {
 
 std::unique_ptr<Model> load_model(const std::string& model_type, const ModelSource& source) {
   const ArchitectureEntry* entry = find_architecture(model_type);
-  if (entry == nullptr) throw unsupported_architecture(model_type);
+  if (entry == nullptr) throw unsupported_architecture(model_type, source.config.where());
   ModelSource sized = source;
   sized.sizes = model_sizes(*entry, source.config);
   sized.sizes.causal = source.causal.value_or(sized.sizes.causal);

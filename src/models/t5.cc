@@ -34,10 +34,10 @@ struct T5Config : ModelSizes {
     const bool prefixed = form.starts_with("gated-");
     const Json name = {{"feed_forward_proj", prefixed ? form.substr(6) : form}};
     // In T5 "gated-gelu" means the tanh approximation.
-    activation = form == "gated-gelu"
-                     ? Activation::kGeluTanh
-                     : parse_activation(JsonFields(name, "config.json", "model.config"),
-                                        "feed_forward_proj");
+    activation =
+        form == "gated-gelu"
+            ? Activation::kGeluTanh
+            : parse_activation(JsonFields(name, json.where(), "model.config"), "feed_forward_proj");
     activation = parse_activation_or(json, "dense_act_fn", activation);
   }
 
@@ -67,25 +67,13 @@ FeedForward load_mlp(const ModuleLoader& mlp, const T5Config& config) {
           std::move(down)};
 }
 
-struct T5Layer {
-  RmsNorm attention_norm;
-  SelfAttention attention;
-  RmsNorm mlp_norm;
-  FeedForward mlp;
-
-  //   y = x + Attention(RMSNorm(x))
-  //   x = y + MLP(RMSNorm(y))
-  //   Attention(z) = Wo softmax(q k^T + bias(bucket of the distance)) v,
-  //   (q, k, v) = (Wq z, Wk z, Wv z)
-  //   MLP(z) = wo(act(wi(z))), or in the gated form wo(act(wi_0(z)) * wi_1(z))
-  // In the code, attention.add(rows) is y, and mlp.add(mlp_norm, y) is the new x.
-  ResidualSum forward(ResidualSum x, const LayerContext& context) const {
-    const Attended attended = attention.attend(attention_norm, std::move(x), context);
-    return finish_rows(context, attended, [this](const Attended& rows) {
-      return mlp.add(mlp_norm, attention.add(rows));
-    });
-  }
-};
+// The layer of T5:
+//   y = x + Attention(RMSNorm(x))
+//   x = y + MLP(RMSNorm(y))
+//   Attention(z) = Wo softmax(q k^T + bias(bucket of the distance)) v,
+//   (q, k, v) = (Wq z, Wk z, Wv z)
+//   MLP(z) = wo(act(wi(z))), or in the gated form wo(act(wi_0(z)) * wi_1(z))
+using T5Layer = PreNormLayer<RmsNorm>;
 
 T5Layer load_t5_layer(const ModuleLoader& block, const T5Config& config) {
   const AttentionShape shape = config.attention();
@@ -157,7 +145,7 @@ std::unique_ptr<Model> load(const ModelSource& source, bool own_biases) {
   const WeightScope root =
       source.weights.root("encoder.final_layer_norm.weight", {"", "transformer."});
   auto model = std::make_unique<T5Encoder>(root, config, source, own_biases);
-  // An embedding does not need the decoder, nor a second copy of the word embeddings.
+  // An embedding needs neither the decoder nor the second copy of the word embeddings.
   source.weights.expect_all_taken(
       {"encoder.embed_tokens.weight", "decoder.*", "transformer.decoder.*", "lm_head.weight"});
   return model;

@@ -22,10 +22,6 @@ namespace {
 
 constexpr size_t kMostFoundBytes = 400;
 
-std::string shape_text(const std::vector<int64_t>& shape) {
-  return fmt::format("[{}]", fmt::join(shape, ", "));
-}
-
 std::string expected_text(const std::vector<Dim>& shape) {
   std::vector<int64_t> sizes;
   std::vector<std::string> labels;
@@ -111,6 +107,8 @@ std::vector<std::string> outer_prefixes(const std::string& prefix) {
 bool WeightScope::has(const std::string& name) const {
   return weights_->tensors_.contains(prefix_ + name);
 }
+
+const std::string& WeightScope::origin() const { return weights_->origin_; }
 
 at::Tensor WeightScope::take(const std::string& name, const std::vector<Dim>& shape) const {
   const at::Tensor mapped =

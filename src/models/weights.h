@@ -39,6 +39,7 @@ class WeightScope {
 
   WeightScope scope(const std::string& name) const { return {*weights_, prefix_ + name + "."}; }
   bool has(const std::string& name) const;
+  const std::string& origin() const;  // WeightOptions::origin
   // Returns a copy of a tensor in the compute type, on the CPU. Throws Error kConfig:
   // - "model.tensor" if the tensor does not exist;
   // - "model.shape" if its shape is not `shape`;
@@ -58,9 +59,9 @@ class WeightScope {
 };
 
 struct WeightOptions {
-  at::ScalarType dtype = at::kFloat;  // the compute type, in which tensors are returned
-  std::string origin;                 // names the model in error messages
-  // Is called for each tensor that is read, as in EncoderOptions.
+  at::ScalarType dtype = at::kFloat;  // the compute type, the type in which tensors are returned
+  std::string origin;                 // the folder of the model, for error messages
+  // Called for each tensor that is read, as a sign of life (EncoderOptions::alive).
   std::function<void()> alive = [] {};
 };
 

@@ -8,24 +8,12 @@
 namespace encode {
 namespace {
 
-struct XlLayer {
-  LayerNorm attention_norm;
-  SelfAttention attention;
-  LayerNorm mlp_norm;
-  FeedForward mlp;
-
-  //   y = x + Attention(LayerNorm(x))
-  //   x = y + MLP(LayerNorm(y)),  MLP(z) = W2 act(W1 z + b1) + b2
-  // Attention(z) = Wo softmax(q k^T / sqrt(head_dim)) v + bo. q, k and v are projections of z.
-  // act is hidden_act, which is gelu in the paper.
-  // In the code, attention.add(rows) is y, and mlp.add(mlp_norm, y) is the new x.
-  ResidualSum forward(ResidualSum x, const LayerContext& context) const {
-    const Attended attended = attention.attend(attention_norm, std::move(x), context);
-    return finish_rows(context, attended, [this](const Attended& rows) {
-      return mlp.add(mlp_norm, attention.add(rows));
-    });
-  }
-};
+// The layer of XLM-RoBERTa XL:
+//   y = x + Attention(LayerNorm(x))
+//   x = y + MLP(LayerNorm(y)),  MLP(z) = W2 act(W1 z + b1) + b2
+// Attention(z) = Wo softmax(q k^T / sqrt(head_dim)) v + bo. q, k and v are projections of z. act
+// is hidden_act, which is gelu in the paper.
+using XlLayer = PreNormLayer<LayerNorm>;
 
 XlLayer load_xl_layer(const ModuleLoader& layer, const EncoderConfig& config) {
   const AttentionShape shape = config.attention();

@@ -23,7 +23,7 @@ namespace {
 constexpr double kUnknownRowSeconds = 0.01;
 constexpr double kUsualCommitSeconds = 0.02;  // two files on a usual disk; a run measures it
 
-// A stream before a device is chosen.
+// A stream whose device is not chosen yet.
 struct SurveyedStream {
   const StreamConfig* config = nullptr;
   std::string model_path;
@@ -56,7 +56,8 @@ class Surveys {
       return found;
     }
     found.survey = survey_texts(stream.input,
-                                {.tokenizer = tokenizer_of(path, effective.tokenizer),
+                                {.model_path = path,
+                                 .tokenizer = tokenizer_of(path, effective.tokenizer),
                                  .tokenize = {.max_length = effective.max_length,
                                               .add_special_tokens = directory.add_special_tokens},
                                  .prompt = effective.prompt});
@@ -79,7 +80,8 @@ class Surveys {
                  .hint = "write the rows to a file first"});
   }
 
-  // The rows of a plan without texts. Nothing is longer, so the plan holds for all texts.
+  // Makes the rows of a plan without texts. They have the greatest length, so the plan is valid for
+  // all texts.
   TextSurvey full_rows(int64_t max_length) const {
     constexpr int64_t kBytesPerToken = 4;
     const int64_t rows = request_.rows > 0 ? request_.rows : kRowsWithoutTexts;
@@ -103,8 +105,8 @@ class Surveys {
              .longest_row_tokens = facts.longest_row_tokens};
   }
 
-  // Returns nullptr if the directory has no tokenizer: then every row must be token ids.
-  // All streams have the same `rules`.
+  // Returns nullptr if the directory has no tokenizer: then every row must be token ids. All
+  // streams of a directory have the same `rules`.
   const Tokenizer* tokenizer_of(const std::string& path, const TokenizerRules& rules) {
     const auto known = tokenizers_.find(path);
     if (known != tokenizers_.end()) return known->second.get();
@@ -121,14 +123,6 @@ class Surveys {
   std::map<std::string, std::unique_ptr<Tokenizer>> tokenizers_;
 };
 
-MemoryLimit limit_of(const PlannedDevice& device) {
-  if (device.room.kind == DeviceKind::kCpu) return host_limit();
-  return {.kind = DeviceKind::kCuda,
-          .name = device.name,
-          .total_bytes = device.room.total_bytes,
-          .free_bytes = device.room.free_bytes};
-}
-
 MicroBatches micro_batches(int64_t rows, const PlannedBatch& planned, int64_t max_length) {
   if (rows <= 0) return {};
   const int64_t fits =
@@ -139,20 +133,24 @@ MicroBatches micro_batches(int64_t rows, const PlannedBatch& planned, int64_t ma
 
 [[noreturn]] void refuse_device(const PlannedStream& stream, const PlannedDevice& device) {
   const MemoryRoom& room = device.room;
+  const bool by_limit = room.limited_by_run();
   throw Error(
       {.code = "plan.no_fit",
-       .what = fmt::format("{} does not fit into the free memory of {}", stream.name, device.name),
+       .what = fmt::format(
+           "{} does not fit into {}", stream.name,
+           by_limit ? "the memory limit of the run" : "the free memory of " + device.name),
        .where = stream.model_path,
-       .expected = fmt::format("{}: {:.0f} % of {} free", format_bytes(room.usable_bytes()),
-                               100 * room.safety_margin, format_bytes(room.free_bytes)),
+       .expected = fmt::format("{}: {}", format_bytes(room.usable_bytes()), usable_text(room)),
        .found = fmt::format("{} with the smallest batch, {} of it for weights and tables",
                             format_bytes(stream.planned.memory.total_bytes()),
                             format_bytes(stream.planned.memory.bytes_of(MemoryKind::kWeights) +
                                          stream.planned.memory.bytes_of(MemoryKind::kTables))),
-       .hint = "free some memory, raise --safety-margin, or use dtype bfloat16"});
+       .hint =
+           fmt::format("{}, or give --dtype bfloat16 (semantic.dtype)",
+                       by_limit ? "raise the limit" : "free some memory, raise --safety-margin")});
 }
 
-// The time of devices that share the rows.
+// Returns the time that several devices take which share the rows.
 EncodingTime time_together(const std::vector<DevicePlan>& devices) {
   const auto together = [&devices](double EncodingTime::*of) {
     double rate = 0;
@@ -194,13 +192,13 @@ BatchPlan Planner::own_batches(const SurveyedStream& surveyed, const PlannedDevi
                       {.kind = device.room.kind, .threads = device.room.threads});
 }
 
-// The batch that the user asks for is refused even if these texts would not fill it.
+// Refuses the batch that the user asks for if it cannot fit, even if these texts would not fill it.
 void Planner::refuse_own_batch(const SurveyedStream& surveyed, const PlannedDevice& device) const {
   if (!request_.own_batches || device.room.kind == DeviceKind::kCpu) return;
   MemoryRequest request = surveyed.request;
   request.texts = {};
   request.batches = own_batches(surveyed, device);
-  require_batch(request, limit_of(device));
+  require_batch(request, limit_of(device, request_.config.hardware));
 }
 
 void Planner::choose_batches(const SurveyedStream& surveyed, const PlannedDevice& device,
@@ -208,6 +206,10 @@ void Planner::choose_batches(const SurveyedStream& surveyed, const PlannedDevice
   if (request_.fixed_batches) {
     stream.request.batches = own_batches(surveyed, device);
     stream.planned = fixed_batch(stream.request, device.room);
+    stream.batch_note =
+        explain_batches(request_.asked_batch, surveyed.config->speed, stream.request.batches);
+    if (!stream.batch_note.empty() && stream.planned.limit == BatchLimit::kFixed)
+      stream.planned.limit = BatchLimit::kOther;
   } else {
     stream.planned = plan_batch(stream.request, device.room);
   }
@@ -234,7 +236,7 @@ PlannedStream Planner::plan_stream(const SurveyedStream& surveyed, const Planned
   stream.survey = surveyed.survey;
   const EffectiveResult& effective = stream.request.effective;
   stream.dtype = to_string(effective.dtype);
-  require_memory(stream.request, limit_of(device), stream.model_path);
+  require_memory(stream.request, limit_of(device, request_.config.hardware), stream.model_path);
   refuse_own_batch(surveyed, device);
   stream.rate =
       compute_rate(device, effective,
@@ -244,8 +246,9 @@ PlannedStream Planner::plan_stream(const SurveyedStream& surveyed, const Planned
                                                .hidden_size = stream.request.shape.hidden_size}));
   choose_batches(surveyed, device, stream);
   stream.chunk_rows = chunk_rows_of(stream);
+  stream.chunks_known = request_.fixed_chunks || stream.time.seconds > 0;
   stream.request.chunk_rows = stream.chunk_rows;
-  choose_batches(surveyed, device, stream);  // the chunks decide what a window has
+  choose_batches(surveyed, device, stream);  // again, because a window depends on the chunks
   stream.lost_rows = most_lost_rows(stream.request);
   stream.padding =
       padding_cost(stream.survey.sample, stream.planned.batch_size, effective.max_length);
@@ -269,6 +272,7 @@ DevicePlan Planner::plan_device(PlannedDevice device, const std::vector<Surveyed
       plan.host_bytes =
           std::max(plan.host_bytes, estimate_host_of_cuda(stream.request).total_bytes());
   }
+  if (plan.host_bytes > 0) plan.host_limit = run_limit(request_.config.hardware);
   if (!known) plan.time = {};
   return plan;
 }
@@ -286,7 +290,8 @@ void Planner::plan_disk(const std::vector<SurveyedStream>& streams, ExperimentPl
          .largest_chunk = plan.devices.front().streams[i].chunk_rows,
          .dim = effective.dim,
          .column_bytes = column_bytes(config.store.final_format, texts.rows, texts.text_bytes),
-         .existing_bytes = existing_bytes(config, name)});
+         .existing_bytes = existing_bytes(config, name),
+         .finished = has_finished(config, name)});
   }
   const ExperimentDisk checked = check_experiment_disk(config, std::move(disks));
   plan.disk = checked.need;
@@ -300,8 +305,8 @@ void Planner::plan_disk(const std::vector<SurveyedStream>& streams, ExperimentPl
                                      preview(cache.dir, 200), format_bytes(cache.disk_bytes)));
 }
 
-// Streams with the same numbers share the settings of the whole config. If the streams differ, the
-// smallest batch fits all of them.
+// Returns the settings for the config. They are written once for all streams; if the streams
+// differ, the smallest batch is taken, because it fits all of them.
 std::vector<PlannedSetting> Planner::settings(const DevicePlan& plan) const {
   int64_t tokens = plan.streams.front().planned.batches.budget_tokens;
   int64_t rows = 0;
@@ -314,15 +319,21 @@ std::vector<PlannedSetting> Planner::settings(const DevicePlan& plan) const {
     chunk = std::min(chunk, stream.chunk_rows);
     threads = std::min(threads, stream.planned.threads);
   }
-  const PlannedSetting chunks = {.key = "semantic.chunk_size", .value = fmt::to_string(chunk)};
-  // A batch on a CPU is small whatever the settings allow. Its numbers in a config would slow down
-  // a later run on a GPU.
-  if (plan.device.room.kind == DeviceKind::kCpu)
-    return {chunks, {.key = "hardware.threads", .value = fmt::to_string(threads)}};
   const std::string sizes[] = {fmt::to_string(rows), fmt::to_string(tokens)};
-  std::vector<PlannedSetting> settings = {{.key = "semantic.batch_size", .value = sizes[0]},
-                                          {.key = "semantic.batch_tokens", .value = sizes[1]},
-                                          chunks};
+  std::vector<PlannedSetting> settings;
+  // Batch settings for a CPU are not written: its batches are always small, and the same numbers
+  // would slow down a later run on a GPU.
+  const bool cpu = plan.device.room.kind == DeviceKind::kCpu;
+  if (!cpu) {
+    settings.push_back({.key = "semantic.batch_size", .value = sizes[0]});
+    settings.push_back({.key = "semantic.batch_tokens", .value = sizes[1]});
+  }
+  if (plan.chunks_known())
+    settings.push_back({.key = "semantic.chunk_size", .value = fmt::to_string(chunk)});
+  if (cpu) {
+    settings.push_back({.key = "hardware.threads", .value = fmt::to_string(threads)});
+    return settings;
+  }
   for (const std::string& key : request_.stream_keys)
     settings.push_back({.key = key, .value = sizes[key.ends_with("batch_size") ? 0 : 1]});
   return settings;
@@ -336,11 +347,11 @@ ExperimentPlan Planner::plan() {
   ExperimentPlan plan;
   for (const StreamConfig& stream : request_.config.streams) {
     const std::string path = resolve_model(stream.result.model, stream.result.revision);
-    // Before the texts are read, because that may take a while.
+    // Checked before the texts are read, because that may take a while.
     const ModelDirectory directory = open(stream, path);
     for (const PlannedDevice& device : devices)
       require_memory(memory_request(directory, effective_result(directory, stream.result)),
-                     limit_of(device), path);
+                     limit_of(device, request_.config.hardware), path);
     streams.push_back(surveys.survey(stream));
     for (const std::string& warning : surveys.model(path).warnings) {
       if (std::find(plan.notes.begin(), plan.notes.end(), warning) == plan.notes.end())
@@ -354,6 +365,7 @@ ExperimentPlan Planner::plan() {
   const bool rows_known = request_.rows > 0 || !streams.front().config->input.path.empty();
   if (rows_known) plan_disk(streams, plan);
   plan.settings = settings(plan.devices.front());
+  plan.on_command_line = request_.config.config_path.empty();
   return plan;
 }
 
@@ -362,6 +374,11 @@ ExperimentPlan Planner::plan() {
 double PlannedStream::lost_seconds() const {
   const auto rows = static_cast<double>(std::max<int64_t>(1, request.texts.rows));
   return time.seconds / rows * static_cast<double>(lost_rows);
+}
+
+bool DevicePlan::chunks_known() const {
+  return std::all_of(streams.begin(), streams.end(),
+                     [](const PlannedStream& stream) { return stream.chunks_known; });
 }
 
 const PlannedStream& DevicePlan::largest() const {

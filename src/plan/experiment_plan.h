@@ -1,4 +1,5 @@
-// `encode plan`: the best settings for an experiment on a device, and what they cost.
+// `encode plan`: the best settings for an experiment on a device, and what they cost. Any thread
+// may call the function.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +12,7 @@
 #include "plan/text_survey.h"
 #include "run_plan/memory/compute_rate.h"
 #include "run_plan/memory/disk_space.h"
+#include "run_plan/memory/memory_refusal.h"
 
 namespace encode {
 
@@ -19,22 +21,23 @@ struct PlanRequest {
   // The user has set batch_size or batch_tokens. A batch of this size is refused if it cannot fit.
   bool own_batches = false;
   bool fixed_batches = false;  // the plan is for the batches that `config` has, and finds no others
-  bool fixed_chunks = false;   // the same for the chunks
-  // The keys of the config file that give batch settings to single streams. The plan sets them,
-  // too, because they override those of all streams.
+  AskedBatch asked_batch = {};  // the limits of `fixed_batches`
+  bool fixed_chunks = false;    // the plan is for the chunks that `config` has
+  // The keys of the config file that set batches for single streams. The plan sets them, too,
+  // because they override the settings of all streams.
   std::vector<std::string> stream_keys = {};
   DeviceWish wish = {};
   int64_t target_effective_batch = 0;  // rows of one step; 0: none
-  // Plans for this number of rows of each stream; 0: as they are.
+  // Plans for this number of rows in each stream; 0: the real number.
   int64_t rows = 0;
   std::string version = {};  // of encode, for the profiles
 };
 
-// Another choice than the planned one, and what it would cost.
+// An alternative to the planned settings, and what it would cost.
 struct Price {
   std::string choice = {};   // "batch_tokens 32,768 (half)"
-  int64_t memory_bytes = 0;  // of the device
-  EncodingTime time = {};    // for the stream
+  int64_t memory_bytes = 0;  // the memory of the device
+  EncodingTime time = {};    // the time for the stream
   std::string note = {};     // "does not fit", or ""
 };
 
@@ -51,9 +54,13 @@ struct PlannedStream {
   std::string dtype = {};
   MemoryRequest request;  // with the planned batches
   PlannedBatch planned;
+  std::string batch_note = {};  // see explain_batches()
   ComputeRate rate;
   EncodingTime time = {};
   int64_t chunk_rows = 0;
+  // The user has set `chunk_rows`, or it follows from the time of a row. Otherwise the memory is
+  // estimated for it, but it is no advice.
+  bool chunks_known = false;
   int64_t lost_rows = 0;  // see most_lost_rows()
   TextSurvey survey;
   PaddingCost padding;
@@ -66,11 +73,13 @@ struct PlannedStream {
 struct DevicePlan {
   PlannedDevice device;
   std::vector<PlannedStream> streams = {};
-  EncodingTime time = {};  // for all streams
-  int64_t host_bytes = 0;  // the host's memory beside a GPU; 0 on a CPU
+  EncodingTime time = {};    // the time for all streams
+  int64_t host_bytes = 0;    // the host's memory beside a GPU; 0 on a CPU
+  RunLimit host_limit = {};  // the limit of host_bytes
 
   // The stream with the largest memory, which decides whether the experiment fits.
   const PlannedStream& largest() const;
+  bool chunks_known() const;  // PlannedStream::chunks_known of all streams
 };
 
 // A setting that the plan would write into the config.
@@ -83,10 +92,11 @@ struct PlannedSetting {
 
 struct ExperimentPlan {
   std::vector<DevicePlan> devices = {};
-  EncodingTime time = {};  // with all devices together
+  EncodingTime time = {};  // the time on all devices together
   DiskNeed disk;           // all 0 if the number of rows is not known
   DiskSpace space;
   std::vector<PlannedSetting> settings = {};  // for the first device
+  bool on_command_line = false;               // there is no config file; see setting_name()
   std::vector<std::string> notes = {};
 };
 

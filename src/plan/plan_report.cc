@@ -2,12 +2,21 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <sstream>
+#include <vector>
 
+#include "base/aligned.h"
 #include "base/units.h"
+#include "base/wrap_text.h"
+#include "config/schema.h"
 #include "run_plan/memory/chunk_rows.h"
 
 namespace encode {
 namespace {
+
+// The columns before the value of a line, and before the arithmetic of a part of the memory.
+constexpr size_t kValueColumn = 21;
+constexpr size_t kWhyColumn = 47;
 
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
@@ -15,16 +24,13 @@ std::string percent(int64_t part, int64_t whole) {
   return whole <= 0 ? "" : percent(static_cast<double>(part) / static_cast<double>(whole));
 }
 
-// "12.3 s", or "10.0 s to 60.0 s" if the rate is not measured; "" if it is not known.
+// Returns a text such as "12.3 s", or "10.0 s to 60.0 s" if the rate is not measured; "" if the
+// time is not known.
 std::string time_text(const EncodingTime& time) {
   if (time.seconds <= 0) return "";
   const std::string least = format_duration(time.least);
   const std::string most = format_duration(time.most);
   return least == most ? least : fmt::format("{} to {}", least, most);
-}
-
-std::string known_time(const EncodingTime& time) {
-  return time.seconds > 0 ? time_text(time) : "not known";
 }
 
 std::string line(const std::string& name, const std::string& value) {
@@ -56,18 +62,36 @@ std::string render_memory(const PlannedStream& stream, const MemoryRoom& room) {
   const int64_t total = stream.planned.memory.total_bytes();
   text += fmt::format("  {:<22}{:>12}{:>9}  of {}\n", "total", format_bytes(total),
                       percent(stream.planned.share), format_bytes(room.total_bytes));
-  text +=
-      fmt::format("  {:<22}{:>12}{:>9}  {:.0f} % of the {} that are free\n", "limit",
-                  format_bytes(room.usable_bytes()), percent(room.usable_bytes(), room.total_bytes),
-                  100 * room.safety_margin, format_bytes(room.free_bytes));
+  text += fmt::format("  {:<22}{:>12}{:>9}  {}\n", "limit", format_bytes(room.usable_bytes()),
+                      percent(room.usable_bytes(), room.total_bytes), usable_text(room));
   return text;
 }
 
-std::string render_prices(const PlannedStream& stream) {
-  std::string text = fmt::format("  other choices{:>31}{:>25}\n", "memory", "time");
+// Renders a table of the choices, without a column of times if none is known. A note that does not
+// fit into its line gets a line of its own. `columns` is the width of the terminal; 0: no limit.
+std::string render_prices(const PlannedStream& stream, size_t columns) {
+  const bool timed = std::any_of(stream.prices.begin(), stream.prices.end(),
+                                 [](const Price& price) { return price.time.seconds > 0; });
+  std::vector<TableRow> rows = {{"  other choices", "memory"}};
+  if (timed) rows.front().emplace_back("time");
   for (const Price& price : stream.prices) {
-    text += fmt::format("  {:<32}{:>12}{:>25}  {}\n", price.choice,
-                        format_bytes(price.memory_bytes), time_text(price.time), price.note);
+    TableRow& row = rows.emplace_back();
+    row = {"  " + price.choice, format_bytes(price.memory_bytes)};
+    if (timed) row.push_back(time_text(price.time));
+  }
+  std::istringstream lines(aligned(rows));
+  std::string text;
+  std::string row;
+  std::getline(lines, text);
+  const size_t width = text.size();
+  text += '\n';
+  for (const Price& price : stream.prices) {
+    std::getline(lines, row);
+    row.resize(price.note.empty() ? row.size() : width, ' ');
+    const bool fits = columns == 0 || row.size() + 2 + price.note.size() <= columns;
+    text += row;
+    if (!price.note.empty()) text.append(fits ? "  " : "\n      ").append(price.note);
+    text += '\n';
   }
   return text;
 }
@@ -93,49 +117,88 @@ std::string render_texts(const PlannedStream& stream) {
   return line("texts", text);
 }
 
-std::string render_settings(const PlannedStream& stream, const MemoryRoom& room) {
+// Returns the host memory of a plan for a GPU, with its limit.
+std::string host_memory_text(const DevicePlan& plan) {
+  std::string text = format_bytes(plan.host_bytes);
+  if (plan.host_limit.bytes > 0) text += "; the limit is " + describe(plan.host_limit);
+  return text;
+}
+
+// Says why the time of a stream is not known.
+std::string without_time(const PlannedDevice& device) {
+  if (device.place.empty())
+    return "not known, because its memory does not tell how fast a GPU is; --gpu NAME plans for a "
+           "card whose speed is known";
+  return "not known, because no data sheet of this GPU is built in; --profile measures its speed";
+}
+
+std::string render_settings(const PlannedStream& stream, const PlannedDevice& device) {
   const PlannedBatch& planned = stream.planned;
   std::string text = line("batch_tokens", fmt::format("{}  ({})", planned.batches.budget_tokens,
                                                       to_string(planned.limit)));
   text += line("batch_size", fmt::format("{}  (rows of {} tokens)", planned.batch_size,
                                          format_count(stream.request.effective.max_length)));
+  if (!stream.batch_note.empty()) text += line("note", stream.batch_note);
   if (stream.micro.batches > 0) {
     text += line("a step of " + format_count(stream.micro.rows),
                  fmt::format("{} of at most {}",
                              format_count(stream.micro.batches, "micro-batch", "micro-batches"),
                              format_count(stream.micro.batch_rows, "row", "rows")));
   }
-  text += line("chunk_size", fmt::format("{}  ({})", stream.chunk_rows,
-                                         describe_loss(stream.lost_rows, stream.lost_seconds())));
-  if (room.kind == DeviceKind::kCpu) text += line("threads", fmt::to_string(planned.threads));
+  if (stream.chunks_known)
+    text += line("chunk_size", fmt::format("{}  ({})", stream.chunk_rows,
+                                           describe_loss(stream.lost_rows, stream.lost_seconds())));
+  if (device.room.kind == DeviceKind::kCpu)
+    text += line("threads", fmt::to_string(planned.threads));
   text += line("padding",
                stream.survey.sample.empty()
                    ? "none: 0 % waste"
                    : fmt::format("none: 0 % waste; longest would compute {:.2f} times as many "
                                  "tokens, max_length {:.2f} times",
                                  stream.padding.longest, stream.padding.max_length));
-  return text + line("time", fmt::format("{} ({})", known_time(stream.time),
-                                         stream.rate.source.empty()
-                                             ? "--profile or --gpu NAME would tell the rate"
-                                             : stream.rate.source));
+  const bool known = stream.time.seconds > 0;
+  return text +
+         line("time", known ? fmt::format("{} ({})", time_text(stream.time), stream.rate.source)
+                            : without_time(device));
 }
 
-std::string render(const DevicePlan& plan) {
-  std::string text = render_device(plan.device);
+// Breaks the lines of `text` at `columns`; 0: they stay as they are.
+std::string broken(const std::string& text, size_t columns, size_t indent) {
+  return columns > kWhyColumn ? wrap_text(text, columns, indent) : text;
+}
+
+std::string render(const DevicePlan& plan, size_t columns) {
+  std::string text = broken(render_device(plan.device), columns, kValueColumn);
   for (const PlannedStream& stream : plan.streams) {
-    text += fmt::format("\n{} with {}, {}\n", stream.name, preview(stream.model_path, 200),
-                        stream.dtype);
-    text += render_texts(stream) + render_settings(stream, plan.device.room);
+    const std::string path = preview(stream.model_path, 200);
+    text += broken(fmt::format("\n{} with {}, {}\n", stream.name,
+                               columns > 0 ? shorten(path, columns - 3) : path, stream.dtype),
+                   columns, 2);
+    text +=
+        broken(render_texts(stream) + render_settings(stream, plan.device), columns, kValueColumn);
   }
   const PlannedStream& largest = plan.largest();
-  text += "\n" + render_memory(largest, plan.device.room);
-  if (plan.host_bytes > 0) text += line("host memory", format_bytes(plan.host_bytes));
-  return text + "\n" + render_prices(largest) + "\n";
+  text += "\n" + broken(render_memory(largest, plan.device.room), columns, kWhyColumn);
+  if (plan.host_bytes > 0) text += line("host memory", host_memory_text(plan));
+  return text + "\n" + render_prices(largest, columns) + "\n";
+}
+
+// Lists the settings as lines of a config, or as flags for the command line.
+std::string render_advice(const ExperimentPlan& plan) {
+  if (!plan.on_command_line) {
+    std::string text;
+    for (const PlannedSetting& setting : plan.settings) text += line(setting.key, setting.value);
+    return text;
+  }
+  std::string flags;
+  for (const PlannedSetting& setting : plan.settings)
+    flags += (flags.empty() ? "" : " ") + spelled_setting(setting.key, setting.value, true);
+  return line("for the run", flags);
 }
 
 Json known(double value) { return value > 0 ? Json(value) : Json(); }
 
-// [least, most], or null if the time is not known.
+// Returns [least, most], or null if the time is not known.
 Json range(const EncodingTime& time) {
   return time.seconds > 0 ? Json{time.least, time.most} : Json();
 }
@@ -185,6 +248,7 @@ Json to_json(const PlannedStream& stream) {
         {"source", stream.rate.source}}},
       {"padding", {{"longest", stream.padding.longest}, {"max_length", stream.padding.max_length}}},
       {"prices", prices}};
+  if (!stream.batch_note.empty()) json["batch_note"] = stream.batch_note;
   if (stream.micro.batches > 0)
     json["micro_batches"] = {{"rows", stream.micro.rows},
                              {"batches", stream.micro.batches},
@@ -213,30 +277,31 @@ Json to_json(const DevicePlan& plan) {
 
 }  // namespace
 
-std::string render(const ExperimentPlan& plan) {
+std::string render(const ExperimentPlan& plan, size_t columns) {
   std::string text;
-  for (const DevicePlan& device : plan.devices) text += render(device);
-  text += "experiment\n";
+  for (const DevicePlan& device : plan.devices) text += render(device, columns);
+  std::string whole = "experiment\n";
   if (plan.devices.size() > 1) {
     int64_t bytes = 0;
     for (const DevicePlan& device : plan.devices)
       bytes += device.largest().planned.memory.total_bytes();
-    text += line("all devices", fmt::format("{} devices, {} of their memory", plan.devices.size(),
-                                            format_bytes(bytes)));
+    whole += line("all devices", fmt::format("{} devices, {} of their memory", plan.devices.size(),
+                                             format_bytes(bytes)));
   }
-  text += line("time",
-               known_time(plan.time) + (plan.devices.size() > 1 ? " on all devices together" : ""));
+  if (plan.time.seconds > 0)
+    whole += line(
+        "time", time_text(plan.time) + (plan.devices.size() > 1 ? " on all devices together" : ""));
   if (plan.disk.peak.total() > 0) {
-    text += line("disk", describe(plan.disk.peak) + ", at once");
-    text += line("", fmt::format("{} free in {}", format_bytes(plan.space.usable_bytes),
-                                 preview(plan.space.path, 200)));
+    whole += line("disk", describe(plan.disk.peak) + ", at once");
+    whole += line("", fmt::format("{} free in {}", format_bytes(plan.space.usable_bytes),
+                                  preview(plan.space.path, 200)));
   }
-  for (const PlannedSetting& setting : plan.settings) text += line(setting.key, setting.value);
-  for (const std::string& note : plan.notes) text += line("note", note);
-  return text;
+  whole += render_advice(plan);
+  for (const std::string& note : plan.notes) whole += line("note", note);
+  return text + broken(whole, columns, kValueColumn);
 }
 
-std::string render(const ProfileResult& profile) {
+std::string render(const ProfileResult& profile, size_t columns) {
   const double ratio = static_cast<double>(profile.measured_bytes) /
                        static_cast<double>(std::max<int64_t>(1, profile.estimated_bytes));
   std::string text =
@@ -245,12 +310,11 @@ std::string render(const ProfileResult& profile) {
   text += line("memory", fmt::format("estimated {}, measured {} ({:+.1f} %)",
                                      format_bytes(profile.estimated_bytes),
                                      format_bytes(profile.measured_bytes), 100 * (ratio - 1)));
-  constexpr double kTera = 1e12;
   text += line("rate",
                fmt::format("{} tokens/s, {:.3f} TFLOP/s", format_rate(profile.tokens_per_second),
                            profile.flops_per_second / kTera));
   if (!profile.stored.empty()) text += line("kept in", profile.stored);
-  return text;
+  return broken(text, columns, kValueColumn);
 }
 
 Json to_json(const ExperimentPlan& plan) {

@@ -8,7 +8,9 @@
 #include "encode/error.h"
 
 #include "base/host.h"
+#include "base/nvidia_driver.h"
 #include "base/units.h"
+#include "run_plan/fit_check.h"
 #include "run_plan/run_devices.h"
 #include "run_record/nvml.h"
 
@@ -24,7 +26,7 @@ std::string cache_note() {
                      third > 0 ? fmt::format(", {} (L3) shared", format_bytes(third)) : "");
 }
 
-PlannedDevice cpu_device(int64_t threads, double margin) {
+PlannedDevice cpu_device(const HardwareOptions& hardware, int64_t threads, double margin) {
   const HostMemory memory = host_memory();
   PlannedDevice device;
   device.name = cpu_name();
@@ -32,6 +34,7 @@ PlannedDevice cpu_device(int64_t threads, double margin) {
   device.room = {.kind = DeviceKind::kCpu,
                  .free_bytes = memory.available_bytes,
                  .total_bytes = memory.limit_bytes,
+                 .run_bytes = run_limit(hardware).of_worker(),
                  .safety_margin = margin,
                  .threads = threads_or_quota(threads)};
   if (const std::string caches = cache_note(); !caches.empty()) device.notes.push_back(caches);
@@ -88,8 +91,8 @@ std::vector<std::optional<size_t>> cuda_ordinals(const std::vector<GpuStatus>& g
   return ordinals;
 }
 
-// The GPUs that CUDA sees. If it is not certain which these are, all of them, numbered as
-// nvidia-smi numbers them.
+// Returns the GPUs that CUDA sees. If these cannot be determined, returns all GPUs, with the
+// numbers of nvidia-smi.
 std::vector<PlannedDevice> gpus_of_machine(double margin) {
   std::vector<PlannedDevice> devices;
   const std::unique_ptr<Nvml> nvml = Nvml::open();
@@ -124,7 +127,7 @@ std::vector<PlannedDevice> planned_devices(const HardwareOptions& hardware, int6
   std::vector<DeviceChoice> wanted = devices_of(hardware);
   std::erase_if(wanted,
                 [](const DeviceChoice& device) { return device.kind == DeviceChoice::Kind::kCpu; });
-  if (wanted.empty()) return {cpu_device(threads, wish.safety_margin)};
+  if (wanted.empty()) return {cpu_device(hardware, threads, wish.safety_margin)};
   std::vector<PlannedDevice> gpus = gpus_of_machine(wish.safety_margin);
   const bool numbered = std::all_of(wanted.begin(), wanted.end(), [](const DeviceChoice& device) {
     return device.number.has_value();
@@ -140,13 +143,19 @@ std::vector<PlannedDevice> planned_devices(const HardwareOptions& hardware, int6
   const bool automatic = std::any_of(wanted.begin(), wanted.end(), [](const DeviceChoice& device) {
     return device.kind == DeviceChoice::Kind::kAuto;
   });
-  if (automatic) return {cpu_device(threads, wish.safety_margin)};
-  throw Error({.code = "device.absent",
-               .what = "the device asked for is not there",
-               .where = "hardware.device",
-               .expected = describe_devices(hardware),
-               .found = "no such NVIDIA GPU",
-               .hint = "plan for a card that is not there with --gpu NAME or --gpu-memory 24GB"});
+  if (automatic) return {cpu_device(hardware, threads, wish.safety_margin)};
+  throw absent_device(describe_devices(hardware), "no such NVIDIA GPU",
+                      "plan for a card that is not there with --gpu NAME or --gpu-memory 24GB");
+}
+
+MemoryLimit limit_of(const PlannedDevice& device, const HardwareOptions& hardware) {
+  MemoryLimit limit = {.kind = DeviceKind::kCuda,
+                       .name = device.name,
+                       .total_bytes = device.room.total_bytes,
+                       .free_bytes = device.room.free_bytes};
+  if (device.room.kind == DeviceKind::kCpu) limit = host_limit();
+  limit.run = run_limit(hardware);
+  return limit;
 }
 
 ComputeRate compute_rate(const PlannedDevice& device, const EffectiveResult& effective,

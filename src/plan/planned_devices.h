@@ -10,15 +10,16 @@
 
 #include "run_plan/memory/cards.h"
 #include "run_plan/memory/compute_rate.h"
+#include "run_plan/memory/memory_refusal.h"
 #include "run_plan/memory/planned_batch.h"
 #include "run_plan/memory/profiles.h"
 
 namespace encode {
 
-// Which device to plan for. All empty: those that devices_of() names on this machine. A GPU without
-// a number stands for all GPUs, and a CPU beside GPUs does not count.
+// Which device to plan for. If all members are empty: the devices of this machine that devices_of()
+// names. A GPU without a number stands for all GPUs; if there are GPUs, the CPU does not count.
 struct DeviceWish {
-  std::string gpu = {};      // a name of the table of cards
+  std::string gpu = {};      // a name in the table of cards
   int64_t memory_bytes = 0;  // a card with this memory
   double safety_margin = kSafetyMargin;
 };
@@ -37,7 +38,10 @@ struct PlannedDevice {
 std::vector<PlannedDevice> planned_devices(const HardwareOptions& hardware, int64_t threads,
                                            const DeviceWish& wish);
 
-// The measured rate if there is one, else an assumed one.
+// Returns the memory within which a run with these options must stay on the device.
+MemoryLimit limit_of(const PlannedDevice& device, const HardwareOptions& hardware);
+
+// Returns the measured rate if there is one, else an assumed one.
 ComputeRate compute_rate(const PlannedDevice& device, const EffectiveResult& effective,
                          std::optional<double> measured);
 

@@ -98,7 +98,7 @@ std::vector<Price> prices_of(const PlannedStream& stream, const MemoryRoom& room
   } else {
     add_threads(stream, room, prices);
   }
-  add_chunks(stream, room, prices);
+  if (stream.chunks_known) add_chunks(stream, room, prices);
   add_type(stream, room, prices);
   return prices;
 }

@@ -1,4 +1,4 @@
-// What the planned settings and other ones cost.
+// Computes what alternatives to the planned settings cost. Any thread may call it. Throws no Error.
 #pragma once
 
 #include <vector>
@@ -7,7 +7,8 @@
 
 namespace encode {
 
-// Half and twice of each setting of a planned stream, and the other 16- or 32-bit type.
+// Returns the prices of half and of twice each setting of a planned stream, and of the other type
+// (16 or 32 bits).
 std::vector<Price> prices_of(const PlannedStream& stream, const MemoryRoom& room);
 
 }  // namespace encode

@@ -23,8 +23,8 @@ int64_t rows_to_run(const PlannedStream& stream) {
   return std::clamp<int64_t>(rows, 16, kMostProfiledRows);
 }
 
-// The first stream alone, with the planned settings, limited to some rows, and with all its output
-// in the scratch folder.
+// Returns a config of the first stream alone, with the planned settings, a limited number of rows,
+// and all its output in the scratch folder.
 RunConfig planned_config(const PlanRequest& request, const PlannedStream& stream,
                          const std::string& folder) {
   RunConfig config = request.config;
@@ -45,13 +45,13 @@ RunConfig planned_config(const PlanRequest& request, const PlannedStream& stream
   return config;
 }
 
-// What the worker has reported.
+// The measurements of the worker.
 struct Measured {
   DeviceFacts device;
   UnitDone done;
 };
 
-// The estimate for the rows that were run, without the correction of earlier profiles.
+// Returns the estimate for the rows that were run, without the correction by earlier profiles.
 int64_t estimate_for(const PlannedStream& stream, const MemoryRoom& room, const UnitDone& done) {
   MemoryRequest request = stream.request;
   const double share =
@@ -62,7 +62,8 @@ int64_t estimate_for(const PlannedStream& stream, const MemoryRoom& room, const 
   request.texts.tokens = done.stats.tokens;
   if (room.kind == DeviceKind::kCpu) return estimate_cpu(request).total_bytes();
   const MemoryEstimate estimate = estimate_cuda(request);
-  // LibTorch's allocator counts neither the context nor what it rounds up.
+  // These parts are left out, because the allocator of LibTorch counts neither the CUDA context nor
+  // what it rounds up.
   return estimate.total_bytes() - estimate.bytes_of(MemoryKind::kContext) -
          estimate.bytes_of(MemoryKind::kRounding);
 }

@@ -17,11 +17,11 @@ struct ProfileResult {
   std::string device = {};
   int64_t rows = 0;
   int64_t tokens = 0;
-  int64_t estimated_bytes = 0;  // of the same rows
-  int64_t measured_bytes = 0;   // the peak
+  int64_t estimated_bytes = 0;  // the estimate for the same rows
+  int64_t measured_bytes = 0;   // the measured peak
   double tokens_per_second = 0;
   double flops_per_second = 0;
-  std::string stored = {};  // the file that has the profile now, or ""
+  std::string stored = {};  // the file in which the profile was stored, or ""
 };
 
 // Encodes the first rows of the first stream in a temporary folder, and adds the result to the

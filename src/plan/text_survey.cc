@@ -8,6 +8,8 @@
 #include "encode/error.h"
 #include "encode/text.h"
 
+#include "tokenizer/document_tokens.h"
+
 namespace encode {
 namespace {
 
@@ -18,7 +20,7 @@ int64_t bytes_of(const Text& text) {
   return static_cast<int64_t>(text.utf8.size() + text.input_ids.size() * sizeof(int32_t));
 }
 
-// Rows spread evenly over an input whose number of rows is not known yet.
+// A sample of rows, spread evenly over an input whose number of rows is not known in advance.
 class Sample {
  public:
   explicit Sample(const SurveyOptions& options) : options_(options) {}
@@ -35,6 +37,7 @@ class Sample {
       tokens = std::min(all, limit);
       cut = all > limit;
     } else {
+      if (options_.tokenizer == nullptr) throw Error(texts_without_tokenizer(options_.model_path));
       text.utf8.insert(0, options_.prompt);
       try {
         options_.tokenizer->encode(text.utf8, options_.tokenize, rows_);
@@ -68,7 +71,7 @@ class Sample {
     survey.facts.text_bytes = text_bytes;
     survey.facts.tokens = std::max<int64_t>(
         1, static_cast<int64_t>(static_cast<double>(tokens) / sampled * static_cast<double>(rows)));
-    // A row outside the sample may be longer than all rows in it.
+    // Takes the limit instead, because a row outside the sample may be longer than all rows in it.
     if (stride_ > 1) survey.facts.longest_row_tokens = options_.tokenize.max_length;
     return survey;
   }

@@ -1,4 +1,5 @@
-// How long the rows of an input are, in tokens, and what padding them would cost.
+// How long the rows of an input are, in tokens, and what padding them would cost. Any thread may
+// call these functions.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +20,11 @@ struct TextSurvey {
   // The tokens of the sampled rows, after the cut at max_length, in the order of the file.
   std::vector<int32_t> sample = {};
   int64_t stride = 1;          // one row in `stride` rows is in the sample
-  double truncated_share = 0;  // of the sampled rows
+  double truncated_share = 0;  // the share of sampled rows that are truncated
 };
 
 struct SurveyOptions {
+  std::string model_path = {};
   const Tokenizer* tokenizer = nullptr;  // null: every row must be token ids
   TokenizeOptions tokenize = {};
   std::string prompt = {};
@@ -33,8 +35,8 @@ struct SurveyOptions {
 // input has no rows.
 TextSurvey survey_texts(const InputOptions& input, const SurveyOptions& options);
 
-// What padding would cost: encode packs rows without padding, and other programs pad them. The
-// numbers are computed positions for each real token; 1 is no waste.
+// What padding would cost in programs that pad: the number of computed positions for each real
+// token. 1 means no waste; encode packs rows without padding.
 struct PaddingCost {
   double longest = 1;     // each batch is padded to its longest row
   double max_length = 1;  // every row is padded to max_length

@@ -1,5 +1,6 @@
 // The checks of `encode preflight`: of the host, the models, the inputs, the cache directory, the
-// outputs and the worker. device_checks.h has those of the device.
+// outputs and the worker. device_checks.h has those of the device. One thread at a time may call
+// them. Problems become findings; check_worker() throws Stopped.
 #pragma once
 
 #include <cstdint>
@@ -32,13 +33,14 @@ struct CheckedModel {
 struct CheckedStream {
   StreamPlan plan;  // `scan` is complete only if `whole` is true
   const CheckedModel* model = nullptr;
-  bool readable = false;   // the input is no standard input
+  bool readable = false;   // the input is a file, not standard input
   bool whole = false;      // every row was read
-  int64_t file_bytes = 0;  // of the input
+  int64_t file_bytes = 0;  // the size of the input
   int64_t rows = 0;        // an estimate if `whole` is false
+  bool by_flags = false;   // the run has no config file; see setting_name()
 };
 
-// What could be opened; everything else has a red finding.
+// What could be opened. Whatever could not be opened has a red finding.
 struct CheckedExperiment {
   std::map<std::string, std::unique_ptr<CheckedModel>> models;  // by path
   std::vector<CheckedStream> streams;
@@ -51,7 +53,7 @@ struct CheckedExperiment {
 struct HostFacts {
   HostMemory memory;
   int64_t processors = 1;
-  // The limits of this process; 0: none.
+  // The limits of this process; 0: no limit.
   int64_t open_files = 0;     // ulimit -n
   int64_t address_bytes = 0;  // ulimit -v
 };
@@ -61,16 +63,19 @@ HostFacts host_facts();  // throws no Error
 void check_host(const HostFacts& host, PreflightFindings& findings);
 
 struct HostNeeds {
-  int64_t worker_bytes = 0;    // the resident memory of a worker with the largest model
+  int64_t worker_bytes = 0;    // the measured peak of a worker with the largest model
   int64_t prefetch_bytes = 0;  // SpeedOptions::prefetch_bytes, the largest of the streams
+  RunLimit limit = {};         // of the config
 };
 
+// Compares the needs with the memory that is available, within the limit. This process stands for
+// the supervisor of the run.
 void check_memory_to_run(const HostFacts& host, const HostNeeds& needs,
                          PreflightFindings& findings);
 
-// Shows which defences against faults of the device are in force with these settings:
+// Reports which defences against faults of the device are active with these settings:
 // docs/preflight.md lists them. These are the defences of the supervisor; the worker tries its own,
-// see check_worker(). Says nothing of defences that exist only on a GPU unless the machine has one.
+// see check_worker(). Defences that exist only on a GPU are reported only if the machine has one.
 void check_defences(const RunConfig& config, bool machine_has_gpu, PreflightFindings& findings);
 
 struct ModelNeeds {
@@ -101,10 +106,10 @@ void check_other_inputs(const RunConfig& config, const CheckedExperiment& experi
 // whether another run holds the lock, but does not take it.
 void check_cache_directory(const RunConfig& config, PreflightFindings& findings);
 
-// Says that a run goes on without the embedding cache for this reason.
+// Returns a sentence that a run goes on without the embedding cache for this reason.
 std::string without_cache(const ErrorDetail& error);
-// Returns true if the directory has something that a worker must look at. Otherwise tries whether
-// an embedding cache can be made there. A problem is yellow.
+// Returns true if the directory has something that a worker must check. Otherwise tries whether an
+// embedding cache can be created there. A problem is yellow.
 bool probe_embedding_cache(const std::string& dir, PreflightFindings& findings);
 
 // Checks that no output would replace a foreign file and that the outputs can be written. Then
@@ -113,13 +118,13 @@ bool probe_embedding_cache(const std::string& dir, PreflightFindings& findings);
 void check_outputs_and_plan(const RunConfig& config, CheckedExperiment& experiment,
                             PreflightFindings& findings);
 
-// What a run will find of a stream.
+// What a run will find on disk for a stream.
 struct StreamOutlook {
-  bool finished = false;                  // the final is there, or is made without chunks
+  bool finished = false;                  // the final matrix exists, or only has to be converted
   bool encoded = false;                   // no row is left to encode
-  int64_t chunk_rows = 0;                 // of the chunks in the cache; 0: there are none
-  int64_t rows_set_aside = 0;             // of the committed chunks
-  std::vector<ChunkOrigin> origins = {};  // of the committed chunks
+  int64_t chunk_rows = 0;                 // the rows in a chunk of the cache; 0: there are none
+  int64_t rows_set_aside = 0;             // the quarantined rows of the committed chunks
+  std::vector<ChunkOrigin> origins = {};  // where the committed chunks were computed
 };
 
 // Checks that the chunks and matrices that exist belong to this experiment, and that the files of a
@@ -127,28 +132,28 @@ struct StreamOutlook {
 std::vector<StreamOutlook> check_results(const RunConfig& config, CheckedExperiment& experiment,
                                          PreflightFindings& findings);
 
-// Says how much of each stream is lost if the run is killed. `outlooks` are those of
+// Reports how much of each stream is lost if the run is killed. `outlooks` is the result of
 // check_results().
 void check_interruption(const RunConfig& config, const CheckedExperiment& experiment,
                         const std::vector<StreamOutlook>& outlooks, PreflightFindings& findings);
 
-// Returns true if nothing is left to encode. Reads every final and every chunk.
+// Returns true if nothing is left to encode. Reads every final matrix and every chunk.
 bool is_complete(const RunConfig& config, const CheckedExperiment& experiment);
 
 struct WorkerCheck {
   const WorkerOptions& worker;
   const StopSignal& stop;
   std::string scratch;  // an empty directory for the files of the worker
-  // The directory whose self_test.json is that of earlier runs; "": none.
+  // The directory that has the self_test.json of earlier runs; "": none.
   std::string cache_dir;
   // The worker opens the embedding cache in its directory; "": there is none to open.
   EmbeddingCacheOptions embedding_cache;
 };
 
-// What the worker told.
+// What the worker has reported.
 struct WorkerFacts {
   std::optional<DeviceFacts> device;  // nullopt: the worker could not be used
-  int64_t peak_bytes = 0;             // of its resident memory
+  int64_t peak_bytes = 0;             // the peak of its resident memory
 };
 
 // Starts a worker that encodes nothing. It opens the device, loads each model, tries its defences

@@ -14,9 +14,11 @@ namespace {
 
 // The plugin has code for these and later GPUs (CMAKE_CUDA_ARCHITECTURES in src/nn/cuda).
 constexpr std::string_view kOldestCapability = "7.5";
-// So close to the temperature at which the clocks get slower that a run would reach it.
+// A GPU that is so close to the temperature at which its clocks get slower would reach it during a
+// run.
 constexpr int64_t kHotMarginCelsius = 5;
-// The driver itself and a display use less than this.
+// The driver and a display use less memory than this, so more means that another process uses the
+// GPU.
 constexpr int64_t kUsedByNobodyBytes = int64_t{2} << 30;
 constexpr int64_t kMaxPluginBytes = int64_t{1} << 30;
 
@@ -36,12 +38,13 @@ ErrorDetail device_error(std::string what, std::string expected, std::string fou
           .hint = std::move(hint)};
 }
 
-// True if the config asks for a GPU. With "auto" a machine without one computes on its CPU.
+// Returns true if the config asks for a GPU. With "auto" a machine without a GPU computes on its
+// CPU.
 bool asks_for_gpu(const DeviceNeeds& needs) {
   return needs.device.kind == DeviceChoice::Kind::kCuda;
 }
 
-// A failure that ends a run on "cuda", and makes "auto" compute on the CPU.
+// Adds a finding for a failure that ends a run on "cuda" and makes "auto" compute on the CPU.
 void lost(const DeviceNeeds& needs, const std::string& check, const ErrorDetail& error,
           PreflightFindings& findings) {
   if (asks_for_gpu(needs)) return findings.red(check, error);
@@ -154,13 +157,13 @@ void check_sharing(const GpuStatus& gpu, const DeviceNeeds& needs, const std::st
 }
 
 bool is_too_old(const GpuStatus& gpu) {
-  // "7.5" and "10.0": the length decides first.
+  // Compares the lengths first, because "10.0" is above "7.5".
   const std::string& capability = gpu.compute_capability.value_or(std::string(kOldestCapability));
   return capability.size() < kOldestCapability.size() ||
          (capability.size() == kOldestCapability.size() && capability < kOldestCapability);
 }
 
-// Says only what the GPU knows.
+// Describes the GPU; leaves out what the GPU does not report.
 std::string describe(const GpuStatus& gpu) {
   std::vector<std::string> facts;
   if (gpu.free_bytes && gpu.total_bytes)
@@ -224,7 +227,7 @@ PluginFacts find_plugin(const std::string& program) {
                         plugin.cuda_version);
       return plugin;
     } catch (const Error&) {
-      continue;  // it is not there, or the worker cannot open it either
+      continue;  // no such file, or one that the worker cannot open either
     }
   }
   return {};

@@ -1,4 +1,5 @@
-// Checks the NVIDIA driver, the GPU and encode's CUDA plugin, without using the GPU.
+// Checks the NVIDIA driver, the GPU and encode's CUDA plugin, without using the GPU. One thread at
+// a time may call these functions.
 #pragma once
 
 #include <cstdint>
@@ -33,12 +34,12 @@ PluginFacts find_plugin(const std::string& program);
 
 struct DeviceNeeds {
   DeviceChoice device = {};  // one of devices_of()
-  int64_t model_bytes = 0;   // of the files of the largest model; 0: not known
+  int64_t model_bytes = 0;   // the size of the files of the largest model; 0: not known
   PluginFacts plugin = {};
   GpuSelection selection = {};
 };
 
-// Says nothing if the CPU was asked for.
+// Adds no findings if the CPU was asked for.
 void check_device(const DriverFacts& facts, const DeviceNeeds& needs, PreflightFindings& findings);
 
 }  // namespace encode

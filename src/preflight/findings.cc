@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <string_view>
 #include <utility>
 
 #include "base/json.h"
 #include "base/names.h"
 #include "base/units.h"
 #include "base/utf8.h"
+#include "base/wrap_text.h"
 
 namespace encode {
 namespace {
@@ -21,62 +21,27 @@ constexpr size_t kGradeColumns = 8;
 constexpr size_t kCheckColumns = 18;
 
 constexpr size_t kIndent = kGradeColumns + kCheckColumns;
-// In a terminal with less room for the text, wrapped lines would be harder to read than long ones.
+// In a narrower terminal, wrapped lines would be harder to read than long ones.
 constexpr size_t kLeastTextColumns = 30;
 
-// The characters of UTF-8 text. Most of them take one column.
-size_t characters(std::string_view text) {
-  return static_cast<size_t>(std::count_if(
-      text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) >> 6) != 2; }));
+std::string with_indented_lines(const std::string& lines) {
+  std::string text;
+  for (const char c : lines) {
+    text += c;
+    if (c == '\n') text.append(kIndent, ' ');
+  }
+  return text;
 }
 
-// Appends a finding to lines that are `columns` wide, with all lines below the first one indented.
-class Lines {
- public:
-  Lines(std::string& text, size_t columns)
-      : text_(text), columns_(columns < kIndent + kLeastTextColumns ? 0 : columns) {}
-
-  // Appends text at the end of the line, of which `used` columns are taken. Text of several lines
-  // keeps them.
-  void append(size_t used, const std::string& lines) {
-    used_ = used;
-    std::string_view rest = lines;
-    while (true) {
-      const size_t end = rest.find('\n');
-      append_line(rest.substr(0, end));
-      if (end == std::string_view::npos) break;
-      break_line();
-      rest.remove_prefix(end + 1);
-    }
-    text_ += '\n';
-  }
-
- private:
-  void break_line() {
-    text_ += '\n';
-    text_.append(kIndent, ' ');
-    used_ = kIndent;
-  }
-
-  // Breaks the line before words that do not fit. A longer word than a line stays whole.
-  void append_line(std::string_view line) {
-    for (bool first = true; !line.empty(); first = false) {
-      const size_t space = line.find(' ', 1);
-      std::string_view word = line.substr(0, space);  // with the space before it
-      line.remove_prefix(word.size());
-      if (!first && columns_ > 0 && used_ + characters(word) > columns_) {
-        break_line();
-        word.remove_prefix(1);
-      }
-      text_ += word;
-      used_ += characters(word);
-    }
-  }
-
-  std::string& text_;
-  const size_t columns_;
-  size_t used_ = 0;
-};
+std::string render(const PreflightFinding& finding) {
+  const std::string code = finding.code ? fmt::format("[{}] ", finding.code.name()) : "";
+  std::string text = fmt::format("{:<{}}{:<{}}{}\n", name_of(kGrades, finding.grade), kGradeColumns,
+                                 printable(finding.check) + "  ", kCheckColumns,
+                                 code + with_indented_lines(printable(finding.found)));
+  if (!finding.next.empty())
+    text += fmt::format("{:{}}next: {}\n", "", kIndent, printable(finding.next));
+  return text;
+}
 
 }  // namespace
 
@@ -147,23 +112,22 @@ ExitCode PreflightFindings::exit_code() const {
   return first == nullptr ? ExitCode::kOk : first->exit_code;
 }
 
-std::string render_text(const PreflightFindings& findings, double seconds, size_t columns) {
+std::string render_text(const PreflightFindings& findings, double seconds, bool verbose,
+                        size_t columns) {
   std::string text;
-  Lines lines(text, columns);
-  for (const PreflightFinding& finding : findings.all()) {
-    const std::string code = finding.code ? fmt::format("[{}] ", finding.code.name()) : "";
-    const std::string begin =
-        fmt::format("{:<{}}{:<{}}", name_of(kGrades, finding.grade), kGradeColumns,
-                    printable(finding.check) + "  ", kCheckColumns);
-    text += begin;
-    lines.append(characters(begin), code + printable(finding.found));
-    if (finding.next.empty()) continue;
-    text.append(kIndent, ' ');
-    lines.append(kIndent, "next: " + printable(finding.next));
+  for (const Grade grade : {Grade::kGreen, Grade::kYellow, Grade::kRed}) {
+    if (grade == Grade::kGreen && !verbose) continue;
+    for (const PreflightFinding& finding : findings.all()) {
+      if (finding.grade == grade) text += render(finding);
+    }
   }
-  return text + fmt::format("preflight: {} green, {} yellow, {} red in {}\n",
-                            findings.count(Grade::kGreen), findings.count(Grade::kYellow),
-                            findings.count(Grade::kRed), format_duration(seconds));
+  const int64_t green = findings.count(Grade::kGreen);
+  text += fmt::format("preflight: {} green, {} yellow, {} red in {}{}\n", green,
+                      findings.count(Grade::kYellow), findings.count(Grade::kRed),
+                      format_duration(seconds),
+                      green > 0 && !verbose ? "; --verbose shows the green lines" : "");
+  const bool wrap = columns >= kIndent + kLeastTextColumns;
+  return wrap ? wrap_text(text, columns, kIndent) : text;
 }
 
 std::string render_json(const PreflightFindings& findings, double seconds) {

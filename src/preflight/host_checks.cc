@@ -6,6 +6,7 @@
 #include "base/allocator_conf.h"
 #include "base/process_limits.h"
 #include "base/units.h"
+#include "config/schema.h"
 #include "preflight/checks.h"
 #include "run_plan/run_devices.h"
 #include "supervisor/worker/fault_policy.h"
@@ -14,7 +15,7 @@ namespace encode {
 namespace {
 
 // A worker opens the inputs, the weights, the chunk files and the libraries of LibTorch.
-constexpr int64_t kLeastOpenFiles = 256;
+constexpr int64_t kAdvisedOpenFiles = 256;
 
 void check_search(const RunConfig& config, bool on_gpu, PreflightFindings& findings) {
   const int64_t restarts = config.hardware.max_restarts;
@@ -30,13 +31,14 @@ void check_search(const RunConfig& config, bool on_gpu, PreflightFindings& findi
                   fmt::format("with max_restarts: {} a run ends before it has found a row that "
                               "kills every worker",
                               restarts),
-                  "give --set hardware.max_restarts=5, or more");
+                  fmt::format("give {}, or more", spelled_setting("hardware.max_restarts", "5",
+                                                                  config.config_path.empty())));
 }
 
 void check_quarantine_policy(const RunConfig& config, PreflightFindings& findings) {
-  const char* effect = "no final while a row is set aside; all other rows are kept";
+  const char* effect = "no matrix while a row is set aside; all other rows are kept";
   if (config.store.quarantine == QuarantinePolicy::kZeros) effect = "zeros in place of such rows";
-  if (config.store.quarantine == QuarantinePolicy::kDrop) effect = "a final without such rows";
+  if (config.store.quarantine == QuarantinePolicy::kDrop) effect = "a matrix without such rows";
   findings.green("quarantine", fmt::format("{}: {}", to_string(config.store.quarantine), effect));
 }
 
@@ -51,7 +53,8 @@ void check_replacement(const RunConfig& config, PreflightFindings& findings) {
   }
   if (*hardware.worker_chunks == 0) {
     findings.yellow("worker", "worker_chunks: 0, so a worker is replaced only after a fault",
-                    "leave hardware.worker_chunks out");
+                    fmt::format("leave {} out", setting_name("hardware.worker_chunks",
+                                                             config.config_path.empty())));
     return;
   }
   findings.green("worker", fmt::format("a new process replaces it after {}",
@@ -84,10 +87,10 @@ void check_host(const HostFacts& host, PreflightFindings& findings) {
                                      format_count(host.processors, "processor", "processors"),
                                      format_bytes(host.memory.available_bytes),
                                      format_bytes(host.memory.limit_bytes)));
-  if (host.open_files > 0 && host.open_files < kLeastOpenFiles) {
+  if (host.open_files > 0 && host.open_files < kAdvisedOpenFiles) {
     findings.yellow("limits",
                     fmt::format("the process may open only {} files (ulimit -n)", host.open_files),
-                    fmt::format("raise the limit to {} or more", kLeastOpenFiles));
+                    fmt::format("raise the limit to {} or more", kAdvisedOpenFiles));
   }
   if (host.address_bytes > 0) {
     findings.yellow("limits",
@@ -101,21 +104,26 @@ void check_host(const HostFacts& host, PreflightFindings& findings) {
 void check_memory_to_run(const HostFacts& host, const HostNeeds& needs,
                          PreflightFindings& findings) {
   const int64_t need = needs.worker_bytes + needs.prefetch_bytes;
-  if (host.memory.available_bytes >= need) {
-    findings.green("memory",
-                   fmt::format("a worker with the model takes {}, and reads ahead up to "
-                               "{}; {} are available",
-                               format_bytes(needs.worker_bytes), format_bytes(needs.prefetch_bytes),
-                               format_bytes(host.memory.available_bytes)));
+  const bool limited = needs.limit.bytes > 0;
+  const HostMemory memory =
+      limited ? within(host.memory, needs.limit.of_worker(), resident_bytes()) : host.memory;
+  const std::string available =
+      fmt::format("{} are available{}", format_bytes(memory.available_bytes),
+                  limited ? " within the limit of " + describe(needs.limit) : "");
+  if (memory.available_bytes >= need) {
+    findings.green("memory", fmt::format("a worker with the model takes {}, and reads ahead up to "
+                                         "{}; {}",
+                                         format_bytes(needs.worker_bytes),
+                                         format_bytes(needs.prefetch_bytes), available));
     return;
   }
   findings.yellow(
       "memory",
-      fmt::format("a worker with the model takes {}, and reads ahead up to {}, but only "
-                  "{} are available",
-                  format_bytes(needs.worker_bytes), format_bytes(needs.prefetch_bytes),
-                  format_bytes(host.memory.available_bytes)),
-      "give the job more memory, or lower hardware.prefetch_bytes");
+      fmt::format("a worker with the model takes {}, and reads ahead up to {}, but "
+                  "only {}",
+                  format_bytes(needs.worker_bytes), format_bytes(needs.prefetch_bytes), available),
+      fmt::format("{}, or read less ahead (--set hardware.prefetch_bytes=BYTES)",
+                  limited ? "raise the limit" : "give the job more memory"));
 }
 
 void check_defences(const RunConfig& config, bool machine_has_gpu, PreflightFindings& findings) {

@@ -8,10 +8,15 @@
 #include "base/empty_rows.h"
 #include "base/file.h"
 #include "base/input_format.h"
+#include "base/named_path.h"
 #include "base/stopwatch.h"
 #include "base/units.h"
+#include "base/vocabulary_limit.h"
+#include "config/schema.h"
 #include "model_dir/truncation.h"
 #include "preflight/checks.h"
+#include "text/encodings.h"
+#include "tokenizer/document_tokens.h"
 
 namespace encode {
 namespace {
@@ -27,25 +32,14 @@ struct Sample {
   int64_t rows = 0;
   int64_t bytes = 0;  // of texts
   int64_t longest_bytes = 0;
-  int64_t token_rows = 0;  // rows that are token ids
-  int64_t tokens = 0;      // of the rows that were tokenized, after the truncation
+  int64_t token_rows = 0;  // the rows that are token ids
+  int64_t tokens = 0;      // the tokens of the tokenized rows, after the truncation
   int64_t longest_tokens = 0;
   int64_t truncated = 0;  // rows
   int64_t lost_tokens = 0;
   EmptyRows empty_rows;
   bool ended = false;  // the input has no more rows
 };
-
-ErrorDetail foreign_id(const CheckedStream& stream, const Text& text, int32_t id) {
-  return {.code = "batch.token_id",
-          .what = "a token id is outside the embedding table",
-          .where = text.place(),
-          .expected = fmt::format("0 to {}", stream.model->opened.directory.vocab_size - 1),
-          .found = fmt::to_string(id),
-          .hint =
-              "make the token ids with the tokenizer of this model, or download the model "
-              "again"};
-}
 
 void count_tokens(const CheckedStream& stream, const Text& text, TokenizedRows& rows,
                   Sample& sample) {
@@ -68,8 +62,9 @@ void count_tokens(const CheckedStream& stream, const Text& text, TokenizedRows& 
   } else {
     return;
   }
+  const int64_t vocab_size = stream.model->opened.directory.vocab_size;
   for (const int32_t id : rows.ids) {
-    if (id >= stream.model->opened.directory.vocab_size) throw Error(foreign_id(stream, text, id));
+    if (id >= vocab_size) throw Error(outside_vocabulary(id, vocab_size, text.place()));
   }
   const auto tokens = std::ssize(rows.ids);
   sample.tokens += tokens;
@@ -102,7 +97,7 @@ Sample read_sample(const CheckedStream& stream) {
 
 bool is_read_whole(const InputOptions& input, int64_t file_bytes) {
   const InputFormat format = input_format(input);
-  const bool compressed = !format.compression.empty() || is_columnar(format.format);
+  const bool compressed = format.compression != Compression::kNone || is_columnar(format.format);
   return file_bytes <= (compressed ? kWholeCompressedBytes : kWholeBytes);
 }
 
@@ -120,7 +115,7 @@ std::string describe(const CheckedStream& stream, const Sample& sample) {
   return text;
 }
 
-// Warns of rows without a text: of those of the whole input, or of the sample.
+// Warns of rows without a text, in the whole input if it was read, or else in the sample.
 void warn_of_empty_rows(const CheckedStream& stream, const Sample& sample, const std::string& check,
                         PreflightFindings& findings) {
   const InputScan& scan = stream.plan.scan;
@@ -136,7 +131,7 @@ void warn_of_empty_rows(const CheckedStream& stream, const Sample& sample, const
       "to leave them out, " + empty_rows_advice(rows));
 }
 
-// Adds what a reader should know before he starts the run. Returns false if there was nothing.
+// Adds warnings about the input. Returns false if there are none.
 bool warn(const CheckedStream& stream, const Sample& sample, const std::string& check,
           PreflightFindings& findings) {
   const size_t before = findings.all().size();
@@ -146,12 +141,7 @@ bool warn(const CheckedStream& stream, const Sample& sample, const std::string& 
     findings.yellow(check, fmt::format("{} has no rows", path), "check the path and the format");
   if (sample.rows > 0 && stream.model->tokenizer == nullptr && sample.token_rows < sample.rows) {
     findings.at(RunStep::kTokenizer);
-    findings.red(check, {.code = "tokenizer.file",
-                         .what = "the input has texts, but the model has no tokenizer",
-                         .where = stream.plan.model_path,
-                         .expected = "tokenizer.json, or a sentencepiece model",
-                         .found = "no such file",
-                         .hint = "download the whole model directory again"});
+    findings.red(check, texts_without_tokenizer(stream.plan.model_path));
   }
   if (stream.whole && scan.rejected > 0) {
     findings.yellow(
@@ -161,10 +151,8 @@ bool warn(const CheckedStream& stream, const Sample& sample, const std::string& 
         "the summary of the run names the file that lists them");
   }
   if (stream.whole && scan.utf8_replaced > 0) {
-    findings.yellow(check,
-                    fmt::format("{} bytes that are not UTF-8 in {}; U+FFFD would replace them",
-                                format_count(scan.utf8_replaced, "row has", "rows have"), path),
-                    "give --utf8 error to refuse such rows (utf8: error in the config)");
+    const ReplacedRows replaced = describe_replaced_rows(stream.plan.config.input, scan);
+    findings.yellow(check, fmt::format("{}: {}", path, replaced.what), replaced.advice);
   }
   warn_of_empty_rows(stream, sample, check, findings);
   if (sample.truncated > 0) {
@@ -177,7 +165,7 @@ bool warn(const CheckedStream& stream, const Sample& sample, const std::string& 
     findings.yellow(check,
                     describe(cut, fmt::format("the first {} of {}",
                                               format_count(sample.rows, "row", "rows"), path)),
-                    truncation_advice(cut));
+                    truncation_advice(cut, setting_name("semantic.max_length", stream.by_flags)));
   }
   return findings.all().size() > before;
 }
@@ -190,7 +178,7 @@ void check_input(CheckedStream& stream, const std::string& check, PreflightFindi
     return;
   }
   for (const std::string& path : input_files(input))
-    stream.file_bytes += file_size(open_for_reading(path, "text.open"), path);
+    stream.file_bytes += file_size(open_named_file(path, "text.open"), path);
   stream.whole = is_read_whole(input, stream.file_bytes);
   if (stream.whole) {
     stream.plan.scan = scan_texts(input, {});
@@ -204,8 +192,8 @@ void check_rows(CheckedStream& stream, const std::string& check, PreflightFindin
   const InputOptions& input = stream.plan.config.input;
   const Sample sample = read_sample(stream);
   if (!stream.whole) {
-    // The estimate takes the text for the whole file, so it is somewhat high for JSON and CSV, and
-    // too low for compressed files.
+    // The estimate assumes that the file consists of text alone, so it is somewhat high for JSON
+    // and CSV, and too low for compressed files.
     stream.rows = sample.bytes > 0 ? stream.file_bytes * sample.rows / sample.bytes : sample.rows;
     if (input.limit_rows > 0) stream.rows = std::min(stream.rows, input.limit_rows);
   }

@@ -12,8 +12,8 @@
 namespace encode {
 namespace {
 
-// The plan of a stream with what preflight knows about it: the scan of a large input stands for the
-// whole file, and chunks in the cache keep their size.
+// Completes the plan of a stream: the partial scan of a large input is scaled to the whole file,
+// and chunks in the cache keep their size.
 StreamPlan known_plan(const CheckedStream& stream, const StreamOutlook& outlook) {
   StreamPlan plan = stream.plan;
   if (!stream.whole) {
@@ -32,7 +32,10 @@ void check_interruption(const RunConfig& config, const CheckedExperiment& experi
   if (!store.chunked()) {
     return findings.yellow("chunks",
                            "the standard mode has no chunks: an interruption loses a whole stream",
-                           "set semantic.use_chunked_encoding and semantic.save_chunks to true");
+                           config.config_path.empty()
+                               ? "leave --standard out"
+                               : "set semantic.use_chunked_encoding and semantic.save_chunks to "
+                                 "true");
   }
   const bool several = config.hardware.all_devices || devices_of(config.hardware).size() > 1;
   const HardwareOptions first = one_device(config.hardware);

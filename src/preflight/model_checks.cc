@@ -7,6 +7,7 @@
 #include "encode/model_directory.h"
 
 #include "base/units.h"
+#include "config/schema.h"
 #include "model_dir/prompt_families.h"
 #include "preflight/checks.h"
 #include "tokenizer/document_tokens.h"
@@ -39,7 +40,7 @@ ErrorDetail tokenizer_error(const ModelDirectory& model, std::string what, std::
           .hint = "download the whole model directory again: the tokenizer is of another model"};
 }
 
-// Tokenizes a text and asks for everything that the ids can be turned back into.
+// Tokenizes a text and turns the ids back into tokens.
 void round_trip(const ModelDirectory& model, const Tokenizer& tokenizer,
                 PreflightFindings& findings) {
   const TokenizeOptions options = {.add_special_tokens = model.add_special_tokens};
@@ -143,6 +144,8 @@ const CheckedModel* check_model(const ResultOptions& options, const ModelNeeds& 
 
 void check_streams(const RunConfig& config, const ModelNeeds& models, CheckedExperiment& experiment,
                    PreflightFindings& findings) {
+  const std::string advice =
+      "give " + spelled_setting("semantic.max_length", "N", config.config_path.empty());
   std::set<std::string> warned;
   for (const StreamConfig& stream : config.streams) {
     const CheckedModel* model = check_model(stream.result, models, experiment, findings);
@@ -150,9 +153,11 @@ void check_streams(const RunConfig& config, const ModelNeeds& models, CheckedExp
     findings.at(RunStep::kModels);
     const std::string check = "options " + stream.name();
     const bool added_stream = findings.guard(check, [&] {
-      CheckedStream added{.plan = begin_stream_plan(config, stream, model->opened), .model = model};
+      CheckedStream added{.plan = begin_stream_plan(config, stream, model->opened),
+                          .model = model,
+                          .by_flags = config.config_path.empty()};
       for (const std::string& warning : length_warnings(model->opened.directory, stream.result)) {
-        if (warned.insert(warning).second) findings.yellow(check, warning, "give --max-length N");
+        if (warned.insert(warning).second) findings.yellow(check, warning, advice);
       }
       check_prompt(stream, model->opened.directory, findings);
       experiment.streams.push_back(std::move(added));

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fmt/format.h>
 #include <utility>
 #include <vector>
 
 #include "base/path_kind.h"
 #include "base/scratch_folder.h"
 #include "base/units.h"
+#include "config/schema.h"
 #include "preflight/checks.h"
 #include "preflight/device_checks.h"
 #include "protocol/device_kind.h"
@@ -46,7 +48,7 @@ class Preflight {
     if (device) check_origins(*device);
     if (!findings_.count(Grade::kRed) || !has_experiment()) return std::move(findings_);
     if (is_complete(config_, experiment_)) {
-      findings_.forgive(RunStep::kWriting, "every final is complete, so a run does not need this");
+      findings_.forgive(RunStep::kWriting, "every matrix is complete, so a run does not need this");
     }
     return std::move(findings_);
   }
@@ -67,27 +69,31 @@ class Preflight {
     take_hashes();
     check_cache_directory(config_, findings_);
     findings_.at(RunStep::kDevice);
-    // A run listens too, so with a low limit of open files both fail at the same place.
+    // Listens for signals as a run does, so that with a low limit of open files both fail at the
+    // same place.
     findings_.guard("limits", [this] { listener_.emplace(stop_, [](int /*number*/) {}); });
     findings_.guard("device", [this] { require_driver(config_); });
-    check_streams(config_, model_needs(), experiment_, findings_);
+    const ModelNeeds needs = model_needs();
+    check_streams(config_, needs, experiment_, findings_);
     check_other_inputs(config_, experiment_, findings_);
     keep_streams_for_worker();
     check_outputs_and_plan(config_, experiment_, findings_);
+    check_planned_memory(needs.limit);
     outlooks_ = check_results(config_, experiment_, findings_);
     const std::string& embedding_cache = config_.embedding_cache.dir;
     open_embedding_cache_ =
         !embedding_cache.empty() && probe_embedding_cache(embedding_cache, findings_);
     findings_.at(RunStep::kWorker);
-    // A driver that does not answer has a GPU that the run may use once it answers.
+    // If the driver does not answer now, the run may still use the GPU later.
     check_defences(config_, !driver_.gpus.empty() || driver_.failure, findings_);
     check_interruption(config_, experiment_, outlooks_, findings_);
   }
 
-  // Hashing a large model takes minutes, so hashes of earlier runs are used, but not written back.
+  // Takes the hashes of earlier runs, because hashing a large model takes minutes, but does not
+  // write new ones back.
   void take_hashes() {
     const std::string earlier = RunFiles(config_.store.cache_dir).model_hashes();
-    std::error_code ignored;  // the files are hashed again
+    std::error_code ignored;  // ignored: the files are hashed again
     std::filesystem::copy_file(earlier, hash_cache(), ignored);
   }
 
@@ -103,8 +109,20 @@ class Preflight {
     keep_streams_for_worker();
   }
 
-  // The worker needs the models even if their inputs cannot be used. Its self-test finds earlier
-  // vectors by the model and the options, not by the input.
+  // Says what a run says before it starts a worker.
+  void check_planned_memory(const std::optional<MemoryLimit>& limit) {
+    findings_.at(RunStep::kPlan);
+    for (const CheckedStream& stream : experiment_.streams) {
+      const auto warning =
+          stream_memory_warning(stream.plan, stream.model->opened.directory, limit);
+      if (warning)
+        findings_.yellow("memory " + stream.plan.config.name(), *warning,
+                         "give the job more memory, raise its limit, or give fewer --threads");
+    }
+  }
+
+  // The worker also checks models whose inputs cannot be used: its self-test depends on the model
+  // and the options, not on the input.
   void keep_streams_for_worker() {
     findings_.at(RunStep::kRows);
     for (const CheckedStream& stream : experiment_.streams) {
@@ -122,7 +140,7 @@ class Preflight {
     const PluginFacts plugin = find_plugin(request_.worker.program);
     std::vector<PreflightFindings> of_devices;
     std::optional<DeviceFacts> found;
-    std::vector<DeviceChoice> looked_at;  // several workers may compute on one device
+    std::vector<DeviceChoice> looked_at;  // each device once, even if several workers use it
     for (const DeviceChoice& device : devices_of(config_.hardware)) {
       if (std::find(looked_at.begin(), looked_at.end(), device) != looked_at.end()) continue;
       looked_at.push_back(device);
@@ -139,8 +157,10 @@ class Preflight {
       if (findings.count(Grade::kRed) > 0) found = std::nullopt;
       const bool automatic = device.kind == DeviceChoice::Kind::kAuto;
       if (found && found->kind == DeviceKind::kCpu && !driver_.gpus.empty() && automatic) {
-        findings.yellow("device", "this machine has an NVIDIA GPU, but the CPU computes",
-                        "set device: cuda to see what is missing");
+        findings.yellow(
+            "device", "this machine has an NVIDIA GPU, but the CPU computes",
+            fmt::format("give {} to see what is missing",
+                        spelled_setting("hardware.device", "cuda", config_.config_path.empty())));
       }
     }
     for (PreflightFindings& findings : of_devices) {
@@ -166,7 +186,9 @@ class Preflight {
                                                                : EmbeddingCacheOptions()},
                      hardware, for_worker_, findings);
     if (!worker.device || !has_experiment()) return worker.device;
-    HostNeeds needs = {.worker_bytes = worker.peak_bytes, .prefetch_bytes = 0};
+    HostNeeds needs = {.worker_bytes = worker.peak_bytes,
+                       .prefetch_bytes = 0,
+                       .limit = run_limit(config_.hardware)};
     for (const StreamConfig& stream : config_.streams)
       needs.prefetch_bytes = std::max(needs.prefetch_bytes, stream.speed.prefetch_bytes);
     // Other processes may have begun or ended while the worker loaded the model.
@@ -182,7 +204,8 @@ class Preflight {
       const StreamPlan& stream = experiment_.streams[i].plan;
       const std::string& name = stream.config.name();
       ChunkOrigin here = origin_of(device);
-      // The worker has told the kernels for the type of its first model.
+      // Only for this type, because the worker has reported the kernels for the type of its first
+      // model.
       if (stream.effective.dtype != for_worker_.streams.front().plan.effective.dtype)
         here.kernels.clear();
       for (const ChunkOrigin& origin : outlooks_[i].origins) {
@@ -202,7 +225,7 @@ class Preflight {
   const DriverFacts driver_;
   CheckedExperiment experiment_;
   CheckedExperiment for_worker_;
-  std::vector<StreamOutlook> outlooks_;  // of the streams of experiment_
+  std::vector<StreamOutlook> outlooks_;  // the outlook of each stream of experiment_
   bool open_embedding_cache_ = false;
   PreflightFindings findings_;
 };

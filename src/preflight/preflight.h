@@ -1,4 +1,5 @@
-// `encode preflight`: looks at everything that a run needs, before hours are spent on it.
+// `encode preflight`: checks everything that a run needs, before hours are spent on it. Must be
+// called from the main thread.
 #pragma once
 
 #include <optional>
@@ -18,16 +19,15 @@ struct PreflightRequest {
   RunConfig config;
   // Why the config cannot be used. Then only the machine is checked.
   std::optional<ErrorDetail> config_error = std::nullopt;
-  // A directory or a hub id, which is checked if the config has no streams; "": none.
+  // A directory or a hub id of a model to check if the config has no streams; "": none.
   std::string model = {};
   WorkerOptions worker;
 };
 
-// Changes no file of the user and none of an earlier run. In the cache directory it makes one
-// temporary file, which it deletes; it never takes the lock of the cache. The worker's files are in
-// a folder of the system's directory for temporary files, which is deleted too. It goes on after a
-// problem, so that one call shows all of them. Throws Stopped if a signal comes, and Error only for
-// a failure of preflight itself.
+// Goes on after a problem, so that one call shows all of them. Changes no file of the user or of an
+// earlier run, and never takes the lock of the cache. It creates and deletes a temporary file in
+// the cache directory, and a folder for the worker in the system's directory for temporary files.
+// Throws Stopped if a signal comes, and Error only for a failure of preflight itself.
 PreflightFindings run_preflight(const PreflightRequest& request, const StopSignal& stop);
 
 }  // namespace encode

@@ -32,7 +32,7 @@
 namespace encode {
 namespace {
 
-// Says what is wrong with a file that a run appends to, or "".
+// Returns what is wrong with a file that a run appends to, or "".
 std::string append_problem(const std::string& path) {
   if (!path_exists(path, "io.stat")) return "";
   constexpr int kFlags = O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
@@ -97,7 +97,7 @@ std::string without_cache(const ErrorDetail& error) {
                      error.code.name(), error.what, error.where, error.found);
 }
 
-// A run goes on without an embedding cache that cannot be used.
+// Problems are only yellow, because a run goes on without the embedding cache.
 bool probe_embedding_cache(const std::string& dir, PreflightFindings& findings) {
   constexpr const char* kCheck = "embedding cache";
   try {
@@ -120,7 +120,8 @@ void check_chunks(const RunConfig& config, const StreamPlan& plan, StreamOutlook
   const std::string folder = chunks_dir(config.store.cache_dir, plan.config.name());
   check_chunk_owner(config.store.cache_dir, plan.identity, plan.chunk_rows);
   outlook.encoded = plan.identity.rows == 0;
-  // A run that was killed early leaves a folder without a description, which the next run writes.
+  // A missing stream.json is no problem: a run that was killed early leaves such a folder, and the
+  // next run writes the file.
   const std::string stream_file = fmt::format("{}/{}", folder, kStreamFile);
   if (!path_exists(stream_file, "io.stat")) return;
   ChunkProgress progress;
@@ -149,7 +150,7 @@ void check_chunks(const RunConfig& config, const StreamPlan& plan, StreamOutlook
                              format_count(progress.chunk_count, "chunk is", "chunks are")));
 }
 
-// What StreamFinisher::resume() will find.
+// Finds out what StreamFinisher::resume() will find.
 StreamOutlook check_stream(const RunConfig& config, const StreamPlan& plan, bool check_hash,
                            PreflightFindings& findings) {
   const StoreOptions& store = config.store;
@@ -206,7 +207,7 @@ void check_space(const RunConfig& config, const CheckedExperiment& experiment,
   }
 }
 
-// What a run checks when it has read the inputs.
+// Makes the checks that a run makes after it has read the inputs.
 void check_plan(const RunConfig& config, CheckedExperiment& experiment,
                 PreflightFindings& findings) {
   findings.at(RunStep::kPlan);
@@ -289,7 +290,7 @@ std::vector<StreamOutlook> check_results(const RunConfig& config, CheckedExperim
 
 bool is_complete(const RunConfig& config, const CheckedExperiment& experiment) {
   if (experiment.streams.size() != config.streams.size()) return false;
-  PreflightFindings ignored;  // check_results() has shown them
+  PreflightFindings ignored;  // check_results() has reported them already
   const auto encoded = [&](const CheckedStream& stream) {
     bool done = false;
     const bool good = stream.whole && ignored.guard("results", [&] {

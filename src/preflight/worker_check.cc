@@ -20,7 +20,8 @@
 namespace encode {
 namespace {
 
-// A unit for each model and each set of options. Streams that differ only in their input share one.
+// Makes a unit for each model and each set of options. Streams that differ only in their input
+// share a unit.
 std::vector<JobUnit> make_units(const CheckedExperiment& experiment) {
   std::vector<JobUnit> units;
   for (const CheckedStream& stream : experiment.streams) {
@@ -30,7 +31,7 @@ std::vector<JobUnit> make_units(const CheckedExperiment& experiment) {
     });
     if (known) continue;
     JobUnit& unit = units.emplace_back(job_unit(plan));
-    // The worker reads no rows. With a row that is no token ids it loads the tokenizer.
+    // The worker reads no rows. A scan with a row of text makes it load the tokenizer.
     unit.scan = {};
     unit.scan.rows = 1;
     unit.scan.tokenized = stream.model->tokenizer == nullptr ? 1 : 0;
@@ -38,7 +39,7 @@ std::vector<JobUnit> make_units(const CheckedExperiment& experiment) {
   return units;
 }
 
-// Names for the defences of job/defences.h in the findings.
+// Returns the name that a defence of job/defences.h has in the findings.
 std::string check_of(const std::string& defence) {
   using Names = std::array<std::pair<std::string_view, std::string_view>, 4>;
   constexpr Names kNames = {{{"ids", "token ids"},
@@ -62,7 +63,7 @@ class Listener {
                           [this](const ModelLoaded& loaded) { on(loaded); },
                           [this](const DefenceTried& tried) { on(tried); },
                           [this](const LogLine& line) {
-                            if (line.level != "warning" && line.level != "error") return;
+                            if (line.level != LogLevel::kWarning) return;
                             findings_.yellow("worker", line.message,
                                              "see docs/models.md and "
                                              "docs/gpu.md");
@@ -110,7 +111,7 @@ class Listener {
   bool cache_problem_ = false;
 };
 
-// The worker of the check reads what earlier runs have left: the vectors of its self-test.
+// Copies a file of earlier runs for the worker: the vectors of the self-test.
 void copy_earlier_file(const WorkerCheck& check) {
   const std::string earlier = RunFiles(check.cache_dir).self_test();
   if (check.cache_dir.empty() || !path_exists(earlier, "io.stat")) return;
@@ -135,8 +136,8 @@ WorkerOutcome run_once(const WorkerCheck& check, const JobSpec& job, WorkerFacts
   return outcome;
 }
 
-// A run starts another worker after some failures, and without the embedding cache if the cache may
-// be the cause. One more start tells a failure that comes again from an accident.
+// Starts the worker once more after a failure from which a run would recover (without the embedding
+// cache, if the cache may be the cause). This tells a permanent failure from an accident.
 WorkerOutcome run_twice(const WorkerCheck& check, JobSpec job, WorkerFacts& facts,
                         PreflightFindings& findings) {
   PreflightFindings first;

@@ -1,4 +1,5 @@
-// The kind of a device: devices of one kind give equal rows equal bits.
+// The kind of a device: devices of one kind give equal rows equal bits. Any thread may call the
+// functions. They throw no Error.
 #pragma once
 
 #include <string>
@@ -14,12 +15,12 @@ namespace encode {
 // increases Fingerprint::kVersion and kNumericsVersion instead.
 inline constexpr int64_t kCudaNumericsVersion = 1;
 
-ChunkOrigin origin_of(const DeviceFacts& device);  // without ChunkOrigin::batch_tokens
+ChunkOrigin origin_of(const DeviceFacts& device);  // leaves ChunkOrigin::batch_tokens at 0
 // Returns "NVIDIA H200, LibTorch 2.11.0, driver 580.65.06", then the hash of the chosen algorithms
 // of the matrix products and the CUDA kernels if the origin has them.
 std::string describe(const ChunkOrigin& origin);
-// The Error kConfig "run.other_device" for a chunk at `path` that was computed elsewhere than
-// `here`.
+// Makes the Error kConfig "run.other_device" for a chunk at `path` that was computed on another
+// kind of device than `here`.
 Error other_device_error(const ChunkOrigin& here, const ChunkOrigin& chunk, std::string path);
 
 }  // namespace encode

@@ -1,23 +1,21 @@
-// Writes structs as JSON objects and reads them back, from one description of each struct.
+// Writes structs as JSON objects and reads them back, from one list of the members of each struct:
 //
-// A struct S is described by a function that both JsonWriter and JsonReader call:
+//   ENCODE_FIELDS(RowRange, begin, end)
 //
-//   void fields(auto& archive, MaybeConst<S> auto& value) {
-//     auto& [rows, name] = value;
-//     archive("rows", rows)("name", name);
-//   }
-//
-// The structured binding lists every member, so a new member of S does not compile until fields()
-// handles it. An enumeration is described by a function names(Enum) that returns its NameTable.
+// The list must name every member, in the order of the struct: a new member does not compile until
+// it is listed. An enumeration is described by a function names(Enum) that returns its NameTable.
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 #include <cstdint>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <limits>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -35,24 +33,42 @@ namespace encode {
 template <class T, class S>
 concept MaybeConst = std::same_as<std::remove_const_t<T>, S>;
 
+// Calls archive(name, member) for each member. `names` has the names of the members: "begin, end".
+template <class... Members>
+void visit_fields(auto& archive, std::string_view names, Members&... members) {
+  const auto take_name = [&names] {
+    const std::string name(names.substr(0, names.find(',')));
+    names.remove_prefix(std::min(names.size(), name.size() + std::string_view(", ").size()));
+    return name;
+  };
+  (archive(take_name(), members), ...);
+}
+
+// Defines fields(archive, value), which JsonWriter, JsonReader and SchemaWriter call. A macro,
+// because nothing else in C++20 knows the name of a member.
+#define ENCODE_FIELDS(Struct, ...)                             \
+  void fields(auto& archive, MaybeConst<Struct> auto& value) { \
+    auto& [__VA_ARGS__] = value;                               \
+    visit_fields(archive, #__VA_ARGS__, __VA_ARGS__);          \
+  }
+
 // Writes a struct as a JSON object. Not thread-safe.
 class JsonWriter {
  public:
   template <class T>
-  JsonWriter& operator()(const char* key, const T& value) {
+  void operator()(const std::string& key, const T& value) {
     object_[key] = to_value(value);
-    return *this;
   }
 
-  // Throws Error kInternal "job.protocol" for an enumerator without a name.
+  // A number that is not finite becomes null. Throws Error kInternal "internal" for an enumerator
+  // without a name.
   template <class T>
   static Json to_value(const T& value) {
     if constexpr (std::same_as<T, ExitCode>) {
       return static_cast<int>(value);
     } else if constexpr (std::is_enum_v<T>) {
       const std::string_view name = name_of(names(value), value);
-      if (name.empty())
-        refuse_document("an enumerator has no name", fmt::to_string(static_cast<int>(value)));
+      if (name.empty()) refuse_unchecked_name(fmt::to_string(static_cast<int>(value)));
       return name;
     } else if constexpr (std::same_as<T, ErrorCode>) {
       return value.name();
@@ -87,7 +103,7 @@ class JsonWriter {
   Json object_ = Json::object();
 };
 
-// Throws Error kInternal "job.protocol" for a field that is missing or has the wrong type. Ignores
+// Throws Error kConfig "job.protocol" for a field that is missing or has the wrong type. Ignores
 // fields that the struct does not have. It borrows the object. Not thread-safe.
 class JsonReader {
  public:
@@ -96,11 +112,10 @@ class JsonReader {
   }
 
   template <class T>
-  JsonReader& operator()(const char* key, T& value) {
+  void operator()(const std::string& key, T& value) {
     const auto found = object_.find(key);
     if (found == object_.end()) refuse_document("a field is missing", key);
     from_value(key, *found, value);
-    return *this;
   }
 
   template <class T>
@@ -131,8 +146,8 @@ class JsonReader {
     value = json.get<int64_t>();
   }
   static void from_value(const std::string& key, const Json& json, double& value) {
-    if (!json.is_number()) wrong_type(key, json);
-    value = json.get<double>();
+    if (!json.is_number() && !json.is_null()) wrong_type(key, json);
+    value = json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
   }
   static void from_value(const std::string& key, const Json& json, ExitCode& value) {
     int64_t code = 0;
@@ -188,6 +203,49 @@ class JsonReader {
   }
 
   const Json& object_;
+};
+
+// Writes the schema of a struct: the name and the type of each field, at every depth. Structs with
+// the same schema have the same JSON. Not thread-safe.
+class SchemaWriter {
+ public:
+  template <class T>
+  void operator()(const std::string& key, const T& value) {
+    text_ += fmt::format("{}:{},", key, schema(value));
+  }
+
+  template <class T>
+  static std::string schema(const T& value) {
+    if constexpr (std::same_as<T, ErrorCode>) {
+      std::string codes = "code";
+      for (const ErrorFacts& row : error_table::kRows) codes += fmt::format("|{}", row.codes);
+      return codes;
+    } else if constexpr (std::is_enum_v<T> && !std::same_as<T, ExitCode>) {
+      return fmt::format("enum|{}", fmt::join(names_of(names(value)), "|"));
+    } else if constexpr (std::is_arithmetic_v<T> || std::same_as<T, std::string> ||
+                         std::same_as<T, ExitCode> || std::same_as<T, DeviceChoice>) {
+      return std::is_floating_point_v<T> ? "real" : JsonWriter::to_value(value).type_name();
+    } else {
+      SchemaWriter writer;
+      fields(writer, value);
+      return "{" + writer.text_ + "}";
+    }
+  }
+  template <class T>
+  static std::string schema(const std::optional<T>& /*value*/) {
+    return schema(T{}) + "?";
+  }
+  template <class T>
+  static std::string schema(const std::vector<T>& /*value*/) {
+    return "[" + schema(T{}) + "]";
+  }
+  template <class T>
+  static std::string schema(const std::map<std::string, T>& /*value*/) {
+    return "map " + schema(T{});
+  }
+
+ private:
+  std::string text_;
 };
 
 }  // namespace encode

@@ -1,4 +1,4 @@
-// The errors of the protocol between encode and encode-worker.
+// The errors of the protocol between encode and encode-worker. Any thread may call these functions.
 #pragma once
 
 #include <string>
@@ -8,11 +8,16 @@
 
 namespace encode {
 
-// Throws Error kInternal "job.protocol" for a document that the other program of the same build
+// Throws Error kConfig "job.protocol" for a document that the other program of the same build
 // cannot have written.
-[[noreturn]] void refuse_document(std::string what, std::string found);
+[[noreturn]] void refuse_document(std::string what, std::string found,
+                                  std::string expected = "a message of this build");
 
 // Parses strict JSON of at most `max_bytes`. Throws as refuse_document() does.
 Json parse_document(std::string_view text, int64_t max_bytes);
+
+// Parses a line of the event pipe: an object with the string "kind". Throws Error kInternal
+// "worker.garbage" for any other line, because a library may print into every descriptor.
+Json parse_message(std::string_view line);
 
 }  // namespace encode

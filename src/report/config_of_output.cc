@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "encode/error.h"
 #include "encode/store.h"
@@ -8,27 +9,30 @@
 #include "base/names.h"
 #include "base/units.h"
 #include "report/report.h"
-#include "store/fingerprint/recorded_options.h"
+#include "run_record/texts_of_output.h"
+#include "store/fingerprint/fingerprint.h"
 
 namespace encode {
 namespace {
 
 constexpr size_t kShownBytesOfPath = 400;
 
-Manifest finished_manifest(const std::string& matrix) {
-  std::optional<Manifest> manifest = read_manifest(matrix);
+// Returns what the run encodes; nullopt if it has not begun to encode.
+std::optional<StreamIdentity> identity_of(const RunOfOutput& run) {
+  const std::optional<Manifest> manifest = read_manifest(run.output);
   if (!manifest) {
-    throw Error({.code = "report.unfinished",
-                 .what = "the run has not finished this matrix",
-                 .where = matrix,
-                 .expected = "a matrix with its manifest",
-                 .found = "no manifest",
-                 .hint = "encode status says how far the run is"});
+    if (!run.unit) return std::nullopt;
+    StreamIdentity identity = run.unit->identity;
+    const InputOptions& input = run.unit->input;
+    identity.inputs = {{.path = input.path, .first_row = 0}};
+    for (const std::string& path : input.more_paths)
+      identity.inputs.push_back({.path = path, .first_row = 0});
+    return identity;
   }
-  if (manifest->parts.empty()) return *std::move(manifest);
+  if (manifest->parts.empty()) return manifest->identity;
   throw Error({.code = "report.combined",
                .what = "a combined matrix has no texts and no run of its own",
-               .where = matrix,
+               .where = run.output,
                .expected = "the matrix of one stream",
                .found = fmt::format("the columns of {} matrices", manifest->parts.size()),
                .hint = "report one of its parts, or give the config with --config"});
@@ -37,26 +41,28 @@ Manifest finished_manifest(const std::string& matrix) {
 }  // namespace
 
 LoadedConfig config_of_output(const RunOfOutput& run, const std::string& model) {
-  const Manifest manifest = finished_manifest(run.output);
-  RecordedOptions recorded = recorded_options(manifest.identity.fingerprint);
   LoadedConfig config;
   config.run.store.cache_dir = run.cache_dir;
   config.run.store.output = run.output;
+  const std::optional<StreamIdentity> identity = identity_of(run);
+  if (!identity) return config;
+  RecordedOptions recorded = recorded_options(identity->fingerprint);
   StreamConfig& stream = config.run.streams.emplace_back();
-  stream.stream = manifest.identity.name;
+  stream.stream = identity->name;
   stream.input = std::move(recorded.input);
-  for (const InputPart& part : manifest.identity.inputs) {
-    if (stream.input.path.empty()) {
-      stream.input.path = part.path;
-    } else {
-      stream.input.more_paths.push_back(part.path);
-    }
+  std::vector<std::string> texts = texts_of_output(run, *identity).paths;
+  if (texts.empty()) {
+    for (const InputPart& part : identity->inputs) texts.push_back(part.path);
+  }
+  if (!texts.empty()) {
+    stream.input.path = texts.front();
+    stream.input.more_paths.assign(texts.begin() + 1, texts.end());
   }
   stream.result = std::move(recorded.result);
   stream.result.model = model.empty() ? run.model : model;
   const auto add = [&](std::string key, std::string value) {
     config.settings.push_back(
-        {.key = std::move(key), .value = std::move(value), .origin = manifest_path(run.output)});
+        {.key = std::move(key), .value = std::move(value), .origin = "record of the run"});
   };
   add("input.file", preview(stream.input.path, kShownBytesOfPath));
   add("semantic.model", preview(stream.result.model, kShownBytesOfPath));

@@ -10,7 +10,7 @@ std::string script_json(const Json& json) {
   std::string safe;
   safe.reserve(text.size());
   for (const char c : text) {
-    // These characters can stand only in strings, where the escape means the same.
+    // In JSON these characters occur only in strings, where the escape means the same.
     if (c == '<') {
       safe += "\\u003c";
     } else if (c == '>') {

@@ -8,7 +8,7 @@
 
 namespace encode {
 
-// What every report begins with. A file with this beginning may be replaced by a report.
+// The beginning of every report. A file that begins like this may be replaced by a report.
 inline constexpr std::string_view kPageHead = "<!doctype html>\n<!-- encode report -->\n";
 
 // Returns the page that shows `report` (see collect_report()). The strings of the report may hold

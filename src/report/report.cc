@@ -12,14 +12,17 @@
 #include "base/empty_rows.h"
 #include "base/file.h"
 #include "base/units.h"
+#include "config/schema.h"
 #include "model_dir/truncation.h"
 #include "report/page.h"
 #include "report/run_record.h"
 #include "report/sample.h"
 #include "report/statistics.h"
+#include "run_plan/final_outlook.h"
 #include "run_plan/plan.h"
 #include "run_record/run_status.h"
-#include "store/fingerprint/recorded_options.h"
+#include "store/fingerprint/fingerprint.h"
+#include "store/layout.h"
 
 namespace encode {
 namespace {
@@ -28,7 +31,7 @@ constexpr int64_t kBars = 32;
 constexpr int64_t kPairs = 20'000;
 constexpr int64_t kNeighbours = 3;
 constexpr size_t kShownQueries = 8;
-constexpr size_t kShownPoints = 500;  // of a stream
+constexpr size_t kShownPoints = 500;  // the most points of a stream
 constexpr size_t kShownTruncated = 10;
 
 Json to_json(const Histogram& bars) {
@@ -49,7 +52,7 @@ std::optional<int64_t> position_limit_of(const ResultOptions& options) {
 // One stream with its sample.
 struct Sampled {
   std::string name;
-  std::vector<int64_t> rows;  // of the input; with token embeddings the numbers of the vectors
+  std::vector<int64_t> rows;  // rows of the input; with token embeddings the numbers of the vectors
   SampleMatrix vectors;
   SampleTexts texts;
 
@@ -131,13 +134,13 @@ class Collector {
                         {"lost_tokens", manifest.stats.lost_tokens},
                         {"zero_token_rows", manifest.stats.zero_token_rows},
                         {"devices", devices}};
-    guarded(stream.name(), [&] { add_truncated(path, section); });
+    if (manifest.ledger) guarded(stream.name(), [&] { add_truncated(path, section); });
     guarded(stream.name(), [&] { add_truncation(stream, manifest, section); });
     add_sample(stream, *matrix, section);
   }
 
-  // What the cut at max_length has lost, and what to do about it.
-  static void add_truncation(const StreamConfig& stream, const Manifest& manifest, Json& section) {
+  // Adds what the cut at max_length has lost, and what to do about it.
+  void add_truncation(const StreamConfig& stream, const Manifest& manifest, Json& section) const {
     if (manifest.stats.truncated_rows == 0) return;
     const Truncation cut = {
         .rows = manifest.identity.rows - manifest.dropped_rows,
@@ -146,12 +149,15 @@ class Collector {
         .lost_tokens = manifest.stats.lost_tokens,
         .max_length = recorded_options(manifest.identity.fingerprint).result.max_length.value_or(0),
         .position_limit = position_limit_of(stream.result)};
-    section["truncation"] = {{"found", describe(cut, format_count(cut.rows, "row", "rows"))},
-                             {"lost_share", cut.lost_share()},
-                             {"next", truncation_advice(cut)}};
+    const std::string max_length =
+        setting_name("semantic.max_length", config_.run.config_path.empty());
+    section["truncation"] = {
+        {"found", describe(cut, format_count(cut.rows, "row", "rows"))},
+        {"lost_share", cut.lost_share()},
+        {"next", truncation_advice(cut, max_length, another_output(config_.run.store, stream))}};
   }
 
-  // The first rows of the ledger.
+  // Adds the first rows of the ledger.
   static void add_truncated(const std::string& path, Json& section) {
     constexpr int64_t kHeadBytes = 4096;
     const std::string ledger = ledger_path(path);
@@ -165,10 +171,9 @@ class Collector {
       const Json line = parse_json(std::string_view(head).substr(begin, end - begin), {}, ledger,
                                    "report.ledger");
       const JsonFields fields(line, ledger, "report.ledger");
-      constexpr int64_t kMost = INT64_MAX / 2;
-      rows.push_back({{"row", fields.integer("row", 0, kMost)},
-                      {"tokens", fields.integer("tokens", 0, kMost)},
-                      {"lost_tokens", fields.integer("lost_tokens", 0, kMost)}});
+      rows.push_back({{"row", fields.integer("row", 0, kMaxInteger)},
+                      {"tokens", fields.integer("tokens", 0, kMaxInteger)},
+                      {"lost_tokens", fields.integer("lost_tokens", 0, kMaxInteger)}});
       begin = end + 1;
     }
     section["truncated"] = std::move(rows);
@@ -225,7 +230,7 @@ class Collector {
                                {"least_cosine", error.least_cosine}};
   }
 
-  // How many rows of the sample have no text, and what to do about them.
+  // Adds how many rows of the sample have no text, and what to do about them.
   static void add_empty_rows(const Sampled& sampled, Json& section) {
     const EmptyRows& rows = sampled.texts.empty_rows;
     if (!rows.any()) return;
@@ -237,7 +242,7 @@ class Collector {
   }
 
   void add_lengths(const Sampled& sampled, Json& section) {
-    // A few very long rows would leave one bar for all others.
+    // Without this limit, a few very long rows would leave a single bar for all other rows.
     const int64_t cut = sampled.texts.max_length;
     std::vector<double> lengths;
     for (const SampleText& text : sampled.texts.rows) {
@@ -277,7 +282,7 @@ class Collector {
                          {"queries", std::move(queries)}};
   }
 
-  // The map: the principal components of the samples of all streams together.
+  // Returns the map: the principal components of the samples of all streams together.
   Json map_json() const {
     if (samples_.empty()) return {};
     Eigen::Index rows = 0;

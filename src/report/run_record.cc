@@ -28,9 +28,9 @@ double seconds_of(const MemorySample& sample) {
   return static_cast<double>(sample.time) + static_cast<double>(sample.milliseconds) / 1000;
 }
 
-// Returns the tokens per second before each sample, since the sample that had fewer tokens; null:
-// not known. The first sample of a run gets the rate of the second one, so that the two are a line.
-// Samples of older versions have only a rate of their own.
+// Returns for each sample the tokens per second since the last sample with fewer tokens; null: not
+// known. The first sample of a run gets the rate of the second one, so that the chart has a line
+// between them. Samples of older versions have only the rate that they state.
 std::vector<Json> rates_of(const std::vector<MemorySample>& samples) {
   std::vector<Json> rates(samples.size());
   size_t since = 0;  // the sample that the next rate is measured from

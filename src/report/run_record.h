@@ -1,4 +1,4 @@
-// The record of a run as the page shows it.
+// Turns the record of a run into the JSON for the page. Any thread may call these functions.
 #pragma once
 
 #include "base/json.h"
@@ -6,7 +6,7 @@
 
 namespace encode {
 
-// At most this many points of a chart, evenly from the first sample to the last.
+// The most points of a chart, evenly spaced from the first sample to the last.
 inline constexpr size_t kTimelinePoints = 400;
 
 // The functions do not throw Error.

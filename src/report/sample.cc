@@ -25,7 +25,7 @@ namespace {
 constexpr size_t kShownBytes = 240;
 constexpr ErrorCode kTextsCode = "report.texts";
 
-// The beginning of a text of the input on one line. (Texts of an input are valid UTF-8.)
+// Returns the beginning of a text of the input on one line. (Texts of an input are valid UTF-8.)
 std::string shown(const std::string& text) {
   std::string beginning(utf8_prefix(text, kShownBytes));
   std::replace(beginning.begin(), beginning.end(), '\n', ' ');
@@ -35,7 +35,7 @@ std::string shown(const std::string& text) {
 // Counts the tokens of texts with the tokenizer of a stream.
 class TokenCounter {
  public:
-  // Without a model, problem() says why, and every count is -1.
+  // If the model cannot be opened, problem() says why, and every count is -1.
   explicit TokenCounter(const ResultOptions& options) {
     try {
       const ModelDirectory directory =
@@ -77,8 +77,8 @@ class TokenCounter {
   std::string problem_;
 };
 
-// Proves that the texts are those of the vectors. A row that was changed would stand beside a
-// vector that is not its own.
+// Proves that the texts are those of the vectors. Otherwise a changed text would be shown with the
+// vector of the old text.
 void require_input(const StreamConfig& stream, const StreamIdentity& encoded) {
   std::vector<InputScan::File> files;
   for (const std::string& path : input_files(stream.input)) {

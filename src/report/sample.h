@@ -1,4 +1,5 @@
-// Reads a sample of the rows of a stream: vectors, texts and lengths, in bounded memory.
+// Reads a sample of the rows of a stream: vectors, texts and lengths, in bounded memory. Any thread
+// may call these functions.
 #pragma once
 
 #include <cstdint>
@@ -25,11 +26,11 @@ std::vector<int64_t> sample_rows(int64_t rows, int64_t count);
 // read_vector_rows() throws.
 std::vector<int64_t> rows_of(const Matrix& matrix, const std::vector<int64_t>& vectors);
 
-// Reads vectors of a final as the numbers that they stand for. Throws what StoredValues() and
-// Matrix::stored() throw.
+// Reads vectors of a final matrix as the numbers that they stand for. Throws what StoredValues()
+// and Matrix::stored() throw.
 SampleMatrix read_vectors(const Matrix& matrix, const std::vector<int64_t>& rows);
 
-// Does read_committed_rows() for a sample.
+// Reads the vectors of a sample with read_committed_rows().
 std::optional<SampleMatrix> read_chunk_vectors(const std::string& cache_dir,
                                                const StreamIdentity& identity,
                                                const std::vector<int64_t>& rows);
@@ -42,15 +43,15 @@ struct SampleText {
 struct SampleTexts {
   std::vector<SampleText>
       rows;                // in the order of the sample; fewer if the input has become shorter
-  EmptyRows empty_rows;    // among these rows
-  int64_t max_length = 0;  // of the stream, in tokens; 0: not known
+  EmptyRows empty_rows;    // how many of these rows have no text
+  int64_t max_length = 0;  // the limit of the stream, in tokens; 0: not known
   std::string problem;     // why there are no token lengths, or ""
 };
 
 // Hashes the files of the input, reads them up to the last row of the sample, and tokenizes these
-// rows if the model is on this machine. `encoded` is of the matrix. Throws what open_texts() and
-// TextReader throw, and Error: kUsage "report.stdin" for "-", kData "report.texts" if the input is
-// not the one that was encoded.
+// rows if the model is on this machine. `encoded` is the identity of the matrix. Throws what
+// open_texts() and TextReader throw, and Error: kUsage "report.stdin" for "-", kData "report.texts"
+// if the input is not the one that was encoded.
 SampleTexts read_texts(const StreamConfig& stream, const StreamIdentity& encoded,
                        const std::vector<int64_t>& rows);
 

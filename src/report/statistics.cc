@@ -12,7 +12,8 @@
 namespace encode {
 namespace {
 
-// Enough for the two largest of the directions of real embeddings; the test has a gap of 10 %.
+// The number of directions in the subspace. Enough to find the two largest ones of real embeddings;
+// in the test, their variances differ by only 10 %.
 constexpr int kDirections = 12;
 constexpr int kIterations = 60;
 

@@ -8,7 +8,7 @@
 
 namespace encode {
 
-// A limit that is not `auto` still limits the batches.
+// A limit that is not `auto` applies as well.
 std::string choose_batches(StreamConfig& stream, const MemoryRequest& request,
                            const std::optional<MemoryLimit>& gpu) {
   const AutoBatch automatic = std::exchange(stream.auto_batch, {});

@@ -1,4 +1,5 @@
-// Chooses the numbers for `batch_size: auto` and `batch_tokens: auto` when a run starts.
+// Chooses the numbers for `batch_size: auto` and `batch_tokens: auto` when a run starts. Any thread
+// may call it. Throws no Error.
 #pragma once
 
 #include <optional>
@@ -13,7 +14,7 @@ namespace encode {
 
 // Sets the limits of `stream.auto_batch`, of which there is at least one, in `stream.speed`; every
 // other setting stays as it is. `request` has the model and the texts of the stream. `gpu` is the
-// card that will compute: if it is absent, the CPU computes, where the usual batch is the best one.
+// card that will compute. If it is absent, the CPU computes, and the default batch is the best one.
 // Returns what was chosen and why, for the log.
 std::string choose_batches(StreamConfig& stream, const MemoryRequest& request,
                            const std::optional<MemoryLimit>& gpu);

@@ -32,8 +32,8 @@ bool is_regular(const std::string& path) {
   return S_ISREG(info.st_mode);
 }
 
-// Returns true if the file, whose name is of this kind, begins as encode writes it. Power loss may
-// have left a file that is empty or no text.
+// Returns true if the file begins as encode writes files of this kind. After power loss it may also
+// be empty or hold no text.
 bool is_own(const std::string& path, const RunFileKind& kind) {
   if (!is_regular(path)) return false;
   if (kind.of_stream()) return true;
@@ -75,7 +75,7 @@ std::vector<std::string> remove_cache_directory(const std::string& cache_dir,
     const RunFileKind* kind = run_file_kind(name);
     const bool is_input = kind != nullptr && kind->form == Form::kStandardInput &&
                           name == stream + std::string(kind->name);
-    // NFS keeps a deleted file that is open under such a name.
+    // NFS keeps an open file that was deleted under such a name.
     if (path == files.lock() || is_input || name.starts_with(".nfs")) continue;
     if (may_be_removed(path, name)) {
       remove_file(path);
@@ -131,8 +131,8 @@ void check_cache_files(const std::string& cache_dir) {
     const RunFileKind* kind = run_file_kind(name);
     if (kind == nullptr) continue;
     const std::string path = join_path(cache_dir, name);
-    // A run deletes or replaces the lists of rejected rows and copies of the standard input. Other
-    // code looks at the files that a run appends to.
+    // Checks the files that a run deletes or replaces: lists of rejected rows and copies of
+    // standard input. Other code checks the files that a run appends to.
     bool own = true;
     if (kind->form == Form::kMarked) own = is_own(path, *kind);
     if (kind->of_stream()) own = path_kind(path, "io.stat") != PathKind::kDirectory;

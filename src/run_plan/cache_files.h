@@ -1,4 +1,5 @@
-// Which files of a cache directory encode has written, and may remove.
+// Which files of a cache directory encode has written, and may remove. One thread at a time may
+// call these functions.
 #pragma once
 
 #include <string>
@@ -11,18 +12,18 @@ namespace encode {
 // the file LOCK) or a folder of chunks. A final matrix is not such a file.
 bool is_store_file(const std::string& directory, const std::string& name);
 
-// Throws Error kCantCreate "output.exists" if the cache directory has a file under the name of one
-// of the run's own files (job.json, status.json, ...) that encode did not write, or something that
-// is not a regular file. The process must hold the CacheLock.
+// Throws Error kCantCreate "output.exists" if the cache directory has a file that encode did not
+// write, or an entry that is no regular file, under the name of one of the run's own files
+// (job.json, status.json, ...). The process must hold the CacheLock.
 void check_cache_files(const std::string& cache_dir);
 
 // Returns true if the bytes begin as every log of a run does, with a time.
 bool begins_like_log(std::string_view head);
 
-// Deletes the files of encode in the cache directory of a run with the stream `stream`, the chunks
-// included, then the file LOCK, and the directory if it is empty then. The copy of standard input
-// stays, because the manifest names it as the input. Returns the names of the other entries that
-// stay, because encode did not write them. If the process is killed in between, LOCK is still
+// Deletes the files of encode in the cache directory of a run with the stream `stream`, including
+// the chunks, then the file LOCK, and at last the directory if it is empty. The copy of standard
+// input stays, because the manifest names it as the input. Returns the names of the other entries
+// that stay, because encode did not write them. If the process is killed in between, LOCK is still
 // there, and the next call goes on. The process must hold the CacheLock, and its workers must have
 // ended. Throws Error kIoError or kNoPermission.
 std::vector<std::string> remove_cache_directory(const std::string& cache_dir,

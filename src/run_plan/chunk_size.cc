@@ -19,7 +19,7 @@ namespace {
 // For a card that is not in the table of cards.
 constexpr double kUnknownGpuFlops = 40e12;
 
-// How fast a stream is encoded, roughly.
+// A rough estimate of how fast a stream is encoded.
 struct Speed {
   MemoryRequest request;
   double row_seconds = 0;

@@ -18,9 +18,9 @@ class ChunkSizes {
   // Both must outlive the object.
   ChunkSizes(const RunConfig& config, RunGpu& gpu) : config_(config), gpu_(gpu) {}
 
-  // Sets `chunk_rows` and `chunk_reason` of a stream that is planned so far, if the config says
-  // `auto`. Writes and deletes a small file in the cache directory for that; throws Error kIoError,
-  // kCantCreate or kNoPermission if it cannot.
+  // Sets `chunk_rows` and `chunk_reason` of a stream, whose plan has everything else, if the config
+  // says `auto`. Writes and deletes a small file in the cache directory for that; throws Error
+  // kIoError, kCantCreate or kNoPermission if it cannot.
   void choose(const ModelDirectory& directory, StreamPlan& stream);
 
  private:
@@ -31,9 +31,9 @@ class ChunkSizes {
   std::optional<double> commit_seconds_;
 };
 
-// Says how much work of the stream is lost at most if its run is killed: "a kill loses at most 100
-// rows, about 3.20 s of work on 2 CPU threads". The time is that of an assumed speed.
-// StreamPlan::scan and `chunk_rows` must be set; an estimate is enough.
+// Returns how much work is lost at most if the run is killed: "a kill loses at most 100 rows, about
+// 3.20 s of work on 2 CPU threads". The time is for an assumed speed. StreamPlan::scan and
+// `chunk_rows` must be set; estimates are enough.
 std::string describe_loss(const StreamPlan& stream, const ModelDirectory& directory, RunGpu& gpu);
 
 }  // namespace encode

@@ -4,19 +4,24 @@
 #include <cstdio>
 #include <fcntl.h>
 #include <unistd.h>
+#include <utility>
 
 #include "base/creatable.h"
 #include "base/file.h"
 #include "base/system_call.h"
 #include "base/temp_path.h"
+#include "base/units.h"
+#include "run_plan/memory/disk_space.h"
 #include "store/audit.h"
 #include "store/run_files.h"
 
 namespace encode {
 namespace {
 
-// A file that is deleted at the end of the scope. A run would sweep it as a temporary file of its
-// job file.
+constexpr size_t kProbeBytes = size_t{8} << 10;  // more than a file system stores in an inode
+
+// A file that is deleted at the end of the scope. If the process is killed first, the next run
+// deletes it, because it has the name of a temporary file of job.json.
 class ProbeFile {
  public:
   explicit ProbeFile(const std::string& directory)
@@ -35,8 +40,7 @@ class ProbeFile {
   }
 
   void fill() const {
-    constexpr size_t kBytes = size_t{8} << 10;  // more than a file system stores in an inode
-    const std::string bytes(kBytes, '\x5a');
+    const std::string bytes(kProbeBytes, '\x5a');
     write_all(fd_, bytes.data(), bytes.size(), path_);
     if (retried([&] { return ::fsync(fd_.get()); }) != 0)
       throw system_error("io.sync", "sync", path_, errno);
@@ -60,21 +64,57 @@ class ProbeFile {
   UniqueFd fd_;
 };
 
+bool is_full(const DiskSpace& space) {
+  return space.usable_bytes < static_cast<int64_t>(kProbeBytes);
+}
+
+// Returns the error in the words of a user, who knows the directory and not the temporary file.
+Error naming_directory(const Error& error, const std::string& directory) {
+  ErrorDetail detail = error.detail();
+  detail.where = directory;
+  if (detail.exit_code == exit_code_for_errno(ENOSPC)) {
+    if (const DiskSpace space = disk_space_at(directory); is_full(space)) {
+      return Error({.code = "limit.disk",
+                    .what = "the disk is full, so this run cannot write to the directory",
+                    .where = directory,
+                    .expected = "space for the chunks, the matrices and the records of the run",
+                    .found = format_bytes(space.usable_bytes) + " free",
+                    .hint = "free some space, then run the same command again: it goes on after "
+                            "the last committed chunk"});
+    }
+  }
+  if (detail.code != "io.create") detail.what = "cannot use this directory: " + detail.what;
+  return Error(std::move(detail));
+}
+
+// Calls `steps` with a new file in the directory, which must exist.
+template <typename Steps>
+void probe(const std::string& directory, const Steps& steps) {
+  try {
+    ProbeFile file(directory);
+    steps(file);
+  } catch (const Error& error) {
+    throw naming_directory(error, directory);
+  }
+}
+
 }  // namespace
 
 void probe_creation(const std::string& directory) {
-  ProbeFile probe(directory);
-  probe.lock();
-  probe.remove();
+  probe(directory, [](ProbeFile& file) {
+    file.lock();
+    file.remove();
+  });
 }
 
 void probe_once(const std::string& directory, std::set<std::string>& tried) {
   const std::string existing = first_existing_directory(directory);
   if (!tried.insert(existing).second) return;
-  ProbeFile probe(existing);
-  probe.fill();
-  probe.rename();
-  probe.remove();
+  probe(existing, [](ProbeFile& file) {
+    file.fill();
+    file.rename();
+    file.remove();
+  });
 }
 
 }  // namespace encode

@@ -9,7 +9,7 @@
 namespace encode {
 namespace {
 
-// Whether the folder has chunks of exactly this stream.
+// Returns true if the folder has chunks of exactly this stream.
 bool has_own_chunks(const std::string& cache_dir, const StreamPlan& stream) {
   try {
     return committed_rows(cache_dir, stream.identity).value_or(0) > 0;
@@ -25,7 +25,7 @@ bool has_own_final(const StreamPlan& stream) {
     return final_state(stream.final_path, stream.identity, /*check_hash=*/false) ==
            FinalState::kValid;
   } catch (const Error& error) {
-    if (error.exit_code() == ExitCode::kConfig) return false;  // of another version
+    if (error.exit_code() == ExitCode::kConfig) return false;  // chunks of another version
     throw;
   }
 }
@@ -43,7 +43,7 @@ bool take_earlier_name(const RunConfig& config, StreamPlan& stream) {
   StreamPlan earlier = stream;
   earlier.config.stream = earlier.identity.name = kEarlierStreamName;
   earlier.final_path = final_path_of(config, kEarlierStreamName);
-  if (!foreign_final_file(earlier.final_path).empty()) return false;  // would be overwritten
+  if (!foreign_final_file(earlier.final_path).empty()) return false;  // would overwrite it
   if (!has_own_final(earlier) && !has_own_chunks(cache_dir, earlier)) return false;
   stream = std::move(earlier);
   return true;

@@ -1,4 +1,5 @@
-// Finds results that carry the name that earlier versions gave to the stream of a run of flags.
+// Finds results under the name that earlier versions gave to the stream of a run that only flags
+// describe. Any thread may call the function.
 #pragma once
 
 #include <string>
@@ -9,8 +10,9 @@
 
 namespace encode {
 
-// The name of the stream of every run of flags without --output, before such streams were named by
-// their input and model. Runs of a config file without output.file still have it.
+// Earlier versions gave this name to the stream of every run that only flags describe and that has
+// no --output; now its name is made of the input and the model. Runs of a config file without
+// output.file still use it.
 inline constexpr const char* kEarlierStreamName = "embeddings";
 
 // Gives the stream its earlier name and final path if the cache directory has a result of exactly

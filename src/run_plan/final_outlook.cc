@@ -6,12 +6,15 @@
 #include "encode/error.h"
 
 #include "base/names.h"
+#include "run_record/finished_run.h"
+#include "run_record/run_of_output.h"
+#include "store/fingerprint/fingerprint.h"
 
 namespace encode {
 namespace {
 
-// Looks for a float32 final of another file format, which has another name. A final with rows that
-// were set aside is not taken: `encode retry-failed` may have asked for these rows.
+// Looks for a float32 final matrix of another file format, which has another name. A matrix with
+// quarantined rows is not taken, because `encode retry-failed` may have asked for these rows.
 std::string other_file(const StoreOptions& options, const StreamPlan& stream, bool check_hash) {
   if (!options.output.empty()) return "";
   for (const auto& [name, format] : kMatrixFormats) {
@@ -26,22 +29,49 @@ std::string other_file(const StoreOptions& options, const StreamPlan& stream, bo
 }
 
 [[noreturn]] void refuse_foreign_final(const StoreOptions& options, const StreamPlan& stream) {
+  const std::optional<Manifest> manifest = read_manifest(stream.final_path);
+  const std::string first = manifest ? what_differs(manifest->identity, options, stream) : "";
   throw Error({.code = "run.foreign_final",
-               .what = "the existing result belongs to another run",
+               .what = fmt::format("{}{}the existing result belongs to another run", first,
+                                   first.empty() ? "" : "; "),
                .where = stream.final_path,
                .expected = "the same inputs, model and options",
                .found = explain_foreign(stream.final_path, stream.identity),
-               .hint = fresh_hint(options)});
+               .hint = fresh_hint(options, stream.config)});
 }
 
 }  // namespace
 
-std::string fresh_hint(const StoreOptions& options) {
+std::string what_differs(const StreamIdentity& earlier, const StoreOptions& options,
+                         const StreamPlan& stream) {
+  SourceNames before;
+  if (!earlier.inputs.empty()) before.input = earlier.inputs.front().path;
+  before.model = earlier.model;
+  if (const auto unit = recorded_unit(options.cache_dir, earlier.name)) {
+    if (before.model.empty()) before.model = unit->model_path;
+    if (before.input.empty()) before.input = unit->input.path;
+  } else if (before.model.empty()) {
+    try {
+      const std::optional<FinishedRun> run = read_finished_run(stream.final_path);
+      if (run) before.model = run->model;
+    } catch (const Error&) {  // NOLINT(bugprone-empty-catch): the record only gives a name
+    }
+  }
+  return first_difference(earlier, stream.identity, before,
+                          {.model = stream.model_path, .input = stream.config.input.path});
+}
+
+std::string another_output(const StoreOptions& options, const StreamConfig& stream) {
   // Another cache directory does not help where the output is named: that file stays the same.
-  return fmt::format(
-      "to keep the old result, give this run another --output FILE{}; --fresh deletes it and "
-      "starts over",
-      options.output.empty() ? " or --cache-dir DIR" : "");
+  if (!options.output.empty()) return "another --output FILE";
+  // Only a run with one input takes --output.
+  return stream.split.empty() ? "another --output FILE or --cache-dir DIR"
+                              : "another --cache-dir DIR";
+}
+
+std::string fresh_hint(const StoreOptions& options, const StreamConfig& stream) {
+  return fmt::format("to keep the old result, give this run {}; --fresh deletes it and starts over",
+                     another_output(options, stream));
 }
 
 FinalOutlook final_outlook(const StoreOptions& options, const StreamPlan& stream, bool check_hash) {

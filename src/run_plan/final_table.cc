@@ -36,7 +36,7 @@ class InputColumns final : public ColumnSource {
 
   void next(std::vector<std::optional<std::string>>& values) override {
     if (!rows_->next(row_)) {
-      throw misuse("a final has more rows than its input", stream_.final_path,
+      throw misuse("a matrix has more rows than its input", stream_.final_path,
                    fmt::format("{} rows", stream_.scan.rows), "more rows");
     }
     values.clear();

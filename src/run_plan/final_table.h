@@ -1,4 +1,5 @@
-// Finals that are tables (Parquet, Arrow): what they need, and the columns beside the vectors.
+// Final matrices that are tables (Parquet, Arrow): what they need, and their columns besides the
+// vectors. Any thread may call these functions.
 #pragma once
 
 #include <vector>
@@ -10,7 +11,7 @@
 
 namespace encode {
 
-// Does nothing if the finals are .npy files. Throws Error before a run does any work:
+// Does nothing if the final matrices are .npy files. Throws Error before a run does any work:
 //   kUnavailable "arrow.plugin"       the plugin for Arrow is missing
 //   kConfig "output.token_vectors"    a stream has token embeddings, which are no rows of a table
 void require_tables(const StoreOptions& store, const std::vector<StreamPlan>& streams);
@@ -18,8 +19,8 @@ void require_tables(const StoreOptions& store, const std::vector<StreamPlan>& st
 // Throws what require_fields() throws if the input of a stream lacks a column. `scan` must be set.
 void require_columns(const StoreOptions& store, const StreamPlan& stream);
 
-// Returns what opens the input of the stream again, for the columns of the final. `stream` must
-// outlive it.
+// Returns what opens the input of the stream again, for the columns of the final matrix. `stream`
+// must outlive it.
 ColumnOpener columns_of(const StoreOptions& store, const StreamPlan& stream);
 
 }  // namespace encode

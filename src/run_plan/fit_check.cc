@@ -15,13 +15,15 @@
 #include "base/file.h"
 #include "base/host.h"
 #include "base/units.h"
+#include "batching/window_bytes.h"
 #include "run_plan/auto_settings.h"
+#include "run_plan/run_devices.h"
 #include "run_record/nvml.h"
 
 namespace encode {
 namespace {
 
-// The total memory of every GPU. Empty if there is no GPU, or if the driver does not answer.
+// Returns all GPUs with their memory; empty if there is no GPU, or if the driver does not answer.
 std::vector<GpuStatus> ask_driver() {
   try {
     const std::unique_ptr<Nvml> nvml = Nvml::open();
@@ -60,8 +62,8 @@ std::optional<MemoryLimit> numbered_gpu(const std::vector<GpuStatus>& gpus,
   return limit_of(gpus[*place]);
 }
 
-// Returns the first of the `gpus` in the order of `before`, or nullopt if the driver names no
-// memory.
+// Returns the memory of the first of the `gpus` in the order of `before`, or nullopt if the driver
+// does not report memory.
 template <typename Before>
 std::optional<MemoryLimit> first_gpu(const std::vector<GpuStatus>& gpus, const Before& before) {
   std::optional<MemoryLimit> first;
@@ -72,7 +74,7 @@ std::optional<MemoryLimit> first_gpu(const std::vector<GpuStatus>& gpus, const B
   return first;
 }
 
-// Returns the GPU of the run. If it is not known which one this is, the GPU with the most memory.
+// Returns the GPU of the run. If it cannot be determined, returns the GPU with the most memory.
 std::optional<MemoryLimit> gpu_limit(const HardwareOptions& hardware) {
   const std::vector<GpuStatus> gpus = gpus_in_time();
   std::optional<MemoryLimit> limit = numbered_gpu(gpus, hardware);
@@ -81,15 +83,34 @@ std::optional<MemoryLimit> gpu_limit(const HardwareOptions& hardware) {
       return a.total_bytes > b.total_bytes;
     });
   if (!limit || hardware.device.kind != DeviceChoice::Kind::kAuto) return limit;
-  // The CPU computes if the GPU cannot be used.
-  const MemoryLimit host = host_limit();
+  // With `auto` the CPU computes if the GPU cannot be used.
+  MemoryLimit host = host_limit();
+  host.may_use_gpu = true;
   return host.total_bytes == 0 || host.total_bytes > limit->total_bytes ? host : limit;
+}
+
+std::optional<MemoryLimit> device_limit(const HardwareOptions& hardware) {
+  if (hardware.device.kind == DeviceChoice::Kind::kCpu) return host_limit();
+  std::optional<MemoryLimit> gpu = gpu_limit(hardware);
+  if (!gpu && hardware.device.kind == DeviceChoice::Kind::kAuto) return host_limit();
+  return gpu;
 }
 
 int64_t file_bytes(const std::string& path) {
   std::error_code absent;
   const auto size = std::filesystem::file_size(path, absent);
   return absent ? 0 : static_cast<int64_t>(size);
+}
+
+// Returns true if the matrix is complete and in the wanted format. Reads its manifest only.
+bool is_kept(const std::string& path, const StoreOptions& store) {
+  try {
+    const std::optional<Manifest> manifest = read_manifest(path);
+    return manifest && manifest->file_bytes == file_bytes(path) &&
+           manifest->fits(store.quarantine) && has_format(*manifest, store.final_format);
+  } catch (const Error&) {
+    return false;  // the run makes the matrix again, or is refused
+  }
 }
 
 int64_t folder_bytes(const std::string& path) {
@@ -100,18 +121,17 @@ int64_t folder_bytes(const std::string& path) {
   return bytes;
 }
 
-// What a scan tells about the texts. Usual text has about four bytes for each token.
+// Estimates the tokens from a scan.
 TextFacts facts_of(const InputScan& scan, int64_t max_length) {
-  constexpr int64_t kTokenBytes = 4;
   const auto most = static_cast<double>(scan.rows) * static_cast<double>(max_length);
-  const int64_t tokens = scan.text_bytes / kTokenBytes + scan.rows;
+  const int64_t tokens = scan.text_bytes / kTokenTextBytes + scan.rows;
   return {.rows = scan.rows,
           .tokens = static_cast<double>(tokens) > most ? static_cast<int64_t>(most) : tokens,
           .text_bytes = scan.text_bytes,
           .longest_row_tokens = std::min(scan.longest_bytes, max_length)};
 }
 
-// The request of a stream before its batches are known.
+// Makes the request of a stream whose batches are not known yet.
 MemoryRequest text_request(const StreamPlan& stream, const ModelDirectory& directory) {
   MemoryRequest request = memory_request(directory, stream.effective);
   request.texts = facts_of(stream.scan, stream.effective.max_length);
@@ -125,6 +145,7 @@ std::vector<CombinedDisk> combined_of(const RunConfig& config) {
   for (const CombineConfig& combine : config.combine) {
     CombinedDisk& matrix = combined.emplace_back();
     matrix.name = combined_name(combine);
+    matrix.finished = file_bytes(final_path(config.store.cache_dir, matrix.name)) > 0;
     for (size_t i = 0; i < config.streams.size(); ++i) {
       const StreamConfig& stream = config.streams[i];
       const bool part = stream.split == combine.split &&
@@ -160,11 +181,17 @@ MemoryRequest planned_request(const StreamPlan& stream, const ModelDirectory& di
   return request;
 }
 
+RunLimit run_limit(const HardwareOptions& hardware) {
+  if (hardware.memory_pressure_percent == 0) return {};
+  return {.bytes = hardware.memory_limit_bytes, .workers = std::ssize(devices_of(hardware))};
+}
+
 std::optional<MemoryLimit> memory_limit_of(const HardwareOptions& hardware) {
-  if (hardware.device.kind == DeviceChoice::Kind::kCpu) return host_limit();
-  std::optional<MemoryLimit> gpu = gpu_limit(hardware);
-  if (!gpu && hardware.device.kind == DeviceChoice::Kind::kAuto) return host_limit();
-  return gpu;
+  const RunLimit run = run_limit(hardware);
+  std::optional<MemoryLimit> limit = device_limit(one_device(hardware));
+  if (!limit && run.bytes > 0) limit = MemoryLimit{.kind = DeviceKind::kCuda};
+  if (limit) limit->run = run;
+  return limit;
 }
 
 std::optional<MemoryLimit> gpu_of(const HardwareOptions& hardware) {
@@ -187,6 +214,10 @@ int64_t existing_bytes(const RunConfig& config, const std::string& name) {
          folder_bytes(chunks_dir(config.store.cache_dir, name));
 }
 
+bool has_finished(const RunConfig& config, const std::string& name) {
+  return !config.store.fresh && is_kept(final_path_of(config, name), config.store);
+}
+
 ExperimentDisk check_experiment_disk(const RunConfig& config, std::vector<StreamDisk> streams) {
   const std::string final = final_path_of(config, config.streams.front().name());
   const DiskSpace space = disk_space_at(parent_directory(final));
@@ -196,7 +227,7 @@ ExperimentDisk check_experiment_disk(const RunConfig& config, std::vector<Stream
     for (StreamDisk& stream : streams) stream.largest_chunk = 0;
   }
   const DiskNeed need = disk_need(streams, combined_of(config), config.store);
-  require_disk(need, space);
+  require_disk(need, space, config.config_path.empty());
   return {.need = need, .space = space};
 }
 
@@ -208,13 +239,20 @@ void settle_settings(StreamPlan& stream, const ModelDirectory& directory, RunGpu
   log.info("auto", fmt::format("{}: {}", stream.config.name(), note));
 }
 
+std::optional<std::string> stream_memory_warning(const StreamPlan& stream,
+                                                 const ModelDirectory& directory,
+                                                 const std::optional<MemoryLimit>& limit) {
+  if (!limit) return std::nullopt;
+  return memory_warning(planned_request(stream, directory,
+                                        {.kind = limit->kind,
+                                         .threads = threads_or_quota(stream.config.speed.threads)}),
+                        *limit);
+}
+
 void warn_of_memory(const StreamPlan& stream, const ModelDirectory& directory,
                     const std::optional<MemoryLimit>& limit, RunLog& log) {
-  if (!limit) return;
-  const MemoryRequest request = planned_request(
-      stream, directory,
-      {.kind = limit->kind, .threads = threads_or_quota(stream.config.speed.threads)});
-  if (const auto warning = memory_warning(request, *limit)) log.warning("memory", *warning);
+  if (const auto warning = stream_memory_warning(stream, directory, limit))
+    log.warning("memory", *warning);
 }
 
 ExperimentDisk check_disk(const RunConfig& config, const std::vector<StreamPlan>& streams) {
@@ -227,7 +265,8 @@ ExperimentDisk check_disk(const RunConfig& config, const std::vector<StreamPlan>
                      .dim = stream.effective.dim,
                      .column_bytes = column_bytes(config.store.final_format, stream.scan.rows,
                                                   stream.scan.text_bytes),
-                     .existing_bytes = existing_bytes(config, name)});
+                     .existing_bytes = existing_bytes(config, name),
+                     .finished = has_finished(config, name)});
   }
   return check_experiment_disk(config, std::move(disks));
 }

@@ -1,4 +1,5 @@
 // Refuses a run that certainly cannot fit into memory or onto the disk, before anything is loaded.
+// Any thread may call these functions. They throw no Error but those that their comments name.
 #pragma once
 
 #include <cstdint>
@@ -17,23 +18,29 @@
 
 namespace encode {
 
-// The request of a stream before its texts and batches are known.
+// Makes the memory request of a stream whose texts and batches are not known yet.
 MemoryRequest memory_request(const ModelDirectory& directory, const EffectiveResult& effective);
 
-// The request of a stream whose `scan` is set, with the batches that a device will use.
+// Makes the memory request of a stream whose `scan` is set, with the batches that a device will
+// use.
 MemoryRequest planned_request(const StreamPlan& stream, const ModelDirectory& directory,
                               const DeviceFacts& device);
 
-// The memory in which the device of this run has to hold the model. nullopt if it cannot be found
-// out; then nothing is refused.
+// Returns `hardware.memory_limit`. There is no limit if the run does not look at it
+// (HardwareOptions::memory_pressure_percent is 0). A run on all devices counts as one with a single
+// worker, because the number of devices is not known before a worker has started.
+RunLimit run_limit(const HardwareOptions& hardware);
+
+// Returns the memory of the device of this run, which has to hold the model, and run_limit().
+// nullopt: neither is known, and nothing is refused.
 std::optional<MemoryLimit> memory_limit_of(const HardwareOptions& hardware);
 
-// The GPU that this run will use; nullopt if the CPU computes or the driver does not answer. If it
-// is not certain which of several GPUs it is, the result is the one with the least free memory.
+// Returns the GPU that this run will use; nullopt if the CPU computes or the driver does not
+// answer. If it may be one of several GPUs, returns the one with the least free memory.
 std::optional<MemoryLimit> gpu_of(const HardwareOptions& hardware);
 
-// gpu_of() for a whole run: asks the driver when the answer is needed for the first time, and never
-// again, because that can take seconds. Not thread-safe.
+// Caches gpu_of() for a whole run, because asking the driver can take seconds: it asks only once,
+// when the answer is needed for the first time. Not thread-safe.
 class RunGpu {
  public:
   // `hardware` must outlive the object.
@@ -52,33 +59,40 @@ class RunGpu {
 void check_model_fits(const ModelDirectory& directory, const ResultOptions& options,
                       const std::optional<MemoryLimit>& limit);
 
-// StreamDisk::existing_bytes of the stream with this name.
+// Returns StreamDisk::existing_bytes of the stream with this name.
 int64_t existing_bytes(const RunConfig& config, const std::string& name);
-// The need of a whole experiment on the file system of its finals, and the space there.
+// Returns StreamDisk::finished of the stream with this name.
+bool has_finished(const RunConfig& config, const std::string& name);
+// The disk space that a whole experiment needs on the file system of its final matrices, and the
+// space there.
 struct ExperimentDisk {
   DiskNeed need;
   DiskSpace space;
 };
 // `streams` has a StreamDisk for each of config.streams, in the same order. Chunks do not count in
-// the standard mode, or if the cache directory is on another file system than the finals. Throws
-// Error "limit.disk",
-// "limit.file_size" and "io.statvfs".
+// the standard mode, or if the cache directory is on another file system than the final matrices.
+// Throws Error "limit.disk", "limit.file_size" and "io.statvfs".
 ExperimentDisk check_experiment_disk(const RunConfig& config, std::vector<StreamDisk> streams);
 
 // Replaces the settings of the stream that are `auto`, and logs what they are. `scan` must be set.
 void settle_settings(StreamPlan& stream, const ModelDirectory& directory, RunGpu& gpu, RunLog& log);
 
-// Warns if the run is likely to need more memory than is free now. It goes on: batches are halved,
-// and other programs may end. `scan` must be set.
+// Returns a sentence if the stream is likely to need more memory than its limit or than is free now
+// (memory_warning()). It is not refused, because batches can be halved, and other programs may end.
+// `scan` must be set.
+std::optional<std::string> stream_memory_warning(const StreamPlan& stream,
+                                                 const ModelDirectory& directory,
+                                                 const std::optional<MemoryLimit>& limit);
+// Logs that warning.
 void warn_of_memory(const StreamPlan& stream, const ModelDirectory& directory,
                     const std::optional<MemoryLimit>& limit, RunLog& log);
 
-// The same for planned streams, whose `scan` must be set.
+// Does the same as check_experiment_disk() for planned streams, whose `scan` must be set.
 ExperimentDisk check_disk(const RunConfig& config, const std::vector<StreamPlan>& streams);
-// Returns a sentence if the space may be too little.
+// Returns a warning if the space may be too small.
 std::optional<std::string> disk_warning(const ExperimentDisk& disk);
 
-// Says in the log that another padding policy than `none` changes nothing.
+// Logs a note that a padding policy other than `none` changes nothing.
 void note_padding(PaddingPolicy padding, RunLog& log);
 
 }  // namespace encode

@@ -17,6 +17,7 @@
 #include "base/units.h"
 #include "run_plan/leavings.h"
 #include "store/run_files.h"
+#include "text/encodings.h"
 
 namespace encode {
 namespace {
@@ -43,7 +44,7 @@ ScannedInput scan_one(const StreamPlan& stream, const std::string& list) {
     rejected->commit();
     result.rejected_path = list;
   } else if (!list.empty()) {
-    remove_file(list);  // the list of an earlier run
+    remove_file(list);  // deletes the list of an earlier run
   }
   result.seconds = watch.seconds();
   return result;
@@ -57,7 +58,7 @@ std::string name_of_input(const StreamPlan& stream, const InputScan& scan) {
                      scan.files.back().path);
 }
 
-// A run without rows succeeds, and is seldom what was meant.
+// Warns, because a run without rows succeeds, but is hardly ever intended.
 void warn_of_no_rows(const StreamPlan& stream, const InputScan& scan, RunLog& log) {
   std::string reason = "has no rows: check the path, and the format (--format)";
   if (scan.file_bytes() == 0)
@@ -75,22 +76,19 @@ void warn_of_no_rows(const StreamPlan& stream, const InputScan& scan, RunLog& lo
                {"rejected", scan.rejected}});
 }
 
-void warn_of_replaced_bytes(const std::string& name, const InputScan& scan, RunLog& log) {
+void warn_of_replaced_bytes(const StreamConfig& stream, const InputScan& scan, RunLog& log) {
   if (scan.utf8_replaced == 0) return;
-  log.warning(
-      "utf8_replaced",
-      fmt::format("{}: bytes that are not UTF-8 are in {} of {}, and U+FFFD replaces them; "
-                  "convert the file, for example with iconv, or refuse such rows with --utf8 "
-                  "error",
-                  name, format_count(scan.utf8_replaced), format_count(scan.rows, "row", "rows")),
-      {{"stream", name}, {"rows", scan.utf8_replaced}});
+  const ReplacedRows replaced = describe_replaced_rows(stream.input, scan);
+  log.warning("utf8_replaced",
+              fmt::format("{}: {}; {}", stream.name(), replaced.what, replaced.advice),
+              {{"stream", stream.name()}, {"rows", scan.utf8_replaced}});
 }
 
 void warn_of_empty_rows(const std::string& name, const InputScan& scan, RunLog& log) {
   const EmptyRows rows = {.empty = scan.empty, .blank = scan.blank};
   if (!rows.any()) return;
   log.warning("empty_rows",
-              fmt::format("{}: {}; they are encoded like other rows. To leave them out, {}", name,
+              fmt::format("{}: {}; such rows are encoded like others. To leave them out, {}", name,
                           describe(rows), empty_rows_advice(rows)),
               {{"stream", name}, {"empty", scan.empty}, {"blank", scan.blank}});
 }
@@ -121,11 +119,14 @@ void report(const StreamPlan& stream, const ScannedInput& input, const std::stri
             {"file_bytes", scan.file_bytes()},
             {"sha256", scan.files.front().sha256}});
   if (scan.rows == 0) warn_of_no_rows(stream, scan, log);
-  warn_of_replaced_bytes(name, scan, log);
-  warn_of_empty_rows(name, scan, log);
 }
 
 }  // namespace
+
+void warn_of_rows(const StreamPlan& stream, RunLog& log) {
+  warn_of_replaced_bytes(stream.config, stream.scan, log);
+  warn_of_empty_rows(stream.config.name(), stream.scan, log);
+}
 
 Error naming_standard_input(const Error& error, const std::vector<StreamPlan>& streams) {
   const auto stream = std::find_if(streams.begin(), streams.end(), [](const StreamPlan& candidate) {
@@ -151,7 +152,7 @@ std::vector<ScannedInput> scan_inputs(const std::vector<StreamPlan>& streams,
         report(streams[i], results[i], lasting_list(store, results[i].rejected_path), log);
       } catch (...) {
         failures[i] = std::current_exception();
-        next = streams.size();  // no thread starts another scan
+        next = streams.size();  // the other threads start no further scan
       }
     }
   };
@@ -161,7 +162,8 @@ std::vector<ScannedInput> scan_inputs(const std::vector<StreamPlan>& streams,
     try {
       for (size_t i = 0; i < helpers; ++i) threads.emplace_back(work);
     } catch (const std::system_error&) {  // NOLINT(bugprone-empty-catch): the system refused a
-                                          // thread, and fewer threads are enough
+                                          // The system refuses another thread; fewer threads are
+                                          // enough.
     }
     work();
   }

@@ -1,4 +1,5 @@
-// Reads every input of a run once, to count its rows and hash it.
+// Reads every input of a run once, to count its rows and hash it. One thread at a time may call
+// these functions.
 #pragma once
 
 #include <string>
@@ -24,6 +25,10 @@ struct ScannedInput {
 // inputs fail, throws the Error of the first stream among them.
 std::vector<ScannedInput> scan_inputs(const std::vector<StreamPlan>& streams,
                                       const StoreOptions& store, PlanPurpose purpose, RunLog& log);
+
+// Warns of rows of the input that are encoded and probably not as intended: rows with bytes that
+// are not UTF-8, and rows without a text. `scan` must be set.
+void warn_of_rows(const StreamPlan& stream, RunLog& log);
 
 // Returns the Error with standard input in place of its copy.
 Error naming_standard_input(const Error& error, const std::vector<StreamPlan>& streams);

@@ -1,5 +1,5 @@
 // What a finished run with a cache directory of its own (has_own_cache()) leaves beside its output,
-// apart from the final and its files.
+// apart from the final matrix and its files. One thread at a time may call these functions.
 #pragma once
 
 #include <string>
@@ -21,8 +21,8 @@ void check_leavings(const StoreOptions& store, const OutputGuard& guard);
 // has a cache directory of its own. `list` is the path of the list during the run, or "".
 std::string lasting_list(const StoreOptions& store, const std::string& list);
 
-// Publishes the list of rejected rows beside the final, or deletes the list of an earlier run.
-// Throws what AtomicFile and remove_file() throw.
+// Publishes the list of rejected rows beside the final matrix, or deletes the list of an earlier
+// run. Throws what AtomicFile and remove_file() throw.
 void leave_rejected_rows(const StreamPlan& stream);
 
 // Publishes the record of the run, unless the record of the run that has made this matrix is there

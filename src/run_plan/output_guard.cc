@@ -41,7 +41,7 @@ constexpr ErrorCode kGuardCode = "output.protected";
 constexpr const char* kOverwriteHint =
     "move the file away, choose another path, or replace the file with --overwrite";
 
-// An output that cannot be looked at cannot be written either.
+// Refuses an output whose path cannot be examined, because it could not be written either.
 [[noreturn]] void refuse_unknown(const std::string& path, int error_number) {
   ErrorDetail detail = system_error(kGuardCode, "look at", path, error_number).detail();
   if (detail.exit_code == ExitCode::kNoInput) detail.exit_code = ExitCode::kCantCreate;
@@ -128,7 +128,7 @@ void OutputGuard::check_log(const std::string& path) const {
   if (kind == Kind::kLink) refuse_protected(path, "a symbolic link");
   const std::string head = read_head(path, 64, "log.open");
   if (head.empty() || begins_like_log(head)) return;
-  // Power loss may leave bytes that are no text in a file of the cache directory.
+  // After power loss a file of the cache directory may hold bytes that are no text.
   const bool of_cache =
       is_store_file(real_directory(path).string(), fs::path(path).filename().string());
   if (of_cache && !may_begin_text(head)) return;

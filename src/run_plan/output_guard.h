@@ -10,8 +10,8 @@
 
 namespace encode {
 
-// The checks for the outputs of a command. A check does nothing if nothing has the path. It throws
-// Error kCantCreate
+// The checks for the outputs of a command. A check does nothing if the path does not exist. It
+// throws Error kCantCreate
 // - "output.protected", also with `overwrite`, if the path is a directory, a device, a file that
 // the
 //   command reads, or a file of a model, a cache or a link that encode did not write;

@@ -12,6 +12,7 @@
 #include "encode/error.h"
 
 #include "base/file.h"
+#include "base/input_format.h"
 #include "base/json.h"
 #include "base/names.h"
 #include "base/path_kind.h"
@@ -91,7 +92,8 @@ OpenedModel open_hashed_model(const std::string& path, const std::string& hash_c
   const CustomCodePolicy policy = custom_code_policy(ignore_custom_code);
   const ModelDirectory found = open_model_directory(path, policy);
   std::vector<FileHash> files = hash_model_files(found, hash_cache);
-  // What was parsed above may have changed before it was hashed, so it is parsed once more.
+  // Parses the files once more, because they may have changed between the first parse and the
+  // hashing.
   ModelDirectory directory = open_model_directory(path, files, policy);
   return {.directory = std::move(directory), .files = std::move(files)};
 }
@@ -222,7 +224,9 @@ void finish_stream_plan(StreamPlan& stream, const OpenedModel& model) {
                      .fingerprint = to_text(fingerprint),
                      .rows = stream.scan.rows,
                      .dim = stream.effective.dim,
-                     .token_embeddings = stream.effective.token_embeddings()};
+                     .token_embeddings = stream.effective.token_embeddings(),
+                     .inputs = {},
+                     .model = stream.model_path};
   for (const InputScan::File& file : stream.scan.files)
     stream.identity.inputs.push_back({.path = file.path, .first_row = file.first_row});
 }

@@ -1,5 +1,5 @@
 // Plans a run before anything is encoded: opens the models, scans the inputs and makes the
-// fingerprints.
+// fingerprints. One thread at a time may call these functions.
 #pragma once
 
 #include <cstddef>
@@ -34,7 +34,7 @@ struct StreamPlan {
   int64_t chunk_rows = 0;     // of a new chunk; chunks on disk keep their size
   std::string chunk_reason;   // why ChunkSizes chose `chunk_rows`; "" without `chunk_size: auto`
 
-  // The input in a message.
+  // Returns the name of the input for messages.
   std::string input_name() const { return standard_input ? kStandardInputName : config.input.path; }
 };
 
@@ -67,7 +67,7 @@ enum class PlanPurpose {
 //   kData    the streams of a combined matrix have different numbers of rows
 RunPlan make_plan(const RunConfig& config, PlanPurpose purpose, RunLog& log);
 
-// Adds the files that a run reads, apart from the models, to the guard.
+// Adds the files that a run reads, except for the models, to the guard.
 void protect_inputs(const RunConfig& config, OutputGuard& guard);
 
 }  // namespace encode

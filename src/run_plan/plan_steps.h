@@ -1,5 +1,5 @@
-// The steps of make_plan(), for `encode preflight`, which goes on after a step has failed. Any
-// thread may call these functions.
+// The single steps of make_plan(), for `encode preflight`, which goes on after a step has failed.
+// Any thread may call these functions.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct OpenedModel {
   ModelDirectory directory;
   std::vector<FileHash> files;
 
-  int64_t bytes() const;  // of all files
+  int64_t bytes() const;  // the size of all files
 };
 
 // Throws the errors of open_model_directory() and hash_model_files().

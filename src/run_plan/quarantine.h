@@ -1,4 +1,5 @@
-// What StoreOptions::quarantine means for the streams of a run.
+// Applies StoreOptions::quarantine, the policy for rows that cannot be encoded, to the streams of a
+// run. Any thread may call these functions.
 #pragma once
 
 #include <string>
@@ -17,16 +18,16 @@ namespace encode {
 // - drop needs one vector for each row, and streams of a split with equal numbers of rows.
 void check_quarantine(const StoreOptions& options, const RunPlan& plan);
 
-// The streams of each split that has any, as indices into RunPlan::streams.
+// Returns the streams of each split that has any, as indices into RunPlan::streams.
 std::vector<std::vector<size_t>> streams_of_splits(const RunPlan& plan);
 
-// Returns the rows that any stream of a split has set aside, ascending, each once. A row that
-// another stream has set aside says so in its message. `own` has the rows of each stream.
+// Returns the rows that are quarantined in any stream of a split, ascending, each once. If a row is
+// quarantined only in another stream, its message says so. `own` has the rows of each stream.
 std::vector<SetAsideRow> rows_of_split(const std::vector<std::string>& names,
                                        const std::vector<std::vector<SetAsideRow>>& own);
 
-// The Error kData "run.rows_set_aside" for streams that have no final because of these rows.
-// `folder` holds the chunks of the stream.
+// Makes the Error kData "run.rows_set_aside" for streams that have no final matrix because of these
+// rows. `folder` holds the chunks of the stream.
 Error rows_set_aside_error(const std::string& stream, const std::vector<SetAsideRow>& rows,
                            const std::string& folder);
 

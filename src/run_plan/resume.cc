@@ -5,20 +5,56 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "encode/error.h"
+#include "encode/text.h"
 
 #include "base/file.h"
 #include "base/units.h"
 #include "run_plan/final_outlook.h"
 #include "run_plan/final_table.h"
 #include "run_plan/quarantine.h"
+#include "store/audit.h"
 
 namespace encode {
 namespace {
 
 std::string shape(const StreamIdentity& identity) {
   return fmt::format("({}, {})", identity.rows, identity.dim);
+}
+
+// Opens the chunks of the stream. An error about chunks of another run names what differs.
+std::unique_ptr<ChunkStore> open_chunks(const StoreOptions& options, const StreamPlan& stream,
+                                        ChunkStore::Open mode) {
+  try {
+    return ChunkStore::open(options.cache_dir, stream.identity, stream.chunk_rows, mode);
+  } catch (const Error& error) {
+    if (error.detail().code != "store.foreign") throw;
+    ErrorDetail detail = error.detail();
+    const std::string folder = chunks_dir(options.cache_dir, stream.config.name());
+    const StreamIdentity earlier = read_chunk_progress(folder).identity;
+    detail.what = fmt::format("{}; the chunks in the cache belong to another run",
+                              what_differs(earlier, options, stream));
+    throw Error(std::move(detail));
+  }
+}
+
+// Says that the same command continues the run, or what must be done before.
+std::string how_to_go_on(const std::vector<StreamPlan>& streams) {
+  constexpr const char* kSameCommand = "the same command continues from there";
+  for (const StreamPlan& stream : streams) {
+    try {
+      require_unchanged(stream.scan);
+    } catch (const Error& error) {
+      if (error.detail().code != "text.changed") continue;
+      return fmt::format(
+          "{} was changed after the run had begun: --fresh starts over with the new content, and "
+          "when the old content is back, {}",
+          preview(error.detail().where, 300), kSameCommand);
+    }
+  }
+  return kSameCommand;
 }
 
 void remove_durably(const std::string& path) {
@@ -44,7 +80,8 @@ bool StreamFinisher::has_final(const StreamPlan& stream) const {
   return manifest->fits(options_.quarantine) && has_format(*manifest, options_.final_format);
 }
 
-std::string StreamFinisher::what_is_kept(const std::vector<StreamPlan>& streams) const {
+std::string StreamFinisher::what_is_kept(const std::vector<StreamPlan>& streams,
+                                         int64_t given_up) const {
   if (!chunk_files()) return "the run has no chunks, so the same command starts again";
   int64_t rows = 0;
   int64_t kept = 0;
@@ -56,11 +93,15 @@ std::string StreamFinisher::what_is_kept(const std::vector<StreamPlan>& streams)
           has_final(stream) ? all : committed_rows(options_.cache_dir, stream.identity).value_or(0);
     }
   } catch (const Error&) {
-    return "every committed chunk is kept, and the same command continues from there";
+    return "every committed chunk is kept; " + how_to_go_on(streams);
   }
-  return fmt::format(
-      "every committed chunk is kept ({} of {}), and the same command continues from there",
-      format_count(kept), format_count(rows, "row", "rows"));
+  const std::string unsaved =
+      given_up == 0 ? ""
+                    : fmt::format("; {} computed but not saved, because {} not complete",
+                                  format_count(given_up, "row was", "rows were"),
+                                  given_up == 1 ? "its chunk is" : "their chunks are");
+  return fmt::format("{} of {} are saved{}; {}", format_count(kept),
+                     format_count(rows, "row", "rows"), unsaved, how_to_go_on(streams));
 }
 
 void StreamFinisher::convert(const std::string& float32_path, const StreamPlan& stream) const {
@@ -73,11 +114,11 @@ void StreamFinisher::convert(const std::string& float32_path, const StreamPlan& 
             {{"stream", stream.config.name()}, {"output_dtype", wanted}});
 }
 
-bool StreamFinisher::keep_final(const StreamPlan& stream) const {
+StreamFinisher::Kept StreamFinisher::keep_final(const StreamPlan& stream) const {
   if (options_.fresh) {
     remove_final(stream.final_path);
     if (standard_path(stream) != stream.final_path) remove_final(standard_path(stream));
-    return false;
+    return Kept::kNot;
   }
   const FinalOutlook outlook = final_outlook(options_, stream, /*check_hash=*/true);
   if (outlook.state == FinalState::kDamaged) {
@@ -85,14 +126,17 @@ bool StreamFinisher::keep_final(const StreamPlan& stream) const {
                  fmt::format("{} is damaged or unfinished; it is made again", stream.final_path),
                  {{"path", stream.final_path}});
   } else if (outlook.state == FinalState::kValid) {
-    remove_durably(publishing_path(stream.final_path));  // is left if a kill came after the end
+    remove_durably(publishing_path(stream.final_path));  // left by a run that was killed at its end
     explain_outlook(outlook, stream);
   }
-  if (!outlook.convert_from.empty()) convert(outlook.convert_from, stream);
-  return outlook.complete();
+  if (!outlook.convert_from.empty()) {
+    convert(outlook.convert_from, stream);
+    return Kept::kConverted;
+  }
+  return outlook.complete() ? Kept::kUnchanged : Kept::kNot;
 }
 
-// Says what becomes of a valid final.
+// Logs what the run does with a valid final matrix.
 void StreamFinisher::explain_outlook(const FinalOutlook& outlook, const StreamPlan& stream) const {
   if (!outlook.fits_quarantine) {
     log_.info("final_other_quarantine",
@@ -145,14 +189,15 @@ int64_t StreamFinisher::take_back(const StreamPlan& stream) const {
 
 StreamState StreamFinisher::resume(const StreamPlan& stream) const {
   create_directories_durably(parent_directory(stream.final_path));
-  if (keep_final(stream)) {
-    return {.finished = true, .encoded = true, .rows_done = stream.identity.rows};
+  if (const Kept kept = keep_final(stream); kept != Kept::kNot) {
+    return {.finished = true,
+            .unchanged = kept == Kept::kUnchanged,
+            .encoded = true,
+            .rows_done = stream.identity.rows};
   }
   if (!chunk_files()) return finish_standard(stream);
   const auto mode = options_.fresh ? ChunkStore::Open::kFresh : ChunkStore::Open::kResume;
-  const std::string cache_dir = options_.cache_dir;
-  const std::unique_ptr<ChunkStore> store =
-      ChunkStore::open(cache_dir, stream.identity, stream.chunk_rows, mode);
+  const std::unique_ptr<ChunkStore> store = open_chunks(options_, stream, mode);
   const auto committed = static_cast<int64_t>(store->committed().size());
   const std::string rows = format_count(store->chunk_rows(), "row", "rows");
   std::string text =
@@ -179,12 +224,12 @@ StreamState StreamFinisher::finish(const StreamPlan& stream, bool alone) const {
     return ChunkStore::open(options_.cache_dir, stream.identity, stream.chunk_rows, mode);
   };
   try {
-    // Assembling checks every chunk, so opening need not.
+    // Opens without checks, because assembling checks every chunk.
     if (const auto store = open(Open::kJoin)) return from_chunks(stream, *store);
   } catch (const Error& error) {
     if (error.exit_code() != ExitCode::kData && error.exit_code() != ExitCode::kNoInput) throw;
   }
-  // A chunk is damaged or missing, or somebody has removed all of them.
+  // A chunk is damaged or missing, or somebody has removed all chunks.
   if (!alone) return {};
   return from_chunks(stream, *open(Open::kResume));
 }
@@ -194,6 +239,8 @@ StreamState StreamFinisher::finish_standard(const StreamPlan& stream) const {
   const std::string path = standard_path(stream);
   const bool encoded = has_standard_rows(options_, stream);
   if (!encoded && stream.identity.rows > 0) return state;
+  const bool publishes = !encoded || path != stream.final_path;
+  if (publishes) require_unchanged(stream.scan);
   if (!encoded) begin_final(path, stream.identity)->publish({}, {.device = "none"});
   if (path != stream.final_path) {
     reformat_final(path, stream.final_path, options_.final_format, columns_of(options_, stream));
@@ -228,10 +275,11 @@ void StreamFinisher::publish(const StreamPlan& stream, ChunkStore& store,
                                 .quarantine = options_.quarantine,
                                 .set_aside = rows,
                                 .columns = columns_of(options_, stream)};
+  require_unchanged(stream.scan);
   store.assemble(stream.final_path, content, [this](int64_t /*chunk*/) {
     if (stop_.number() != 0) throw Stopped();
   });
-  // Chunks with rows that were set aside are kept: another policy, or another try, needs them.
+  // Chunks with quarantined rows are kept: another policy, or another try, needs them.
   const bool keep = options_.keep_chunk_cache || !rows.empty();
   const int64_t chunks = store.chunk_count();
   if (!keep) store.remove();
@@ -284,7 +332,7 @@ void StreamFinisher::publish_split(const std::vector<const StreamPlan*>& streams
                                    format_count(std::ssize(rows), "row", "rows")),
            .found = fmt::format("a matrix without {}, and no chunks",
                                 format_count(std::ssize(own[i]), "row", "rows")),
-           .hint = fresh_hint(options_)});
+           .hint = fresh_hint(options_, streams[i]->config)});
     }
     publish(*streams[i], *store, rows);
     states[i]->finished = true;

@@ -1,5 +1,5 @@
-// Finds out what a stream can resume from: a valid final matrix (called "final" here), committed
-// chunks or nothing. Makes the final from the chunks.
+// Finds out what a stream can resume from: a valid final matrix, committed chunks or nothing. Makes
+// the final matrix from the chunks.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +17,13 @@
 
 namespace encode {
 
-// Is thrown when a signal asks the run to stop. All committed chunks are kept.
+// Thrown when a signal asks the run to stop. All committed chunks are kept.
 struct Stopped {};
 
 // The progress of a stream, according to the files on disk.
 struct StreamState {
-  bool finished = false;   // the final is published
+  bool finished = false;   // the final matrix is published
+  bool unchanged = false;  // it was complete, in the wanted format, before this run began
   bool encoded = false;    // no row is left to encode
   int64_t rows_done = 0;   // committed rows
   int64_t chunk_rows = 0;  // rows of a whole chunk
@@ -37,52 +38,56 @@ class StreamFinisher {
   StreamFinisher(const StoreOptions& options, RunLog& log, const StopSignal& stop)
       : options_(options), log_(log), stop_(stop) {}
 
-  // Returns false in standard mode, which writes the final in one pass.
+  // Returns false in standard mode, which writes the final matrix in one pass.
   bool chunk_files() const { return options_.chunked(); }
 
   // See standard_path_of(). finish() converts this file.
   std::string standard_path(const StreamPlan& stream) const;
 
-  // Whether the final of this stream exists in the format of StoreOptions::final_format. Checks the
-  // size of the file, not its hash. Throws what final_state() and has_format() throw.
+  // Returns true if the final matrix of this stream exists in the format of
+  // StoreOptions::final_format. Checks the size of the file, not its hash. Throws what
+  // final_state() and has_format() throw.
   bool has_final(const StreamPlan& stream) const;
-  // What a run that stops now leaves for the next one: one sentence for people.
-  std::string what_is_kept(const std::vector<StreamPlan>& streams) const;
+  // Returns a sentence for people: what a run that stops now leaves for the next one. `given_up` is
+  // the number of rows that the workers have computed and not saved.
+  std::string what_is_kept(const std::vector<StreamPlan>& streams, int64_t given_up) const;
 
-  // Must be called at the start of a run. With StoreOptions::fresh it deletes the old final and
-  // chunks. Otherwise it
-  //   - keeps a valid final,
-  //   - converts a valid float32 final if another format is wanted, also one that an earlier run
-  //     has left in the cache directory as a file of another format,
-  //   - keeps the committed chunks, and assembles the final if no chunk is missing.
-  // Throws Error kConfig that names the differing fields if the final or the chunks belong to
-  // another run. Also throws what ChunkStore::open() throws, and Error "run.fresh" if an old file
-  // cannot be deleted.
+  // Must be called at the start of a run. With StoreOptions::fresh it deletes the old final matrix
+  // and chunks. Otherwise it
+  //   - keeps a valid final matrix,
+  //   - converts a valid float32 final matrix if another format is wanted, also one that an earlier
+  //     run has left in the cache directory as a file of another format,
+  //   - keeps the committed chunks, and assembles the final matrix if no chunk is missing.
+  // Throws Error kConfig that names the differing fields if the final matrix or the chunks belong
+  // to another run. Also throws what ChunkStore::open() throws, and Error "run.fresh" if an old
+  // file cannot be deleted.
   StreamState resume(const StreamPlan& stream) const;
 
-  // Makes the rows pending again that earlier runs set aside: deletes the chunks that lack them,
-  // and a final that lacks rows. Must be called before resume(). Returns the number of rows in the
-  // deleted chunks that were set aside. Throws the errors of ChunkStore.
+  // Makes quarantined rows of earlier runs pending again: deletes the chunks that lack them, and a
+  // final matrix that lacks rows. Must be called before resume(). Returns the number of quarantined
+  // rows in the deleted chunks. Throws the errors of ChunkStore.
   int64_t take_back(const StreamPlan& stream) const;
 
-  // Must be called when a worker has finished the stream or has ended. Assembles the final if every
-  // chunk is committed, unless rows were set aside and StoreOptions::quarantine is kError, or it is
-  // kDrop: see publish_split(). Throws the errors of ChunkStore, and Stopped if a signal comes
-  // while it assembles. `alone` says that no worker writes to the stream's folder. If a chunk turns
-  // out to be damaged or missing, it is dropped then, and the state says that rows are missing.
-  // While others write, the state is empty then, and finish() must be called again when they have
-  // ended.
+  // Must be called when a worker has finished the stream or has ended. Assembles the final matrix
+  // if every chunk is committed. Does not if rows are quarantined and StoreOptions::quarantine is
+  // kError, nor with kDrop: see publish_split(). `alone` says that no worker writes to the stream's
+  // folder. A damaged or missing chunk is then dropped, and the state says that rows are missing.
+  // If workers still write, the state is empty instead, and finish() must be called again when they
+  // have ended. Throws the errors of ChunkStore and require_unchanged(), and Stopped if a signal
+  // comes while it assembles.
   StreamState finish(const StreamPlan& stream, bool alone) const;
 
-  // With QuarantinePolicy::kDrop: publishes the finals of the streams of a split, which must all be
-  // encoded, without the rows that any of them has set aside. `states` are their states, and become
-  // finished. Also throws Error kConfig "run.dropped_rows" if an earlier final of the split lacks
-  // other rows and has no chunks any more.
+  // With QuarantinePolicy::kDrop: publishes the final matrices of the streams of a split, which
+  // must all be encoded, without the rows that are quarantined in any of them. `states` are their
+  // states, and become finished. Also throws Error kConfig "run.dropped_rows" if an earlier final
+  // matrix of the split lacks other rows and has no chunks any more.
   void publish_split(const std::vector<const StreamPlan*>& streams,
                      const std::vector<StreamState*>& states) const;
 
  private:
-  bool keep_final(const StreamPlan& stream) const;
+  enum class Kept { kNot, kConverted, kUnchanged };
+
+  Kept keep_final(const StreamPlan& stream) const;
   void explain_outlook(const FinalOutlook& outlook, const StreamPlan& stream) const;
   void convert(const std::string& float32_path, const StreamPlan& stream) const;
   StreamState finish_standard(const StreamPlan& stream) const;

@@ -1,4 +1,4 @@
-// The devices of a run.
+// The devices on which a run computes. Any thread may call these functions. They throw no Error.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace encode {
 std::vector<DeviceChoice> devices_of(const HardwareOptions& hardware);
 // Returns the options of a run on only the first of the devices.
 HardwareOptions one_device(HardwareOptions hardware);
-// Returns what devices_of() returns when all devices are `places` devices.
+// Returns what devices_of() returns for `all` on a machine with `places` GPUs.
 std::vector<DeviceChoice> all_devices(int64_t places);
 
 // Returns a name for each device, for messages: "cuda:1", or "cpu#2" if a device occurs more than

@@ -1,9 +1,11 @@
 #include "run_record/cache_report.h"
 
+#include <algorithm>
 #include <array>
 #include <fmt/format.h>
 
 #include "base/units.h"
+#include "store/layout.h"
 
 namespace encode {
 namespace {
@@ -24,16 +26,26 @@ constexpr std::array<Field, 10> kFields = {{{"deduplicated_rows", &CacheCounts::
                                             {"compact_bytes", &CacheCounts::compact_bytes},
                                             {"disk_bytes", &CacheCounts::disk_bytes}}};
 
+// Only if all requests were found, the percentage is shown as 100, and only if none was, as 0.
+double hit_percent(const CacheCounts& counts) {
+  const double percent = 100 * counts.hit_rate();
+  const bool some = counts.hits() > 0 && counts.hits() < counts.requests;
+  return some ? std::clamp(percent, 0.1, 99.9) : percent;
+}
+
 }  // namespace
 
 std::string describe(const CacheCounts& counts) {
-  std::string equal = fmt::format("{} with the same text as another row",
-                                  format_count(counts.deduplicated_rows, "row", "rows"));
+  // Equal rows of different windows are not counted, so the line does not say how many the input
+  // has.
+  std::string equal = fmt::format("{} got the vector of an equal row that was encoded with {}",
+                                  format_count(counts.deduplicated_rows, "row", "rows"),
+                                  counts.deduplicated_rows == 1 ? "it" : "them");
   if (counts.requests == 0) return equal;
   std::string text = fmt::format(
       "{:.1f}% of {} found in the embedding cache (L1 {}, L2 {}, disk {}), {} added; "
       "{}; L1 {}, L2 {}, disk {}",
-      100 * counts.hit_rate(), format_count(counts.requests, "request", "requests"),
+      hit_percent(counts), format_count(counts.requests, "request", "requests"),
       format_count(counts.row_hits), format_count(counts.compact_hits),
       format_count(counts.disk_hits), format_count(counts.stored_rows, "row", "rows"), equal,
       format_bytes(counts.row_bytes), format_bytes(counts.compact_bytes),
@@ -55,7 +67,7 @@ Json to_json(const CacheCounts& counts) {
 CacheCounts cache_counts_from(const JsonFields& fields) {
   CacheCounts counts;
   for (const Field& field : kFields)
-    counts.*field.count = fields.integer_or(field.name, 0, 0, INT64_MAX / 2);
+    counts.*field.count = fields.integer_or(field.name, 0, 0, kMaxInteger);
   return counts;
 }
 

@@ -1,4 +1,5 @@
-// What the log, status.json and `encode status` say about the embedding cache.
+// What the log, status.json and `encode status` say about the embedding cache. Any thread may call
+// these functions.
 #pragma once
 
 #include <string>
@@ -9,8 +10,8 @@
 
 namespace encode {
 
-// "40.0% of 50,621 rows from the embedding cache (L1 18,000, L2 2,000, disk 248; ...)". Without
-// requests only the rows that were equal to another row of their window.
+// "40.0% of 50,621 requests found in the embedding cache (L1 18,000, L2 2,000, disk 248), ...".
+// Without requests only the rows that were equal to another row of their window.
 std::string describe(const CacheCounts& counts);
 
 Json to_json(const CacheCounts& counts);

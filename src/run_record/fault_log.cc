@@ -7,6 +7,7 @@
 #include "encode/error.h"
 
 #include "base/units.h"
+#include "store/layout.h"
 
 namespace encode {
 namespace {
@@ -43,7 +44,6 @@ Enum named(const JsonFields& fields, const std::string& key, const NameTable<Enu
 }
 
 FaultRecord fault_from_json(const Json& json, const std::string& where) {
-  constexpr int64_t kMax = INT64_MAX / 2;
   const JsonFields fields(json, where, kFaultLogCode);
   const Json& rows = fields.array("rows");
   if (rows.size() != 2 || !rows[0].is_number_unsigned() || !rows[1].is_number_unsigned())
@@ -51,7 +51,7 @@ FaultRecord fault_from_json(const Json& json, const std::string& where) {
   return {.type = named(fields, "type", kFaultTypes),
           .action = named(fields, "action", kFaultActions),
           .stream = fields.string("stream"),
-          .chunk = fields.integer("chunk", -1, kMax),
+          .chunk = fields.integer("chunk", -1, kMaxInteger),
           .rows = {.begin = rows[0].get<int64_t>(), .end = rows[1].get<int64_t>()},
           .code = fields.string("code"),
           .message = fields.string("message"),
@@ -59,7 +59,7 @@ FaultRecord fault_from_json(const Json& json, const std::string& where) {
           .model_path = fields.string("model"),
           .dtype = fields.string("dtype"),
           .device = fields.string("device"),
-          .time = fields.integer("time", 0, kMax)};
+          .time = fields.integer("time", 0, kMaxInteger)};
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The records of the faults of a run and of what the run did about them: <cache>/faults.jsonl.
+// The log of the faults of a run and of the reactions to them: <cache>/faults.jsonl.
 // docs/store-format.md describes the file.
 #pragma once
 
@@ -19,9 +19,9 @@ enum class FaultType {
   kOutOfMemory,     // the device had too little memory for a batch
   kDeviceFailure,   // the device reported an error after which its context cannot be used
   kCrash,           // the worker ended by a signal, or without a message
-  kHang,            // no batch came back in time
+  kHang,            // no batch finished in time
   kHostMemory,      // the kernel killed the worker for lack of host memory
-  kProtocol,        // the worker sent lines that are not events
+  kProtocol,        // the worker sent lines that are not events, or is of another build
   kError,           // the worker reported another error
   kBadRow,          // one row was found to cause the faults of its chunk
   kNonFinite,       // a vector was not finite
@@ -38,7 +38,7 @@ enum class FaultAction {
   kWindowHalved,
   kBisecting,     // parts of the window are encoded, to find the row that causes the fault
   kRowSetAside,   // the row has no vector for now; everything else is encoded
-  kRowEncoded,    // a row that was set aside has its vector now
+  kRowEncoded,    // a quarantined row has its vector now
   kGaveUp,        // the run ended with this fault
   kWithoutCache,  // the run goes on without the embedding cache
   kDeviceLost,    // the run goes on without this device

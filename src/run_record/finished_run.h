@@ -1,6 +1,6 @@
-// The record of a finished run whose cache directory is gone: .x.npy.run.json beside x.npy. It
-// holds what `encode status` and `encode report` show of the run. docs/store-format.md describes
-// the file.
+// The record of a finished run whose cache directory was removed: .x.npy.run.json beside x.npy. It
+// holds what `encode status` and `encode report` show about the run. docs/store-format.md describes
+// the file. Any thread may call these functions.
 #pragma once
 
 #include <optional>
@@ -33,7 +33,7 @@ void write_finished_run(const std::string& output, const FinishedRun& run);
 // kConfig "store.format" if another version has written it, and kIoError or kNoPermission.
 std::optional<FinishedRun> read_finished_run(const std::string& output);
 
-// Returns true if something has the path of the record that is not such a record, damaged or not.
+// Returns true if the path of the record exists and is no such record, not even a damaged one.
 // Throws kIoError or kNoPermission.
 bool is_foreign_finished_run(const std::string& output);
 

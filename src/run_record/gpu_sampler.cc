@@ -25,7 +25,8 @@ GpuSample to_sample(const GpuStatus& gpu) {
 
 }  // namespace
 
-// The thread and the GpuSampler share it, so that the thread may outlive the GpuSampler.
+// The state that the thread and the GpuSampler share, so that the thread may outlive the
+// GpuSampler.
 struct GpuSampler::Shared {
   DeviceFacts gpu;
   std::chrono::milliseconds interval;
@@ -34,7 +35,7 @@ struct GpuSampler::Shared {
   std::condition_variable changed;
   bool stop = false;
   bool ended = false;
-  bool asked = false;  // ask_now() waits for a sample
+  bool asked = false;  // ask_now() is waiting for a sample
   std::optional<GpuSample> sample;
   std::string problem;
 
@@ -42,7 +43,7 @@ struct GpuSampler::Shared {
   bool sample_once(const Nvml& nvml);
 };
 
-// Returns false if it is not known which GPU is meant.
+// Returns false if the GPU cannot be determined.
 bool GpuSampler::Shared::sample_once(const Nvml& nvml) {
   const std::vector<GpuStatus> gpus = nvml.gpus();
   GpuSelection selection = gpu_selection_of_environment();

@@ -1,4 +1,4 @@
-// Asks the NVIDIA driver about one GPU from time to time, on a thread of its own.
+// Asks the NVIDIA driver about one GPU from time to time, on a thread of its own. Throws no Error.
 #pragma once
 
 #include <chrono>
@@ -12,8 +12,8 @@
 
 namespace encode {
 
-// A call of the driver can hang while a GPU hangs, so nobody waits for the thread: if it does not
-// end in time, it is left behind. One thread at a time may call the functions.
+// A call of the driver can hang while a GPU hangs, so nothing waits long for the thread: if it does
+// not end in time, it is abandoned. One thread at a time may call the functions.
 class GpuSampler {
  public:
   // Asks once, and then every `interval`. `gpu` is a GPU that a worker has opened.

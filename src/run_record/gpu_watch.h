@@ -1,4 +1,4 @@
-// Looks for trouble in the measurements of a GPU during a run.
+// Looks for trouble in the measurements of a GPU during a run. Throws no Error.
 #pragma once
 
 #include <chrono>
@@ -32,15 +32,15 @@ struct GpuWarning {
   int64_t time = 0;     // seconds since 1970; MemoryLog sets it
 };
 
-// What the driver says about the card of a run; a negative value is not known.
+// What the driver reports about the GPU of a run; a negative value stands for "not known".
 struct GpuSample {
-  int64_t used_bytes = -1;  // by all processes
+  int64_t used_bytes = -1;  // the memory that all processes use
   int64_t total_bytes = -1;
   int64_t utilization_percent = -1;
   int64_t temperature_celsius = -1;
 };
 
-// Each trouble is reported once until it has passed. Not thread-safe.
+// Reports each kind of trouble once, and again only after it has passed. Not thread-safe.
 class GpuWatch {
  public:
   // The card is nearly full above kFullPercent, and no longer below kNotFullPercent.

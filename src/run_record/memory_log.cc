@@ -9,6 +9,7 @@
 
 #include "base/units.h"
 #include "run_record/stage_report.h"
+#include "store/layout.h"
 
 namespace encode {
 namespace {
@@ -19,12 +20,11 @@ RecordFileKind memory_records() { return {.name = "memory", .max_bytes = 4 << 20
 
 MemorySample sample_from_json(const Json& json, const std::string& where) {
   const JsonFields fields(json, where, "records.damaged");
-  const auto number = [&](const char* key) { return fields.integer(key, 0, INT64_MAX / 2); };
+  const auto number = [&](const char* key) { return fields.integer(key, 0, kMaxInteger); };
   constexpr int64_t kUnknown = -1;
   const auto known = [&](const char* key) {
-    return fields.integer_or(key, kUnknown, kUnknown, INT64_MAX / 2);
+    return fields.integer_or(key, kUnknown, kUnknown, kMaxInteger);
   };
-  constexpr double kMaxRate = 1e12;
   StageSeconds stages;
   if (fields.has("stages"))
     stages = stage_seconds_from(JsonFields(fields.object("stages"), where, "records.damaged"));
@@ -42,7 +42,7 @@ MemorySample sample_from_json(const Json& json, const std::string& where) {
                   .utilization_percent = known("gpu_utilization_percent"),
                   .temperature_celsius = known("gpu_temperature_celsius")},
           .pressed = fields.boolean_or("pressed", false),
-          .tokens_per_second = fields.number_or("tokens_per_second", 0, 0, kMaxRate),
+          .tokens_per_second = fields.number_or("tokens_per_second", 0, 0, kMaxRecordedRate),
           .tokens = known("tokens"),
           .stages = stages};
 }
@@ -54,7 +54,7 @@ GpuWarning warning_from_json(const Json& json, const std::string& where) {
   if (!trouble) fields.refuse("warning", "a warning of this version", name);
   return {.trouble = *trouble,
           .message = fields.string("message"),
-          .time = fields.integer("time", 0, INT64_MAX / 2)};
+          .time = fields.integer("time", 0, kMaxInteger)};
 }
 
 }  // namespace

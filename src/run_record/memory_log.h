@@ -1,4 +1,5 @@
-// The memory of a run over time: <cache>/memory.jsonl. docs/store-format.md describes the file.
+// The log of the memory of a run over time: <cache>/memory.jsonl. docs/store-format.md describes
+// the file.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,7 @@ namespace encode {
 
 struct MemorySample {
   int64_t time = 0;                  // seconds since 1970
-  int64_t milliseconds = 0;          // of `time`, below 1000
+  int64_t milliseconds = 0;          // the fraction of `time`, below 1000
   int64_t worker_bytes = 0;          // the resident memory of the worker after its last chunk
   int64_t host_available_bytes = 0;  // see HostMemory
   int64_t host_limit_bytes = 0;

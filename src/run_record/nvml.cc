@@ -31,14 +31,14 @@ Error failed(std::string what, std::string found) {
        .hint = "run nvidia-smi; if it fails too, reload the driver or restart the machine"});
 }
 
-// Collects the values of one GPU, and what NVML says about those that it fails to give.
+// Collects the values of one GPU, and the errors of the values that NVML fails to give.
 class Reader {
  public:
   Reader(const nvml::Functions& functions, GpuStatus& status)
       : functions_(functions), status_(status) {}
 
-  // Returns true if the value is there. A value that the GPU or the driver does not know is no
-  // problem.
+  // Returns true if the value is available. If the GPU or the driver does not support it, that is
+  // no problem to report.
   bool good(int code, const char* what) {
     if (code == nvml::kSuccess) return true;
     if (code != nvml::kNotSupported && code != nvml::kFunctionNotFound)
@@ -57,7 +57,7 @@ class Reader {
   // Asks a function that gives a text.
   template <typename Function>
   std::string text(const char* what, Function function, nvml::Device device) {
-    std::array<char, 96> value = {};  // the longest that NVML documents
+    std::array<char, 96> value = {};  // the longest text that NVML documents
     if (!good(answer(function, device, value.data(), static_cast<unsigned>(value.size())), what))
       return "";
     return value.data();

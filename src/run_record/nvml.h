@@ -17,8 +17,8 @@ struct NvidiaDriver {
 };
 
 struct GpuProcess {
-  int64_t pid = 0;               // as this process's namespace of process ids numbers it, or not
-  std::optional<int64_t> bytes;  // of the GPU's memory
+  int64_t pid = 0;               // may be a number of another PID namespace, as in a container
+  std::optional<int64_t> bytes;  // its memory on the GPU
   std::string name;              // the program; "" if it cannot be found out
 };
 
@@ -39,25 +39,25 @@ struct GpuStatus {
   std::optional<int64_t> total_bytes;
   std::optional<int64_t> free_bytes;
   std::optional<int64_t> used_bytes;           // by all processes and the driver itself
-  std::optional<int64_t> utilization_percent;  // of the last sample period, at most a second
+  std::optional<int64_t> utilization_percent;  // in the last sample period, at most a second
   std::optional<int64_t> temperature_celsius;
   std::optional<int64_t> slowdown_celsius;  // at this temperature the clocks get slower
   std::optional<int64_t> sm_clock_mhz;
   std::optional<int64_t> max_sm_clock_mhz;
   std::optional<GpuThrottling> throttling;
-  std::optional<int64_t> ecc_errors;  // that were not corrected, since the driver was loaded
+  std::optional<int64_t> ecc_errors;  // uncorrected errors since the driver was loaded
   std::optional<bool> rows_pending;   // true: a reset of the GPU would replace damaged memory rows
   std::optional<bool> rows_failed;    // true: damaged memory rows could not be replaced
   std::optional<bool> compute_prohibited;            // true: the compute mode allows no process
   std::optional<std::string> compute_capability;     // "9.0"
-  std::optional<std::vector<GpuProcess>> processes;  // that compute on this GPU
+  std::optional<std::vector<GpuProcess>> processes;  // the processes that compute on this GPU
   std::vector<std::string> problems;  // one phrase for each value that NVML failed to give
 };
 
 inline constexpr const char* kNvmlLibrary = "libnvidia-ml.so.1";
 
 // The opened library. One thread at a time may use an object. A call can hang while a GPU hangs, so
-// call status() on a thread that nothing important waits for.
+// call status() on a thread that nothing else waits for.
 class Nvml {
  public:
   // Returns nullptr if this machine has no NVIDIA driver: there is no library, or no driver is
@@ -83,11 +83,11 @@ class Nvml {
   std::unique_ptr<Functions> functions_;
 };
 
-// How CUDA numbers the GPUs. visible_gpu() explains it.
+// Decides which GPU a CUDA ordinal means; input of visible_gpu().
 struct GpuSelection {
   std::optional<std::string> visible_devices = {};  // the environment's CUDA_VISIBLE_DEVICES
   std::string device_order = {};                    // the environment's CUDA_DEVICE_ORDER, or ""
-  std::string name = {};  // of the GPU, if a process that uses it has said it; or ""
+  std::string name = {};  // the name of the GPU as a process that uses it reports it; or ""
 };
 GpuSelection gpu_selection_of_environment();
 

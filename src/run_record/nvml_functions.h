@@ -1,6 +1,6 @@
-// The functions of libnvidia-ml.so.1 that encode calls. The pip packages of LibTorch have no
-// nvml.h, so the types and the prototypes are declared here, as NVIDIA's header has them. NVML
-// keeps old functions and structs for ever, and gives new ones a new name.
+// The functions of libnvidia-ml.so.1 that encode calls, declared as in NVIDIA's nvml.h, which the
+// pip packages of LibTorch do not have. The declarations stay valid: NVML never changes a function
+// or a struct, and gives new ones a new name.
 #pragma once
 
 #include <array>
@@ -72,7 +72,8 @@ struct Symbol {
   }
 };
 
-// The functions of a library. One that it may lack is null. Calls go through answer().
+// The functions of a library. An optional function that it lacks is null. Calls go through
+// answer().
 struct Functions {
   explicit Functions(void* opened) : library(opened) {}
   Symbol find(const char* function) const { return {::dlsym(library, function)}; }
@@ -83,7 +84,7 @@ struct Functions {
   }
 
   void* library;
-  // The name of a function without which nothing can be done and which the library lacks, or "".
+  // The name of a required function that the library lacks, or "".
   std::string missing = {};
   int (*init)() = required("nvmlInit_v2");
   int (*shutdown)() = required("nvmlShutdown");

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "base/units.h"
 
@@ -16,6 +18,23 @@ constexpr auto kRedraw = std::chrono::milliseconds(100);
 constexpr auto kFirstPlainLines = std::chrono::seconds(10);
 constexpr auto kLaterPlainLines = std::chrono::seconds(60);
 
+// Leaves out facts until the text has at most `width` characters or only one fact: a number that is
+// cut would be read as another number. The last fact goes last, because it is the time left.
+std::string fewer_facts(std::string facts, size_t width) {
+  constexpr std::string_view kBetween = ", ";
+  while (facts.size() > width) {
+    const size_t last = facts.rfind(kBetween);
+    if (last == std::string::npos) break;
+    const size_t before = facts.rfind(kBetween, last - 1);
+    if (before == std::string::npos) {
+      facts.resize(last);
+    } else {
+      facts.erase(before, last - before);
+    }
+  }
+  return facts;
+}
+
 }  // namespace
 
 std::string progress_line(const std::string& name, double fraction, const std::string& facts,
@@ -23,15 +42,20 @@ std::string progress_line(const std::string& name, double fraction, const std::s
   constexpr size_t kMaxCells = 30;
   constexpr size_t kMinCells = 5;
   constexpr size_t kBrackets = 3;
-  const size_t taken = name.size() + facts.size() + kBrackets;
-  std::string line = name;
+  constexpr size_t kShortestName = 12;
+  if (width == 0) return name + facts;
+  const size_t least = std::min(name.size(), kShortestName);
+  const std::string shown = fewer_facts(facts, width > least ? width - least : 0);
+  std::string line =
+      shorten(name, std::max(least, width > shown.size() ? width - shown.size() : 0));
+  const size_t taken = line.size() + shown.size() + kBrackets;
   if (width >= taken + kMinCells) {
     const size_t cells = std::min(kMaxCells, width - taken);
     const auto full = static_cast<size_t>(fraction * static_cast<double>(cells));
     line += fmt::format(" [{:.<{}}]", std::string(full, '#'), cells);
   }
-  line += facts;
-  if (width > 0 && line.size() > width) line.resize(width);
+  line += shown;
+  if (line.size() > width) line.resize(width);
   return line;
 }
 
@@ -44,10 +68,16 @@ std::string render_progress(const ProgressView& view, size_t width) {
   std::string facts =
       fmt::format("{:4}% {}/{}", static_cast<int>(fraction * 100), format_count(view.rows_done),
                   format_count(view.rows_total, "row", "rows"));
+  if (view.rows_saved >= 0 && view.rows_saved < view.rows_done)
+    facts += fmt::format(", {} saved", format_count(view.rows_saved));
   if (view.tokens_per_second > 0)
     facts += fmt::format(", {} tokens/s", format_rate(view.tokens_per_second));
   if (view.seconds_left >= 0) facts += fmt::format(", {} left", format_duration(view.seconds_left));
   return progress_line(view.stream, fraction, facts, width);
+}
+
+bool shows_progress(const LogOptions& options) {
+  return options.progress && !options.json && options.level != "error";
 }
 
 void RateMeter::add(Clock::time_point now, int64_t rows, int64_t tokens) {
@@ -74,11 +104,8 @@ void Progress::step(const std::string& what) {
   if (enabled_) terminal_.set_status(what);
 }
 
-void Progress::update(const std::string& stream, int64_t rows_done, int64_t rows_total,
-                      int64_t rows_left) {
-  view_.stream = stream;
-  view_.rows_done = rows_done;
-  view_.rows_total = rows_total;
+void Progress::update(ProgressView view, int64_t rows_left) {
+  view_ = std::move(view);
   rows_left_ = rows_left;
 }
 
@@ -103,6 +130,7 @@ void Progress::tick(Clock::time_point now) {
     log_.info("progress", render_progress(view_, 0),
               {{"stream", view_.stream},
                {"rows_done", view_.rows_done},
+               {"rows_saved", view_.rows_saved},
                {"rows_total", view_.rows_total},
                {"tokens_per_second", view_.tokens_per_second},
                {"seconds_left", view_.seconds_left}});

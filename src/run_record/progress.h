@@ -1,4 +1,5 @@
-// Shows the progress of a run: a live line on a terminal, or a log line from time to time.
+// Shows the progress of a run: a live line on a terminal, or a log line from time to time. Throws
+// no Error.
 #pragma once
 
 #include <chrono>
@@ -16,21 +17,27 @@ using Clock = std::chrono::steady_clock;
 // The numbers in one progress line.
 struct ProgressView {
   std::string stream;
-  int64_t rows_done = 0;  // of this stream
+  int64_t rows_done = 0;    // of this stream; these rows are computed
+  int64_t rows_saved = -1;  // of them; -1: not shown
   int64_t rows_total = 0;
   double tokens_per_second = 0;
   double seconds_left = -1;  // of the whole run; negative: unknown
 };
 
-// Returns "<name> [#####.....]<facts>" with the given part of the bar filled. The line has at most
-// `width` columns: first the bar shrinks, then the end of the line is cut. If `width` is 0, the
+// Returns "<name> [#####.....]<facts>" with the given part of the bar filled. The facts are
+// separated by ", ". The line has at most `width` columns: first the bar shrinks, then the name is
+// cut in the middle, then whole facts are left out, the last but one first. If `width` is 0, the
 // line has no bar and no limit, for a log. `fraction` is from 0 to 1.
 std::string progress_line(const std::string& name, double fraction, const std::string& facts,
                           size_t width);
 
-// Returns "train_tc [#####.....]  43% 21,500/50,621 rows, 20.7k tokens/s, 3 m 05 s left". `width`
-// is that of progress_line().
+// Returns "train_tc [#####.....]  43% 21,500/50,621 rows, 20,000 saved, 20.7k tokens/s, 3 m 05 s
+// left". A run that is stopped keeps only the saved rows. `width` is that of progress_line().
 std::string render_progress(const ProgressView& view, size_t width);
+
+// Returns whether a run with these settings shows its progress. It does not if it shows only errors
+// or writes JSON lines.
+bool shows_progress(const LogOptions& options);
 
 // Measures rows and tokens per second over the last 30 seconds. The rates are 0 until two samples
 // are a second apart. Not thread-safe.
@@ -60,10 +67,11 @@ class Progress {
   Progress(Terminal& terminal, RunLog& log, bool enabled)
       : terminal_(terminal), log_(log), enabled_(enabled) {}
 
-  // Shows a step of the run that has no numbers, on a live terminal only: "loading the model".
+  // Shows a step of the run without numbers, such as "loading the model". Only on a live terminal.
   void step(const std::string& what);
-  // `rows_left` counts the rows of the whole run that are not encoded yet.
-  void update(const std::string& stream, int64_t rows_done, int64_t rows_total, int64_t rows_left);
+  // Takes the stream and the rows of `view`; the rates are measured. `rows_left` counts the rows of
+  // the whole run that are not encoded yet.
+  void update(ProgressView view, int64_t rows_left);
   // Adds a measurement. `rows` and `tokens` are the totals of the current worker.
   void encoded(Clock::time_point now, int64_t rows, int64_t tokens) {
     rate_.add(now, rows, tokens);

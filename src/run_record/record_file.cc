@@ -16,7 +16,8 @@
 namespace encode {
 namespace {
 
-// More than any record, so that one damaged line cannot fill the memory.
+// The most bytes of a line. Records are shorter; the limit keeps a damaged line from filling the
+// memory.
 constexpr size_t kMaxLineBytes = 64 << 10;
 
 std::string line_of(const Json& record) {
@@ -41,17 +42,9 @@ Error not_ours(const std::string& path, const RecordFileKind& kind) {
 // Reads up to `size` bytes at `offset`. Returns fewer bytes at the end of the file.
 std::string read_at_most(const UniqueFd& fd, size_t size, int64_t offset, const std::string& path) {
   std::string text(size, '\0');
-  size_t done = 0;
-  while (done < size) {
-    const ssize_t n = retried([&] {
-      return ::pread(fd.get(), text.data() + done, size - done,
-                     static_cast<off_t>(offset) + static_cast<off_t>(done));
-    });
-    if (n < 0) throw system_error("records.read", "read", path, errno);
-    if (n == 0) break;
-    done += static_cast<size_t>(n);
-  }
-  text.resize(done);
+  const std::optional<size_t> bytes = pread_up_to(fd, text, offset);
+  if (!bytes) throw system_error("records.read", "read", path, errno);
+  text.resize(*bytes);
   return text;
 }
 
@@ -72,7 +65,7 @@ UniqueFd open_records(const std::string& path, const RecordFileKind& kind, int f
   if (!S_ISREG(status_of(fd, path).st_mode)) throw not_ours(path, kind);
   const std::string line = first_line(kind);
   const std::string head = read_at_most(fd, line.size(), 0, path);
-  // A shorter file is the beginning of a file that a full disk has cut off.
+  // A shorter file is accepted: it is the beginning of a file that a full disk has cut off.
   if (!line.starts_with(head)) throw not_ours(path, kind);
   return fd;
 }
@@ -88,7 +81,7 @@ void read_lines(const std::string& text, const std::string& path, Records& recor
     const std::string_view line(text.data() + begin, end - begin);
     begin = end + 1;
     if (number == 0) continue;   // the line that names the kind
-    if (line.empty()) continue;  // closes a line that was cut off
+    if (line.empty()) continue;  // an empty line follows a line that was cut off
     Json record;
     if (line.size() <= kMaxLineBytes)
       record = Json::parse(line, nullptr, /*allow_exceptions=*/false);
@@ -135,7 +128,7 @@ void RecordFile::open() {
   bytes_ = status_of(fd_, path_).st_size;
   const auto whole_first_line = static_cast<int64_t>(first_line(kind_).size());
   if (bytes_ < whole_first_line) return begin();
-  // Closes a line that was cut off by a crash or a full disk.
+  // If a crash or a full disk has cut off the last line, a line end closes it.
   if (read_at_most(fd_, 1, bytes_ - 1, path_) != "\n") append("\n");
 }
 

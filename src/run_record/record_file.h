@@ -1,5 +1,5 @@
-// A file of JSON lines that grows to a limited size. The records of faults and of the memory are
-// such files.
+// An append-only log of JSON lines with a limited size. faults.jsonl and memory.jsonl are such
+// files. read_records() may be called by any thread.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace encode {
 // a file of another program is recognised.
 struct RecordFileKind {
   std::string name;             // "faults"
-  int64_t max_bytes = 4 << 20;  // of one file; together with the older file at most twice as much
+  int64_t max_bytes = 4 << 20;  // the limit of one file; with the older file there is twice as much
 };
 
 // Appends records to a file. A record that does not fit moves the file to older_records_path() and
@@ -25,8 +25,8 @@ struct RecordFileKind {
 // {"dropped":false}.
 //
 // The records help people, and no result depends on them. So they are written without fsync, and
-// after the first failure to write, the object reports it once and writes no more. It does not
-// touch a link, a device, or a file of another program. The writer must hold the CacheLock. Not
+// after a failure to write, the object reports the failure and writes no more. It does not touch a
+// link, a device, or a file of another program. The writer must hold the CacheLock. Not
 // thread-safe.
 class RecordFile {
  public:

@@ -6,7 +6,9 @@
 #include <fmt/ranges.h>
 #include <iterator>
 #include <map>
+#include <span>
 
+#include "base/shell_quote.h"
 #include "base/units.h"
 #include "run_record/cache_report.h"
 #include "run_record/run_status.h"
@@ -41,8 +43,23 @@ std::string state_in_words(const RunStatus& status) {
   if (status.state == "died" && status.phase == "scanning") return "ended while it read its inputs";
   std::string text = preview(status.state);
   if (status.state == "running" && !status.phase.empty()) text += ", " + preview(status.phase);
-  if (status.state == "died" && !status.phase.empty())
+  if (status.phase.empty()) return text;
+  if (status.state == "died")
     text += fmt::format(" without a message while it was {}", preview(status.phase));
+  if (status.state == "failed" && status.last_fault)
+    text += fmt::format(" while it was {}", preview(status.phase));
+  return text;
+}
+
+// "2026-01-31 12:00:00Z, error [io.space] cannot write, tc rows 0-10: gave_up"
+std::string described(const FaultRecord& fault) {
+  std::string text = fmt::format("{}, {}", utc(fault.time), name_of(kFaultTypes, fault.type));
+  if (!fault.code.empty()) text += fmt::format(" [{}]", preview(fault.code));
+  if (!fault.message.empty()) text += fmt::format(" {}", preview(fault.message, 300));
+  if (!fault.stream.empty())
+    text += fmt::format(", {} rows {}-{}", preview(fault.stream), fault.rows.begin, fault.rows.end);
+  if (fault.action != FaultAction::kNone)
+    text += fmt::format(": {}", name_of(kFaultActions, fault.action));
   return text;
 }
 
@@ -67,7 +84,9 @@ std::string head(const RunStatus& status) {
     text += fmt::format("reported  {}, {}\n", utc(status.written),
                         format_count(status.restarts, "restart", "restarts"));
   text += rate_line(status);
-  if (!status.error_code.empty()) {
+  if (status.last_fault) {
+    text += fmt::format("fault     {}\n", described(*status.last_fault));
+  } else if (!status.error_code.empty()) {
     text += fmt::format("error     {}\n",
                         error_text(status.error_code, status.error_what, status.error_where));
   }
@@ -205,6 +224,42 @@ Json to_json(const FaultSummary& fault) {
           {"last_message", fault.last.message}};
 }
 
+std::string line_of(const RunBelow& run) {
+  std::string text = fmt::format("  {:<32} {:<11}", preview(run.path, 300), preview(run.state));
+  if (run.rows > 0)
+    text += fmt::format(" {} of {}", format_count(run.rows_done),
+                        format_count(run.rows, "row", "rows"));
+  return text + "\n";
+}
+
+Json to_json(const RunBelow& run) {
+  return {
+      {"path", run.path}, {"state", run.state}, {"rows", run.rows}, {"rows_done", run.rows_done}};
+}
+
+// Shows the runs below a folder that is no cache directory itself.
+std::string list_of_runs(const RunStatus& status) {
+  std::string text = fmt::format("folder    {}\nruns\n", preview(status.cache_dir, 300));
+  for (const RunBelow& run : status.runs) text += line_of(run);
+  if (status.more_runs > 0) text += fmt::format("  and {} more\n", format_count(status.more_runs));
+  return text;
+}
+
+// "no run is named, so this is the one in cache/embeddings; newer here: b.npy (running)"
+std::string note_of_newer(const RunStatus& status) {
+  constexpr size_t kShown = 3;
+  std::vector<std::string> names;
+  for (const RunBelow& run : std::span(status.newer).first(std::min(kShown, status.newer.size())))
+    names.push_back(fmt::format("{} ({})", preview(run.path, 200), preview(run.state)));
+  if (status.newer.size() > kShown)
+    names.push_back(fmt::format("{} more", status.newer.size() - kShown));
+  return fmt::format(
+      "note      no run is named, so this is the one in {}; newer here: {}\n"
+      "          {} shows the latest\n",
+      preview(status.cache_dir, 300), fmt::join(names, ", "),
+      shell_command({"encode", "status", status.newer.front().path}));
+}
+
 std::string everything_else(const RunStatus& status) {
   std::string text = "streams\n";
   for (const StreamStatus& stream : status.streams) text += line_of(stream);
@@ -222,8 +277,8 @@ std::string everything_else(const RunStatus& status) {
   return text;
 }
 
-// The streams of StatusDetail::kShort: all of them if they are few, else those that are encoded now
-// and others that are not done.
+// Returns the lines of streams for StatusDetail::kShort: all streams if they are few, else the
+// streams that are being encoded and other unfinished ones.
 std::string short_stream_lines(const std::vector<StreamStatus>& streams) {
   constexpr size_t kFew = 8;
   std::vector<StreamStatus> shown;
@@ -287,13 +342,18 @@ Json array_of(const Items& items) {
 }  // namespace
 
 std::string render_text(const RunStatus& status, StatusDetail detail) {
-  std::string text = fmt::format(
-      "cache     {}\n", status.cache_dir.empty() ? "none is left" : preview(status.cache_dir, 300));
+  if (!status.runs.empty())
+    return list_of_runs(status) + fmt::format("next      {}\n", status.advice);
+  std::string text = status.newer.empty() ? "" : note_of_newer(status);
+  text += fmt::format("cache     {}\n",
+                      status.cache_dir.empty() ? "none is left" : preview(status.cache_dir, 300));
   if (!status.input_copy.empty())
     text += fmt::format("input     standard input; {} is the copy of it\n",
                         preview(status.input_copy, 300));
   text += head(status);
-  text += detail == StatusDetail::kFull ? everything_else(status) : what_matters(status);
+  const bool unused = status.state == "none" && status.streams.empty();
+  if (!unused)
+    text += detail == StatusDetail::kFull ? everything_else(status) : what_matters(status);
   for (const std::string& problem : status.problems) text += fmt::format("problem   {}\n", problem);
   return text + fmt::format("next      {}\n", status.advice);
 }
@@ -331,6 +391,8 @@ std::string render_json(const RunStatus& status) {
                      {"memory", array_of(status.memory)},
                      {"warnings", array_of(status.warnings)},
                      {"problems", status.problems},
+                     {"runs", array_of(status.runs)},
+                     {"newer_runs", array_of(status.newer)},
                      {"next", status.advice}};
   return json.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
 }

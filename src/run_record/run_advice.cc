@@ -1,19 +1,12 @@
 #include "run_record/run_advice.h"
 
 #include <cstdint>
-#include <filesystem>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
-#include <system_error>
-#include <vector>
 
 #include "encode/exit_code.h"
 
-#include "base/file.h"
 #include "base/shell_quote.h"
 #include "base/units.h"
-#include "store/layout.h"
-#include "store/run_files.h"
 
 namespace encode {
 namespace {
@@ -37,26 +30,20 @@ std::string retrying_command(const RunStatus& status) {
                          : command;
 }
 
-// Returns the first directories in `directory` that a run has used as its cache directory.
-std::vector<std::string> runs_below(const std::string& directory) {
-  constexpr size_t kMost = 3;
-  std::vector<std::string> found;
-  for (const std::string& name : list_directory(directory)) {
-    const std::string path = join_path(directory, name);
-    std::error_code ignored;
-    if (std::filesystem::exists(std::filesystem::symlink_status(RunFiles(path).lock(), ignored)))
-      found.push_back(path);
-    if (found.size() == kMost) break;
-  }
-  return found;
+std::string first_step(const RunStatus& status) {
+  if (!status.runs.empty())
+    return fmt::format("Look at one of them: {}",
+                       shell_command({"encode", "status", status.runs.front().path}));
+  if (!status.streams.empty() || !status.config_path.empty())
+    return fmt::format("Start the run: {}", continuing_command(status));
+  return "No run has used this directory: give the output of a run, or its cache directory.";
 }
 
-std::string first_step(const RunStatus& status) {
-  const std::vector<std::string> below =
-      status.streams.empty() ? runs_below(status.cache_dir) : std::vector<std::string>();
-  if (below.empty()) return fmt::format("Start the run: {}", continuing_command(status));
-  return fmt::format("No run has used this directory itself: encode status {}",
-                     preview(fmt::format("{}", fmt::join(below, " or ")), 300));
+// Returns the command that checks the matrices of a run that is done.
+std::string checking_command(const RunStatus& status) {
+  const bool one = status.streams.size() == 1;
+  return shell_command(
+      {"encode", "verify", one ? status.streams.front().final_path : status.cache_dir});
 }
 
 }  // namespace
@@ -77,7 +64,11 @@ std::string next_step(const RunStatus& status) {
         "{}",
         format_count(set_aside, "row that was", "rows that were"), retrying_command(status));
   }
-  if (status.state == "done") return "Nothing is left to do; encode verify checks the matrices.";
+  if (status.state == "done") {
+    return fmt::format("Nothing is left to do; to check the {}: {}",
+                       status.streams.size() == 1 ? "matrix" : "matrices",
+                       checking_command(status));
+  }
   if (status.state == "none") return first_step(status);
   constexpr int64_t kTempFail = static_cast<int64_t>(ExitCode::kTempFail);
   const bool has_cause = status.state == "failed" && status.exit_code != kTempFail;

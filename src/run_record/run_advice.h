@@ -1,4 +1,4 @@
-// What `encode status` tells a person to do next.
+// The advice of `encode status`: what to do next. Any thread may call these functions.
 #pragma once
 
 #include <string>
@@ -7,12 +7,11 @@
 
 namespace encode {
 
-// Returns a sentence with the command, from everything else in `status`. If the cache directory of
-// the run is there, this may look into the directories below it. Throws the Error of
-// list_directory().
+// Returns a sentence with the command, from everything else in `status`. Throws no Error.
 std::string next_step(const RunStatus& status);
 
-// The same for a run whose cache directory is gone and of which a matrix is missing or damaged.
+// Does the same for a run whose cache directory is gone and of which a matrix is missing or
+// damaged.
 std::string next_step_without_cache(const RunStatus& status);
 
 }  // namespace encode

@@ -15,7 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A longer command would hide the message that shows it, and a part of a command is of no use.
+// A longer command would hide the rest of the message, and a part of a command would be useless. So
+// it is not shown.
 constexpr size_t kMostBytes = 4000;
 
 size_t bytes_of(const std::vector<std::string>& words) {
@@ -37,7 +38,8 @@ std::vector<std::string> without(std::vector<std::string> words,
   return words;
 }
 
-// The line that runs encode with these arguments where the command was started.
+// Returns a line for a shell that runs encode with these arguments in the directory in which the
+// command was started.
 std::string line_of(std::vector<std::string> arguments, const std::string& directory,
                     const std::string& input_copy) {
   arguments.insert(arguments.begin(), "encode");
@@ -76,7 +78,7 @@ RunCommand run_command_from(const JsonFields& fields) {
     if (!word.is_string()) fields.refuse("arguments", "a list of texts", "another list");
     command.arguments.push_back(word.get<std::string>());
   }
-  // A file that encode did not write may have anything.
+  // Checked, because a file that encode did not write may hold anything.
   if (bytes_of(command.arguments) > kMostBytes) return {};
   return command;
 }
@@ -88,7 +90,7 @@ std::string resume_command(const RunCommand& command, const std::string& input_c
 
 std::string retry_command(const RunCommand& command, const std::string& input_copy) {
   if (!command.known()) return "";
-  // `encode retry-failed` has the flags of `encode run` but these.
+  // `encode retry-failed` has all flags of `encode run` except these.
   std::vector<std::string> words = without(command.arguments, {"--fresh", "--overwrite", "--pull"});
   const bool named = !words.empty() && !words.front().starts_with('-');
   if (named) words.erase(words.begin());

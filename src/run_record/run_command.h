@@ -1,4 +1,5 @@
-// The command that started a run, so that messages can show it to a person who must repeat it.
+// The command that started a run, so that messages can show how to repeat it. Any thread may call
+// these functions.
 #pragma once
 
 #include <string>
@@ -27,10 +28,11 @@ RunCommand run_command_from(const JsonFields& fields);
 // a.npy", after "cd DIR && " if the command was started in another directory. "" if the command is
 // not known.
 //
-// The command that continues the run: without --fresh, which would delete what is there. If the run
-// has read standard input, `input_copy` is the copy of it, and the command reads the copy.
+// resume_command() returns the command that continues the run: without --fresh, which would delete
+// the results. If the run has read standard input, `input_copy` is its copy, and the command reads
+// the copy.
 std::string resume_command(const RunCommand& command, const std::string& input_copy);
-// The command that encodes the rows again that were set aside.
+// Returns the command that encodes the quarantined rows again.
 std::string retry_command(const RunCommand& command, const std::string& input_copy);
 
 // Returns the copy of the standard input that a run of this stream has left in its cache directory;

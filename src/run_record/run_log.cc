@@ -1,6 +1,7 @@
 #include "run_record/run_log.h"
 
 #include <cerrno>
+#include <cstdio>
 #include <ctime>
 #include <fcntl.h>
 #include <fmt/chrono.h>
@@ -11,6 +12,7 @@
 
 #include <spdlog/logger.h>
 #include <spdlog/sinks/base_sink.h>
+#include <spdlog/sinks/stdout_sinks.h>
 
 #include "base/file.h"
 #include "base/system_call.h"
@@ -21,7 +23,10 @@ namespace {
 
 using Level = spdlog::level::level_enum;
 
-// Writes each record to the Terminal, above its status line.
+constexpr std::string_view kTerminalPattern = "%H:%M:%S %v";
+constexpr size_t kMessageColumn = std::string_view("12:00:00 ").size();
+
+// Writes each record to the Terminal, above its status line, of which spdlog's sinks know nothing.
 class TerminalSink : public spdlog::sinks::base_sink<std::mutex> {
  public:
   explicit TerminalSink(Terminal& terminal) : terminal_(terminal) {}
@@ -30,7 +35,7 @@ class TerminalSink : public spdlog::sinks::base_sink<std::mutex> {
   void sink_it_(const spdlog::details::log_msg& record) override {
     spdlog::memory_buf_t text;
     formatter_->format(record, text);
-    std::string line(text.data(), text.size());
+    std::string line = terminal_.wrapped({text.data(), text.size()}, kMessageColumn);
     if (terminal_.color() && record.level >= Level::warn) {
       line.insert(line.size() - 1, "\x1b[0m").insert(0, "\x1b[33m");
     }
@@ -39,23 +44,6 @@ class TerminalSink : public spdlog::sinks::base_sink<std::mutex> {
   void flush_() override {}
 
   Terminal& terminal_;
-};
-
-// Appends each record to a file. spdlog's own sink would follow a link. Throws Error if a record
-// cannot be written.
-class FileSink : public spdlog::sinks::base_sink<std::mutex> {
- public:
-  explicit FileSink(UniqueFd fd) : fd_(std::move(fd)) {}
-
- private:
-  void sink_it_(const spdlog::details::log_msg& record) override {
-    spdlog::memory_buf_t text;
-    formatter_->format(record, text);
-    write_all(fd_, text.data(), text.size(), "the log file");
-  }
-  void flush_() override {}
-
-  UniqueFd fd_;
 };
 
 Error log_error(const std::string& path, int error_number) {
@@ -77,7 +65,7 @@ UniqueFd open_log(const std::string& path, int more_flags) {
 RunLog::RunLog(const LogOptions& options, Terminal& err, Terminal& out)
     : json_(options.json), level_(spdlog::level::from_str(options.level)), out_(out) {
   terminal_ = std::make_shared<spdlog::logger>("terminal", std::make_shared<TerminalSink>(err));
-  terminal_->set_pattern("%H:%M:%S %v");
+  terminal_->set_pattern(std::string(kTerminalPattern));
   const bool bar = err.live() && options.progress;
   const auto shown = static_cast<Level>(bar && level_ == Level::info ? Level::warn : level_);
   terminal_->set_level(json_ ? Level::off : shown);
@@ -97,10 +85,13 @@ void RunLog::check_file(const std::string& path) {
 
 void RunLog::open_file(const std::string& path) {
   UniqueFd fd = open_log(path, O_CREAT);
-  file_ = std::make_shared<spdlog::logger>("file", std::make_shared<FileSink>(std::move(fd)));
-  // The handler ignores errors, because a log that cannot be written (for example on a full disk)
-  // must not end the run.
-  file_->set_error_handler([](const std::string&) {});
+  stream_.reset(::fdopen(fd.get(), "a"));
+  if (!stream_) throw log_error(path, errno);
+  fd.release();
+  // spdlog's sink for a file name would follow a link. This one ignores errors: a log that cannot
+  // be written (for example on a full disk) must not end the run.
+  using Sink = spdlog::sinks::stdout_sink_base<spdlog::details::console_mutex>;
+  file_ = std::make_shared<spdlog::logger>("file", std::make_shared<Sink>(stream_.get()));
   file_->set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %l %v");
   file_->set_level(level_ < Level::info ? static_cast<Level>(level_) : Level::info);
 }

@@ -1,7 +1,8 @@
 // The log of a run: text for people on standard error and in the log file, and JSON lines for
-// programs on standard output.
+// programs on standard output. Apart from opening the log file, it throws no Error.
 #pragma once
 
+#include <cstdio>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -19,9 +20,9 @@ class logger;
 namespace encode {
 
 // Thread-safe, except for open_file(). On a live terminal with a progress bar, only warnings are
-// written to standard error; the level debug shows everything there. With LogOptions::json the log
-// writes nothing to standard error. Each record is then one object
-// {"time","level","event","message", ...fields} on standard output.
+// written to standard error; the level debug shows everything there. Terminal::wrapped() breaks the
+// lines there, and not in the file. With LogOptions::json the log writes nothing to standard error.
+// Each record is then one object {"time","level","event","message", ...fields} on standard output.
 class RunLog {
  public:
   // `err` is standard error and `out` is standard output. Both must outlive the log.
@@ -50,10 +51,10 @@ class RunLog {
   void result(std::string_view event, const std::string& text, Json fields);
 
  private:
-  // The levels of a record in the log file and in JSON, and on standard error (spdlog::level_enum).
+  // The levels of a record, each a spdlog::level_enum.
   struct Levels {
-    int recorded;
-    int shown;
+    int recorded;  // in the log file and in JSON
+    int shown;     // on standard error
   };
   void write(Levels levels, std::string_view event, const std::string& message, Json fields);
   void write_json(int level, std::string_view event, const std::string& message, Json fields);
@@ -62,7 +63,8 @@ class RunLog {
   const int level_;  // a spdlog::level_enum
   Terminal& out_;
   std::shared_ptr<spdlog::logger> terminal_;
-  std::shared_ptr<spdlog::logger> file_;
+  std::unique_ptr<std::FILE, int (*)(std::FILE*)> stream_{nullptr, &std::fclose};
+  std::shared_ptr<spdlog::logger> file_;  // writes to `stream_`
 };
 
 }  // namespace encode

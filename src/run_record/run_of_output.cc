@@ -1,48 +1,74 @@
 #include "run_record/run_of_output.h"
 
 #include <optional>
+#include <utility>
 
 #include "encode/error.h"
-#include "encode/job.h"
 #include "encode/store.h"
 
 #include "base/file.h"
+#include "base/json.h"
 #include "base/path_kind.h"
+#include "protocol/same_build.h"
 #include "run_record/finished_run.h"
+#include "run_record/run_command.h"
+#include "run_record/status_file.h"
 #include "store/audit.h"
 #include "store/run_files.h"
 
 namespace encode {
 namespace {
 
-constexpr int64_t kMaxJobBytes = 64 << 20;
+// Returns the directory of the command in the content of a status file; "" if it has none.
+std::string directory_of(const Json& status) {
+  const JsonFields fields(status, "status", "status.output");
+  if (!fields.has("command")) return "";
+  return run_command_from(JsonFields(fields.object("command"), "status", "status.output"))
+      .directory;
+}
 
-// What the worker was asked to do. A job that cannot be read, or that is from another version,
-// counts as none, because everything else is known without it.
-void take_job(RunOfOutput& run) {
+// Takes the directory in which the run was started from status.json, as take_job() does.
+void take_status(RunOfOutput& run) {
   try {
-    const std::string path = RunFiles(run.cache_dir).job(0);
-    const JobSpec job = job_spec_from_json(read_file(path, kMaxJobBytes, "status.output"));
-    for (const JobUnit& unit : job.units) {
-      if (!run.stream.empty() && unit.identity.name != run.stream) continue;
-      run.stream = unit.identity.name;
-      run.model = unit.model_path;
-    }
+    const std::string path = RunFiles(run.cache_dir).status();
+    const Json status = read_json_file(path, kStatusFileLimits, "status.output");
+    run.directory = directory_of(status);
   } catch (const Error&) {  // NOLINT(bugprone-empty-catch)
   }
 }
 
-// Takes the model from the record of the run that has made this matrix. A record that cannot be
-// read counts as none.
+void take_job(RunOfOutput& run) {
+  run.unit = recorded_unit(run.cache_dir, run.stream);
+  if (!run.unit) return;
+  run.stream = run.unit->identity.name;
+  run.model = run.unit->model_path;
+}
+
+// Takes the model and the directory from the record of the run that has made this matrix. A record
+// that cannot be read counts as none.
 void take_record(const Manifest& manifest, RunOfOutput& run) {
   try {
     const std::optional<FinishedRun> finished = read_finished_run(run.output);
-    if (finished && finished->xxh3_128 == manifest.xxh3_128) run.model = finished->model;
+    if (!finished || finished->xxh3_128 != manifest.xxh3_128) return;
+    run.model = finished->model;
+    run.directory = directory_of(finished->status);
   } catch (const Error&) {  // NOLINT(bugprone-empty-catch)
   }
 }
 
 }  // namespace
+
+std::optional<JobUnit> recorded_unit(const std::string& cache_dir, const std::string& stream) {
+  try {
+    const std::string path = RunFiles(cache_dir).job(0);
+    JobSpec job = job_spec_from_json(read_file(path, kMaxJobBytes, "status.output"));
+    for (JobUnit& unit : job.units) {
+      if (stream.empty() || unit.identity.name == stream) return std::move(unit);
+    }
+  } catch (const Error&) {  // NOLINT(bugprone-empty-catch): the rest is known without it
+  }
+  return std::nullopt;
+}
 
 RunOfOutput run_of_output(const std::string& path) {
   RunOfOutput run;
@@ -66,10 +92,13 @@ RunOfOutput run_of_output(const std::string& path) {
              "no --output) or its config"});
   }
   if (run.cache_dir.empty()) {
-    take_record(*manifest, run);  // without a cache directory there is a manifest
+    take_record(*manifest, run);  // is there if no cache directory is
   } else {
     take_job(run);
+    take_status(run);
   }
+  // The job is that of the last run in the directory, which may have made other matrices.
+  if (run.model.empty() && manifest) run.model = manifest->identity.model;
   return run;
 }
 

@@ -1,4 +1,5 @@
-// The paths of what a run writes, as its config says.
+// The paths of the files that a run writes, according to its config. Any thread may call these
+// functions. They throw no Error.
 #pragma once
 
 #include <string>
@@ -11,8 +12,8 @@ std::string combined_name(const CombineConfig& combine);  // "train_combined"
 // Returns the path of the final matrix of a stream.
 std::string final_path_of(const RunConfig& config, const std::string& stream_name);
 // Returns the path to which a worker writes its float32 rows in standard mode. This is the path of
-// the final if the final is a .npy file of float32. Otherwise it is a file beside the final, which
-// is converted.
+// the final matrix if the final matrix is a .npy file of float32. Otherwise it is a file beside the
+// final matrix, which is converted.
 std::string standard_path_of(const StoreOptions& store, const std::string& final_path);
 // Returns the path of the log file.
 std::string log_path(const RunConfig& config);

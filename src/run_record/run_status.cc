@@ -19,6 +19,7 @@
 #include "run_record/cache_report.h"
 #include "run_record/finished_run.h"
 #include "run_record/run_advice.h"
+#include "run_record/runs_below.h"
 #include "run_record/stage_report.h"
 #include "run_record/status_file.h"
 #include "store/layout.h"
@@ -26,8 +27,6 @@
 
 namespace encode {
 namespace {
-
-constexpr std::string_view kChunksSuffix = "_chunks";
 
 // Calls `read` and turns its Error into a sentence. Returns false if there was one.
 template <typename Read>
@@ -43,29 +42,23 @@ bool guarded(RunStatus& status, const std::string& path, const Read& read) {
   }
 }
 
-// Returns false only if there is certainly no such file. A link counts as a file.
+// Returns false only if the file certainly does not exist. A link counts as a file.
 bool is_there(const std::string& path) {
   std::error_code error;
   const auto type = std::filesystem::symlink_status(path, error).type();
   return type != std::filesystem::file_type::not_found;
 }
 
-bool is_directory(const std::string& path) {
-  std::error_code ignored;
-  return std::filesystem::is_directory(path, ignored);
-}
-
 // The fields of status.json. A missing key is from an older version and counts as not known.
 void take_status_file(const Json& json, const std::string& path, RunStatus& status) {
   const JsonFields fields(json, path, "status.damaged");
-  constexpr double kMaxRate = 1e12;
   status.phase = fields.string("state");
   status.written = fields.integer_or("time", 0, 0, kMaxInteger);
   status.started = fields.integer_or("started", 0, 0, kMaxInteger);
   status.restarts = fields.integer_or("restarts", 0, 0, kMaxInteger);
-  status.rows_per_second = fields.number_or("rows_per_second", 0, 0, kMaxRate);
-  status.tokens_per_second = fields.number_or("tokens_per_second", 0, 0, kMaxRate);
-  status.seconds_left = fields.number_or("seconds_left", -1, -1, kMaxRate);
+  status.rows_per_second = fields.number_or("rows_per_second", 0, 0, kMaxRecordedRate);
+  status.tokens_per_second = fields.number_or("tokens_per_second", 0, 0, kMaxRecordedRate);
+  status.seconds_left = fields.number_or("seconds_left", -1, -1, kMaxRecordedSeconds);
   status.exit_code = fields.integer_or("exit_code", 0, 0, 255);
   if (status.config_path.empty()) status.config_path = fields.string_or("config", "");
   if (fields.has("command"))
@@ -99,11 +92,11 @@ void take_status_file(const Json& json, const std::string& path, RunStatus& stat
   status.error_where = error.string_or("where", "");
 }
 
-// What status.json says about a stream of the last worker.
+// What status.json says about a stream that the last worker had.
 struct ReportedStream {
   int64_t rows = 0;
   int64_t rows_computed = 0;
-  bool encoding = false;  // a worker encodes it
+  bool encoding = false;  // a worker is encoding it
 };
 using ReportedStreams = std::map<std::string, ReportedStream>;
 
@@ -131,9 +124,8 @@ std::string state_of(const RunStatus& status, bool own_file) {
   if (status.lock.held == LockState::Held::kYes && !status.lock.owner_ended) return "running";
   if (status.lock.held == LockState::Held::kUnknown) return "unknown";
   if (!own_file) return status.written == 0 && status.lock.pid == 0 ? "none" : "died";
-  const bool ended =
-      status.phase == "done" || status.phase == "stopped" || status.phase == "failed";
-  return ended ? status.phase : "died";
+  const std::optional<RunPhase> phase = find_value(kRunPhases, status.phase);
+  return phase && *phase >= RunPhase::kDone ? status.phase : "died";
 }
 
 // Reads status.json. It counts only if the process that LOCK names has written it: a run that has
@@ -154,14 +146,14 @@ ReportedStreams read_status_file(RunStatus& status) {
   }
   status.state = state_of(status, own_file);
   const bool encodes = status.state == "running" && own_file;
-  // A run writes status.json when it has read its inputs.
+  // Before a run has read its inputs, status.json is that of the run before it.
   if (!own_file)
     status.phase = status.state == "running" || status.state == "died" ? "scanning" : "";
   if (!encodes) {
     status.rows_per_second = 0;
     status.tokens_per_second = 0;
     status.seconds_left = -1;
-    for (auto& [name, stream] : streams) stream = {.rows = stream.rows};  // it computes nothing
+    for (auto& [name, stream] : streams) stream = {.rows = stream.rows};  // no worker encodes it
   }
   return streams;
 }
@@ -212,6 +204,7 @@ StreamStatus stream_status(const StatusRequest::Stream& stream, const ReportedSt
                            RunStatus& status) {
   StreamStatus result;
   result.name = stream.name;
+  result.final_path = stream.final_path;
   const auto found = reported.find(stream.name);
   const ReportedStream said = found != reported.end() ? found->second : ReportedStream{.rows = -1};
   result.rows = said.rows;
@@ -229,7 +222,7 @@ std::vector<std::string> list_cache(const std::string& cache_dir) {
     return list_directory(cache_dir);
   } catch (const Error& error) {
     ErrorDetail detail = error.detail();
-    if (detail.exit_code == ExitCode::kIoError && !is_directory(cache_dir))
+    if (detail.exit_code == ExitCode::kIoError && !is_directory(cache_dir, "status.directory"))
       detail.exit_code = ExitCode::kNoInput;
     detail.code = "status.directory";
     detail.expected = "the cache directory of a run";
@@ -239,22 +232,13 @@ std::vector<std::string> list_cache(const std::string& cache_dir) {
   }
 }
 
-// Returns the path of a stream's final, in the first format in which the directory has it.
+// Returns the path of a stream's final matrix, in the first format in which the directory has it.
 std::string found_final(const std::string& cache_dir, const std::string& stream) {
   for (const auto& [name, format] : kMatrixFormats) {
     std::string path = final_path(cache_dir, stream, format);
     if (path_exists(manifest_path(path), "status.directory")) return path;
   }
   return final_path(cache_dir, stream);
-}
-
-// Returns the stream that has the manifest of a final with this name; "" for other files.
-std::string stream_of_manifest(const std::string& name) {
-  for (const auto& [format_name, format] : kMatrixFormats) {
-    const std::string suffix = manifest_path("_embeddings" + suffix_of(format));
-    if (name.ends_with(suffix)) return name.substr(0, name.size() - suffix.size());
-  }
-  return "";
 }
 
 // Adds the streams that have left files in the directory and that the request does not name.
@@ -271,7 +255,8 @@ std::vector<StatusRequest::Stream> all_streams(const StatusRequest& request,
   if (!request.streams.empty()) return streams;
   for (const std::string& name : entries) {
     const std::string path = request.cache_dir + "/" + name;
-    if (name.ends_with(kChunksSuffix) && is_directory(path))
+    std::error_code ignored;  // what cannot be looked at is no folder of chunks
+    if (name.ends_with(kChunksSuffix) && std::filesystem::is_directory(path, ignored))
       add(name.substr(0, name.size() - kChunksSuffix.size()));
     if (const std::string stream = stream_of_manifest(name); !stream.empty()) add(stream);
   }
@@ -279,20 +264,21 @@ std::vector<StatusRequest::Stream> all_streams(const StatusRequest& request,
   return streams;
 }
 
-void take_faults(FaultHistory history, RunStatus& status) {
+// With a full disk the last fault may be on record although status.json still says "running".
+void take_last_fault(std::optional<FaultRecord> fault, RunStatus& status) {
+  status.last_fault = std::move(fault);
+  if (!status.last_fault || status.last_fault->action != FaultAction::kGaveUp) return;
+  status.state = "failed";
+  status.error_code = status.last_fault->code;
+  status.error_what = status.last_fault->message;
+  const std::optional<ErrorCode> code = ErrorCode::find(status.error_code);
+  if (code) status.exit_code = static_cast<int64_t>(code->exit_code());
+}
+
+void take_faults(const FaultHistory& history, RunStatus& status) {
   status.faults_dropped = history.dropped;
-  std::map<std::pair<FaultType, std::string>, FaultSummary> by_cause;
-  for (FaultRecord& fault : history.records) {
-    if (is_notice(fault.type)) continue;
-    FaultSummary& summary = by_cause[{fault.type, fault.code}];
-    summary.type = fault.type;
-    summary.code = fault.code;
-    ++summary.count;
-    summary.last = std::move(fault);
-  }
-  for (auto& [cause, summary] : by_cause) status.faults.push_back(std::move(summary));
-  std::stable_sort(status.faults.begin(), status.faults.end(),
-                   [](const auto& a, const auto& b) { return a.count > b.count; });
+  status.faults = summarize(history.records);
+  if (status.state == "died") take_last_fault(last_fault(history.records), status);
   for (const std::string& problem : history.problems)
     status.problems.push_back(preview(problem, 400));
 }
@@ -313,8 +299,8 @@ void take_input_copy(const std::string& cache_dir, const std::string& stream, Ru
   if (status.input_copy.empty()) status.input_copy = standard_input_copy(cache_dir, stream);
 }
 
-// The status of a run whose cache directory is gone: what the record beside its output and the
-// finals say.
+// Takes the status of a run whose cache directory is gone from the record beside its output and
+// from the final matrices.
 void take_finished_run(const StatusRequest& request, RunStatus& status) {
   std::optional<FinishedRun> run;
   std::optional<Manifest> manifest;
@@ -333,6 +319,7 @@ void take_finished_run(const StatusRequest& request, RunStatus& status) {
   for (const StatusRequest::Stream& stream : streams) {
     StreamStatus& found = status.streams.emplace_back();
     found.name = stream.name;
+    found.final_path = stream.final_path;
     take_final(stream.final_path, found, status);
     found.rows_computed = found.rows_done;
     take_input_copy(own_cache_dir(stream.final_path), stream.name, status);
@@ -373,6 +360,11 @@ RunStatus read_run_status(const StatusRequest& request) {
   for (const StatusRequest::Stream& stream : all_streams(request, reported)) {
     status.streams.push_back(stream_status(stream, reported, status));
     take_input_copy(request.cache_dir, stream.name, status);
+  }
+  if (status.state == "none" && status.streams.empty()) {
+    list_runs_below(request.cache_dir, status);
+    const bool only = status.runs.size() == 1 && status.runs.front().state != "unreadable";
+    if (only) return read_run_status(request_of(status.runs.front().path));
   }
   const RunFiles files(status.cache_dir);
   take_faults(read_faults(files.faults()), status);

@@ -25,10 +25,9 @@ Json to_json(const StageSeconds& stages) {
 }
 
 StageSeconds stage_seconds_from(const JsonFields& fields) {
-  constexpr double kMostSeconds = 1e12;
   StageSeconds stages;
   for (const Stage& stage : kStages)
-    stages.*stage.seconds = fields.number_or(std::string(stage.name), 0, 0, kMostSeconds);
+    stages.*stage.seconds = fields.number_or(std::string(stage.name), 0, 0, kMaxRecordedSeconds);
   return stages;
 }
 

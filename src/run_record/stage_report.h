@@ -9,6 +9,10 @@
 
 namespace encode {
 
+// The largest rate per second, and the largest number of seconds, in the records of a run.
+inline constexpr double kMaxRecordedRate = 1e12;
+inline constexpr double kMaxRecordedSeconds = 1e12;
+
 // "encoding 96.2%, waiting for input 1.1%, waiting for the disk 2.7% of 11.3 s; in other threads:
 // read 0.1 s, ...": the stages of the main thread as shares of its time, then the stages of the
 // other threads. "" if no stage has taken time. Does not throw Error.

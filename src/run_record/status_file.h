@@ -1,4 +1,5 @@
-// Writes <cache>/status.json, which shows people and other programs how far the run is.
+// Writes <cache>/status.json, which shows people and other programs how far the run is. Throws no
+// Error.
 #pragma once
 
 #include <chrono>
@@ -8,14 +9,34 @@
 #include "encode/error.h"
 
 #include "base/json.h"
+#include "base/names.h"
 #include "run_record/run_command.h"
 
 namespace encode {
 
+// What a run says of itself. After the phases from kDone on it has ended.
+enum class RunPhase { kLoading, kEncoding, kRestarting, kDone, kStopped, kFailed };
+inline constexpr NameTable<RunPhase, 6> kRunPhases = {{{"loading", RunPhase::kLoading},
+                                                       {"encoding", RunPhase::kEncoding},
+                                                       {"restarting", RunPhase::kRestarting},
+                                                       {"done", RunPhase::kDone},
+                                                       {"stopped", RunPhase::kStopped},
+                                                       {"failed", RunPhase::kFailed}}};
+
+// What the worker of a device does. kLost: the run goes on without the device.
+enum class WorkerState { kLoading, kEncoding, kRestarting, kEnded, kLost };
+inline constexpr NameTable<WorkerState, 5> kWorkerStates = {
+    {{"loading", WorkerState::kLoading},
+     {"encoding", WorkerState::kEncoding},
+     {"restarting", WorkerState::kRestarting},
+     {"ended", WorkerState::kEnded},
+     {"lost", WorkerState::kLost}}};
+
 inline constexpr JsonLimits kStatusFileLimits = {.max_bytes = 16 << 20, .max_depth = 8};
 
-// Replaces the file with write_file_without_sync(), because the file is not needed to resume.
-// Ignores failures to write. Not thread-safe.
+// Replaces the file with write_file_without_sync(), because the file is not needed to resume. If a
+// full disk has no space for another file, overwrites the file in place. Ignores failures to write.
+// Not thread-safe.
 class StatusFile {
  public:
   explicit StatusFile(std::string path) : path_(std::move(path)) {}
@@ -26,11 +47,11 @@ class StatusFile {
   // compared if their boot_id is equal.
   void write(Json status, bool at_once);
 
-  // Must be called instead of write() for a run that ends before it has changed anything that an
-  // earlier run has made. The file keeps what it says about the earlier run, and names the error of
-  // this one under "refused". `error` is null if a signal has ended the run. If the file names no
-  // stream, there is no earlier run, and the file says that this one, which `command` started,
-  // failed or was stopped.
+  // Must be called instead of write() for a run that ends before it has changed any result of an
+  // earlier run. The file keeps what it says about the earlier run, and names the error of this run
+  // under "refused". `error` is null if a signal has ended the run. If the file names no stream,
+  // there was no earlier run, and the file says that this run, which `command` started, has failed
+  // or was stopped.
   void keep_earlier(const ErrorDetail* error, const RunCommand& command);
 
  private:

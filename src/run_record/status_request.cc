@@ -1,4 +1,4 @@
-// Says where the status of a run is to be read, for a config, an output or a cache directory.
+// Determines where to read the status of a run, for a config, an output or a cache directory.
 #include <string>
 
 #include "encode/store.h"
@@ -28,9 +28,15 @@ StatusRequest status_request_of_directory(const std::string& cache_dir) {
   return {.cache_dir = cache_dir, .output = output};
 }
 
+StatusRequest request_of(const std::string& output_or_directory) {
+  const bool directory = path_kind(output_or_directory, "status.output") == PathKind::kDirectory;
+  return directory ? status_request_of_directory(output_or_directory)
+                   : status_request(run_of_output(output_or_directory));
+}
+
 StatusRequest status_request(const RunOfOutput& run) {
   StatusRequest request{.cache_dir = run.cache_dir, .output = run.output};
-  // A matrix in the cache directory is one of several.
+  // A matrix in the cache directory may be one of several.
   const bool alone = run.cache_dir != parent_directory(run.output);
   if (alone && !run.stream.empty())
     request.streams.push_back({.name = run.stream, .final_path = run.output});

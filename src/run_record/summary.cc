@@ -11,30 +11,45 @@
 namespace encode {
 namespace {
 
+// The longest name in the table, so that with usual numbers a line fits a terminal of 80 columns.
+// The lines below the table have the whole names.
+constexpr size_t kMostNameBytes = 16;
+
 TableRow row_of(const FinishedMatrix& matrix) {
   const auto unless_combined = [&matrix](std::string text) {
     return matrix.combined ? "" : std::move(text);
   };
-  return {matrix.name,
+  return {shorten(matrix.name, kMostNameBytes),
           unless_combined(format_count(matrix.rows_in)),
           unless_combined(format_count(matrix.rejected)),
           format_count(matrix.rows),
-          fmt::format("({}, {})", matrix.rows, matrix.dim),
+          fmt::to_string(matrix.dim),
           unless_combined(format_count(matrix.tokens)),
           unless_combined(format_count(matrix.truncation.truncated_rows)),
           matrix.tokens_per_second > 0 ? format_rate(matrix.tokens_per_second) : "-"};
 }
 
+// The first run of these matrices has shown its table and its warnings.
+std::string say_complete(const RunSummary& summary) {
+  std::string text;
+  for (const FinishedMatrix& matrix : summary.matrices) {
+    text += fmt::format("{}: already complete{}; nothing was encoded\n", matrix.path,
+                        summary.retried ? ", and no row is left to encode again" : "");
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string render(const RunSummary& summary) {
+  if (summary.already_complete) return say_complete(summary);
   std::vector<TableRow> rows = {
-      {"stream", "rows_in", "rejected", "rows_out", "shape", "tokens", "truncated", "tokens/s"}};
+      {"stream", "rows read", "rejected", "written", "dim", "tokens", "truncated", "tokens/s"}};
   for (const FinishedMatrix& matrix : summary.matrices) rows.push_back(row_of(matrix));
   std::string text = aligned(rows);
   const bool dropped = std::any_of(summary.matrices.begin(), summary.matrices.end(),
                                    [](const FinishedMatrix& matrix) { return matrix.dropped > 0; });
-  text += fmt::format("rows_in = rows_out + rejected{} holds for every stream\n",
+  text += fmt::format("no row was lost: rows read = written + rejected{}\n",
                       dropped ? " + dropped" : "");
   for (const FinishedMatrix& matrix : summary.matrices) {
     if (matrix.dropped == 0) continue;
@@ -49,8 +64,7 @@ std::string render(const RunSummary& summary) {
   }
   for (const FinishedMatrix& matrix : summary.matrices) {
     if (!matrix.empty_rows.any()) continue;
-    text += fmt::format("{}: {}; to leave them out, {}\n", matrix.name, describe(matrix.empty_rows),
-                        empty_rows_advice(matrix.empty_rows));
+    text += fmt::format("{}: {}\n", matrix.name, describe(matrix.empty_rows));
   }
   if (const PressureTotals& pressure = summary.pressure; pressure.times > 0) {
     text +=
@@ -58,9 +72,9 @@ std::string render(const RunSummary& summary) {
                     pressure.times == 1 ? "once" : fmt::format("{} times", pressure.times),
                     format_duration(pressure.seconds));
   }
-  return text + fmt::format("mode {}, {}, peak memory {}, {}\n", summary.mode,
-                            format_duration(summary.seconds), format_bytes(summary.peak_host_bytes),
-                            summary.host_memory);
+  return text + fmt::format("time {}{}, peak memory {}, {}\n", format_duration(summary.seconds),
+                            summary.chunked ? "" : " in one pass, without chunks",
+                            format_bytes(summary.peak_host_bytes), summary.host_memory);
 }
 
 Json to_json(const RunSummary& summary) {
@@ -83,7 +97,8 @@ Json to_json(const RunSummary& summary) {
                         {"combined", matrix.combined}});
   }
   return {{"matrices", matrices},
-          {"mode", summary.mode},
+          {"mode", summary.chunked ? "chunked" : "standard"},
+          {"already_complete", summary.already_complete},
           {"seconds", summary.seconds},
           {"peak_host_bytes", summary.peak_host_bytes},
           {"memory_pressure",
@@ -96,8 +111,8 @@ void check_rows(const RunSummary& summary) {
     throw Error({.code = "run.row_count",
                  .what = "rows were lost in " + matrix.name,
                  .where = matrix.path,
-                 .expected = fmt::format("{} rows_in", matrix.rows_in),
-                 .found = fmt::format("{} rows_out + {} rejected + {} dropped", matrix.rows,
+                 .expected = fmt::format("{} rows, as many as were read", matrix.rows_in),
+                 .found = fmt::format("{} written + {} rejected + {} dropped", matrix.rows,
                                       matrix.rejected, matrix.dropped),
                  .hint = "this is a defect of encode; please report it"});
   }

@@ -1,4 +1,4 @@
-// The summary of a run: a table of its matrices, and totals.
+// The summary of a run: a table of its matrices, and totals. Any thread may call these functions.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ struct FinishedMatrix {
   int64_t rows_in = 0;  // records of the input; the rows, if the matrix is a combined one
   int64_t rejected = 0;
   std::string rejected_path = {};  // the list of these rows; "" if there are none
-  int64_t dropped = 0;             // rows that were set aside and dropped
-  int64_t rows = 0;                // of the matrix
+  int64_t dropped = 0;             // quarantined rows that were dropped
+  int64_t rows = 0;                // the rows of the matrix
   int64_t dim = 0;
   int64_t tokens = 0;
   Truncation truncation;
@@ -27,7 +27,7 @@ struct FinishedMatrix {
   EmptyRows empty_rows = {};     // rows of the input that were encoded without a text
 };
 
-// How often and how long the workers were short of host memory (MemoryPressure).
+// How often, and for how long, the workers were short of host memory (MemoryPressure).
 struct PressureTotals {
   int64_t times = 0;
   double seconds = 0;
@@ -35,11 +35,13 @@ struct PressureTotals {
 
 struct RunSummary {
   std::vector<FinishedMatrix> matrices;
-  std::string mode;  // "chunked", "standard"
+  bool chunked = true;  // false: the standard mode
   double seconds = 0;
   int64_t peak_host_bytes = 0;  // the peak of encode plus the peak of the largest worker
   std::string host_memory;      // "host memory 38.7% (38.4 GB available)"
   PressureTotals pressure;
+  bool already_complete = false;  // all matrices were complete before the run began
+  bool retried = false;           // the run was started to encode failed rows again
 };
 
 // Returns several lines; each ends in '\n'. Throws no Error.

@@ -7,6 +7,8 @@
 #include <unistd.h>
 #include <utility>
 
+#include "base/wrap_text.h"
+
 namespace encode {
 namespace {
 
@@ -32,6 +34,10 @@ size_t Terminal::columns() const {
   return size.ws_col;
 }
 
+std::string Terminal::wrapped(std::string text, size_t indent) const {
+  return live_ ? wrap_text(text, text_columns(), indent) : std::move(text);
+}
+
 // Returns the characters that erase the status line. A terminal that became narrower has wrapped
 // the line over several rows, and all of them must be erased.
 std::string Terminal::erase_sequence() const {
@@ -52,7 +58,6 @@ void Terminal::set_status(std::string line) noexcept {
   const std::lock_guard lock(mutex_);
   const std::string erase = erase_sequence();
   status_ = std::move(line);
-  // The last column stays empty, because some terminals wrap after a character there.
   if (const size_t width = columns(); status_.size() >= width)
     status_.resize(width > 0 ? width - 1 : 0);
   send(erase + status_);

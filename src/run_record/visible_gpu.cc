@@ -1,4 +1,4 @@
-// Which GPU is meant by "cuda:N".
+// Finds the GPU that "cuda:N" stands for.
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
@@ -31,7 +31,8 @@ std::optional<size_t> find_gpu(const std::vector<GpuStatus>& gpus, std::string_v
   return std::nullopt;
 }
 
-// The places of the GPUs that a process sees. Like CUDA, it stops at the first entry without a GPU.
+// Returns the indices of the GPUs that a process sees. Like CUDA, it stops at the first entry
+// without a GPU.
 std::vector<size_t> visible(const std::vector<GpuStatus>& gpus, const std::string* list) {
   std::vector<size_t> places;
   if (list == nullptr) {
@@ -78,8 +79,8 @@ std::optional<size_t> visible_gpu(const std::vector<GpuStatus>& gpus, int64_t or
   std::vector<size_t> named;
   std::copy_if(places.begin(), places.end(), std::back_inserter(named),
                [&](size_t place) { return gpus[place].name == selection.name; });
-  // GPUs of one model keep the order of their PCI buses, but which of them is meant depends on the
-  // others if there are several.
+  // With GPUs of several models CUDA puts the fastest first, so the number alone is not enough. The
+  // name decides if only one GPU has it.
   if (named.size() == 1) return named.front();
   return std::nullopt;
 }

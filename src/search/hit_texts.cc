@@ -11,7 +11,17 @@ namespace encode {
 HitTexts::HitTexts(const Matrix& matrix, const InputOptions& options, const InputScan& scan)
     : options_(options),
       scan_(scan),
-      input_rows_(read_vector_rows(matrix.path(), matrix.manifest())) {}
+      input_rows_(read_vector_rows(matrix.path(), matrix.manifest())) {
+  for (const TableColumn& column : matrix.manifest().table_columns) {
+    if (column.source != kRowColumn && column.source != kTextColumn) columns_.push_back(column);
+  }
+}
+
+std::vector<std::string> HitTexts::columns() const {
+  std::vector<std::string> names;
+  for (const TableColumn& column : columns_) names.push_back(column.name);
+  return names;
+}
 
 std::vector<int64_t> HitTexts::rows_without_text() const {
   std::vector<int64_t> rows;
@@ -42,7 +52,24 @@ std::map<int64_t, RowText> HitTexts::read(std::vector<int64_t> rows) const {
     text.input_ids.resize(std::min(text.input_ids.size(), kMost / sizeof(int32_t)));
     found.input_ids = std::move(text.input_ids);
   }
+  if (!columns_.empty() && !texts.empty()) add_columns(texts);
   return texts;
+}
+
+void HitTexts::add_columns(std::map<int64_t, RowText>& texts) const {
+  std::vector<std::string> fields;
+  for (const TableColumn& column : columns_) fields.push_back(column.source);
+  const std::unique_ptr<ScannedFields> reader = open_scanned_fields(options_, scan_, fields);
+  FieldRow values;
+  int64_t read = 0;
+  for (auto& [row, text] : texts) {
+    while (read <= text.row && reader->next(values)) ++read;
+    for (const std::optional<std::string>& value : values.fields) {
+      std::optional<std::string>& shown = text.columns.emplace_back();
+      if (value) shown = utf8_prefix(*value, static_cast<size_t>(kMostBytes));
+    }
+  }
+  reader->finish();
 }
 
 }  // namespace encode

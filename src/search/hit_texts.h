@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,10 +16,13 @@ namespace encode {
 
 // The text of one row.
 struct RowText {
-  int64_t row = 0;                      // of the input
+  int64_t row = 0;                      // the row of the input
   std::string utf8 = {};                // the first HitTexts::kMostBytes of the text, valid UTF-8
-  int64_t bytes = 0;                    // of the whole text
+  int64_t bytes = 0;                    // the size of the whole text
   std::vector<int32_t> input_ids = {};  // the first ids, if the row consists of token ids
+  // What the row has in the columns of a table that come from the input, such as "id": the first
+  // kMostBytes of each, or nullopt if the input has no value.
+  std::vector<std::optional<std::string>> columns = {};
 };
 
 // Finds texts by the rows of a matrix. Not thread-safe.
@@ -28,8 +32,8 @@ class HitTexts {
   static constexpr int64_t kMostBytes = 16 << 10;
 
   // `options` and `scan` are those of the matrix; both must outlive the object. Reads the ledger of
-  // the rows that were set aside if the matrix was made without them. Throws what
-  // read_vector_rows() throws.
+  // the quarantined rows if the matrix was made without them. Throws what read_vector_rows()
+  // throws.
   HitTexts(const Matrix& matrix, const InputOptions& options, const InputScan& scan);
 
   // Returns the rows of the matrix whose text is empty, ascending. Reads the input only if the scan
@@ -37,14 +41,21 @@ class HitTexts {
   std::vector<int64_t> rows_without_text() const;
 
   // Returns the texts of some rows of the matrix, by row. Reads the rows in ascending order: each
-  // needs a block of the input, and a compressed file is read from its beginning. Every text is the
-  // one that was encoded. Throws what ScannedTexts throws.
+  // needs a block of the input, and a compressed file is read from its beginning. If the matrix has
+  // columns, the input is read from its beginning, too. Every text is the one that was encoded.
+  // Throws what ScannedTexts and ScannedFields throw.
   std::map<int64_t, RowText> read(std::vector<int64_t> rows) const;
 
+  // Returns the names of RowText::columns.
+  std::vector<std::string> columns() const;
+
  private:
+  void add_columns(std::map<int64_t, RowText>& texts) const;
+
   const InputOptions& options_;
   const InputScan& scan_;
   VectorRows input_rows_;
+  std::vector<TableColumn> columns_;  // those that come from the input
 };
 
 }  // namespace encode

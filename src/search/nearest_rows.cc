@@ -10,6 +10,7 @@
 
 #include "encode/error.h"
 
+#include "base/output_types.h"
 #include "store/quantize.h"
 
 namespace encode {
@@ -21,9 +22,8 @@ constexpr int64_t kConvertedBlock = 8192;
 constexpr int64_t kMappedBlock = 65536;
 
 int64_t block_rows(const Matrix& matrix) {
-  const OutputType type = matrix.type();
-  const bool converted =
-      type == OutputType::kFloat16 || type == OutputType::kInt8 || type == OutputType::kUint8;
+  const bool converted = matrix.type() != OutputType::kFloat32 &&
+                         facts_of(matrix.type()).quantization != Quantization::kBinary;
   return std::max<int64_t>(1, (converted ? kConvertedBlock : kMappedBlock) / matrix.dim());
 }
 
@@ -67,7 +67,7 @@ std::vector<ScoredRow> TopRows::take() {
 
 using BestOfQueries = std::vector<TopRows>;
 
-// What is searched, and for what.
+// The parameters of one search.
 struct Search {
   const Matrix& matrix;
   const WantedRows& wanted;
@@ -99,7 +99,7 @@ void offer_block(RowRange rows, const std::vector<float>& scores, const Search& 
 
 constexpr int64_t kBlockBytes = 1 << 18;
 
-// Whether the run has written zeros in place of vectors.
+// Returns true if the run may have written zeros in place of vectors.
 bool may_have_zeros(const Manifest& manifest) {
   return manifest.stats.zero_token_rows > 0 ||
          (manifest.quarantine == QuarantinePolicy::kZeros && manifest.stats.set_aside_rows > 0);

@@ -22,7 +22,7 @@
 namespace encode {
 namespace {
 
-constexpr int64_t kMaxQueryBytes = 64 << 10;  // of a line of a file
+constexpr int64_t kMaxQueryBytes = 64 << 10;  // the most bytes of a query in a file
 
 Error query_error(std::string what, std::string where, std::string found) {
   return Error({.code = "search.query",
@@ -48,7 +48,7 @@ std::vector<std::string> read_lines(const InputOptions& options, const std::stri
   return queries;
 }
 
-// Saves the hashes, so that the run finds them.
+// Saves the hashes of the model files, so that the run need not hash them again.
 void remember(const std::vector<FileHash>& files, const std::string& cache_dir) {
   HashCache cache(RunFiles(cache_dir).model_hashes(), /*min_age_ns=*/0);
   for (const FileHash& file : files) {
@@ -118,7 +118,7 @@ std::string prompt_text(const QueryPrompt& prompt, const ModelDirectory& directo
 }
 
 QueryVectors encode_queries(const QueryJob& job, const RunEnvironment& environment) {
-  const StopSignal stop;  // exists before the folder, so that a signal does not leave it behind
+  const StopSignal stop;  // made first, so that no signal leaves the folder behind
   const ScratchFolder folder(temporary_place(), "search");
   const RunConfig config = run_config(job, folder.path());
   create_directories_durably(config.store.cache_dir);

@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "base/names.h"
+#include "base/output_types.h"
 #include "kernels/kernels.h"
-#include "store/matrix/elements.h"
 
 namespace encode {
 namespace {
@@ -18,9 +18,7 @@ constexpr NameTable<Similarity, 4> kSimilarities = {{{"cosine", Similarity::kCos
 constexpr int64_t kBits = 8;
 constexpr size_t kBytes = 256;
 
-bool is_packed(OutputType type) {
-  return type == OutputType::kBinary || type == OutputType::kUbinary;
-}
+bool is_packed(OutputType type) { return facts_of(type).quantization == Quantization::kBinary; }
 
 // The quotient is computed in float64, where the square of a float32 number is exact. So the cosine
 // of two rows with the same bits is exactly 1.
@@ -36,8 +34,7 @@ std::string_view to_string(Similarity similarity) { return name_of(kSimilarities
 Similarity similarity_of(const std::string& name) { return value_of(kSimilarities, name); }
 
 Similarity similarity_in(OutputType type, Similarity similarity) {
-  const bool floats = type == OutputType::kFloat32 || type == OutputType::kFloat16;
-  return floats ? similarity : Similarity::kDot;
+  return facts_of(type).quantization == Quantization::kNone ? similarity : Similarity::kDot;
 }
 
 RowScorer::RowScorer(const Matrix& matrix, Similarity similarity, std::span<const float> queries)
@@ -108,7 +105,7 @@ void RowScorer::score_bits(std::span<const std::byte> rows, std::vector<float>& 
   const auto columns = static_cast<size_t>(matrix_.columns());
   const auto queries = static_cast<size_t>(count_);
   const size_t count = rows.size() / columns;
-  const OutputType type = matrix_.type();
+  const size_t flip = item_facts(matrix_.type()).sign_bit;
   for (size_t q = 0; q < queries; ++q) {
     const float* const sums = bit_sums_.data() + q * columns * kBytes;
     for (size_t row = 0; row < count; ++row) {
@@ -117,9 +114,10 @@ void RowScorer::score_bits(std::span<const std::byte> rows, std::vector<float>& 
       size_t i = 0;
       for (; i + kSums <= columns; i += kSums) {
         for (size_t part = 0; part < kSums; ++part)
-          parts[part] += sums[(i + part) * kBytes + packed_bits(bytes[i + part], type)];
+          parts[part] += sums[(i + part) * kBytes + (static_cast<size_t>(bytes[i + part]) ^ flip)];
       }
-      for (; i < columns; ++i) parts[0] += sums[i * kBytes + packed_bits(bytes[i], type)];
+      for (; i < columns; ++i)
+        parts[0] += sums[i * kBytes + (static_cast<size_t>(bytes[i]) ^ flip)];
       scores[row * queries + q] = (parts[0] + parts[1]) + (parts[2] + parts[3]);
     }
   }

@@ -22,10 +22,10 @@ std::string_view to_string(Similarity similarity);  // "cosine", "dot", "euclide
 Similarity similarity_of(const std::string& name);
 
 // Returns the similarity that the rows of a matrix are scored with, for a model with `similarity`:
-// - float32, float16: `similarity`.
-// - int8, uint8, binary, ubinary: kDot, of the float32 query with the integers or with the bits (1
-//   or 0). This is the score after `rescore` in semantic_search_faiss() and
-//   semantic_search_usearch() of sentence-transformers, computed for every row.
+// - Quantization::kNone: `similarity`.
+// - Quantized: kDot, of the float32 query with the integers or with the bits (1 or 0). This is the
+//   score after `rescore` in semantic_search_faiss() and semantic_search_usearch() of
+//   sentence-transformers, computed for every row.
 Similarity similarity_in(OutputType type, Similarity similarity);
 
 // Immutable, so any thread may use it.

@@ -6,14 +6,13 @@
 #include <utility>
 
 #include "store/fingerprint/fingerprint.h"
-#include "store/fingerprint/recorded_options.h"
 
 namespace encode {
 namespace {
 
 // Returns the identity that a run with these options gives a matrix of the scanned rows.
 StreamIdentity identity_of(const OpenedModel& model, StreamConfig stream, const InputScan& scan) {
-  stream.stream = "rows";  // no fingerprint has the name
+  stream.stream = "rows";  // any name will do: it is not in the fingerprint
   StreamPlan planned = begin_stream_plan(RunConfig(), stream, model);
   planned.scan = scan;
   finish_stream_plan(planned, model);
@@ -93,7 +92,7 @@ ResultOptions options_of_run(const Matrix& matrix, const OpenedModel& model) {
         if (differences.empty()) differences = describe_differences(wanted, found);
       } catch (const Error& error) {
         if (!error.detail().code.in_group("model")) throw;
-        // The model cannot have these options.
+        // The model does not support these options.
         if (differences.empty()) differences = error.detail().what;
       }
     }

@@ -1,5 +1,5 @@
 // Finds the options of the run that made a matrix, and proves that a model and texts are those of
-// the run.
+// the run. Any thread may call these functions.
 #pragma once
 
 #include <string>
@@ -26,7 +26,7 @@ Error combined_error(const std::string& path, const std::vector<std::string>& pa
 // recorded_options() throws.
 ResultOptions options_of_run(const Matrix& matrix, const OpenedModel& model);
 
-// The texts of a matrix, which were hashed again.
+// The texts of a matrix. They were read and hashed again.
 struct ScannedTextsOfRun {
   InputOptions options;
   InputScan scan;

@@ -25,7 +25,7 @@ constexpr int64_t kQueriesAtOnce = 32;
 
 struct Batch {
   std::span<const std::string> queries;
-  std::vector<std::vector<ScoredRow>> rows;  // of each query
+  std::vector<std::vector<ScoredRow>> rows;  // the rows of each query
 };
 
 void report(const Batch& batch, const HitTexts& texts, const SearchCallbacks& callbacks) {
@@ -87,7 +87,8 @@ int run_search(const SearchRequest& request, const RunEnvironment& environment,
                       .prompt = *job.result.prompt,
                       .queries = std::ssize(queries),
                       .truncated_queries = vectors.truncated_rows,
-                      .left_out_rows = std::ssize(left_out)});
+                      .left_out_rows = std::ssize(left_out),
+                      .columns = texts.columns()});
   ThreadPool pool(threads_or_quota(target.threads), [] {});
   const auto step =
       static_cast<size_t>(std::clamp<int64_t>(kRowsAtOnce / request.count, 1, kQueriesAtOnce));

@@ -20,22 +20,23 @@ struct SearchRequest {
   SearchTarget target;
   QuerySource queries;
   QueryPrompt prompt;
-  int64_t count = 10;  // the rows that are shown for a query, in [1, kMaxHits]
+  int64_t count = 10;  // the number of rows to show for a query, in [1, kMaxHits]
 };
 
 inline constexpr int64_t kMaxHits = 10'000;
 
-// What is the same for all queries of a search.
+// The facts that are the same for all queries of a search.
 struct SearchSetting {
   std::string matrix_path;
   OutputType type = OutputType::kFloat32;
   int64_t rows = 0;
   int64_t dim = 0;
   Similarity similarity = Similarity::kCosine;
-  std::string prompt;             // the text before every query
-  int64_t queries = 0;            // the number of queries
-  int64_t truncated_queries = 0;  // the queries that were cut to the model's limit
-  int64_t left_out_rows = 0;      // rows that are never found: see run_search()
+  std::string prompt;                     // the text before every query
+  int64_t queries = 0;                    // the number of queries
+  int64_t truncated_queries = 0;          // the queries that were cut to the model's limit
+  int64_t left_out_rows = 0;              // the rows that run_search() leaves out
+  std::vector<std::string> columns = {};  // the names of RowText::columns
 };
 
 // A row that was found.

@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <optional>
+#include <vector>
 
 #include "base/json.h"
 #include "base/units.h"
@@ -31,8 +33,7 @@ std::string on_one_line(const std::string& text, size_t most) {
   line = printable(line);
   size_t characters = 0;
   for (size_t i = 0; i < line.size(); ++i) {
-    const bool begins = (static_cast<unsigned char>(line[i]) & 0xC0U) != 0x80U;
-    if (begins && ++characters > most) {
+    if (begins_character(line[i]) && ++characters > most) {
       line.resize(i);
       return line + "...";
     }
@@ -47,6 +48,58 @@ std::string text_of(const SearchHit& hit, size_t most) {
   }
   return on_one_line(fmt::format("token ids {}", fmt::join(hit.text.input_ids, " ")), most);
 }
+
+// The columns of the input beside the text, such as an id: a cell for each row, and before them the
+// name of the column. All cells of a column have its width. The first columns that fit into half of
+// the line are shown; the JSON has all of them.
+class InputColumns {
+ public:
+  InputColumns(const SearchSetting& setting, const SearchResult& result, size_t line_width)
+      : cells_(1) {
+    for (size_t column = 0; column < setting.columns.size(); ++column)
+      cells_[0].push_back(cell(setting.columns[column]));
+    for (const SearchHit& hit : result.hits) {
+      std::vector<std::string>& row = cells_.emplace_back();
+      for (const std::optional<std::string>& value : hit.text.columns)
+        row.push_back(cell(value.value_or("")));
+    }
+    widths_.assign(setting.columns.size(), 0);
+    for (const std::vector<std::string>& row : cells_) {
+      for (size_t column = 0; column < row.size(); ++column)
+        widths_[column] = std::max(widths_[column], count_characters(row[column]));
+    }
+    for (const size_t width : widths_) {
+      if (2 * (width_ + kGap + width) > line_width) break;
+      width_ += kGap + width;
+      ++shown_;
+    }
+  }
+
+  // Returns the cells of a row, or those of the names for the row 0. Each begins with two spaces.
+  std::string line(size_t row) const {
+    std::string text;
+    for (size_t column = 0; column < std::min(shown_, cells_[row].size()); ++column) {
+      const std::string& shown = cells_[row][column];
+      text.append(kGap, ' ').append(shown);
+      text.append(widths_[column] - count_characters(shown), ' ');
+    }
+    return text;
+  }
+  size_t width() const { return width_; }
+
+ private:
+  static constexpr size_t kGap = 2;
+
+  static std::string cell(const std::string& value) {
+    constexpr size_t kMostCharacters = 24;
+    return on_one_line(value, kMostCharacters);
+  }
+
+  std::vector<std::vector<std::string>> cells_;
+  std::vector<size_t> widths_;
+  size_t shown_ = 0;  // the number of columns
+  size_t width_ = 0;  // of the columns that are shown, with the gaps
+};
 
 std::string name_of_file(const std::string& path) {
   return printable(std::filesystem::path(path).filename().string());
@@ -79,14 +132,17 @@ std::string render_result(const SearchSetting& setting, const SearchResult& resu
   if (setting.queries > 1) text = fmt::format("\n{}\n", on_one_line(result.query, columns - 4));
   const size_t row_width = std::max<size_t>(3, fmt::formatted_size("{}", setting.rows - 1));
   constexpr size_t kScoreWidth = 10;
-  constexpr size_t kGaps = 7;  // the spaces between the columns, and the dots of a cut text
+  constexpr size_t kGaps = 7;  // the spaces between the columns, and the dots after a cut text
   constexpr size_t kLeast = 20;
-  const size_t used = kScoreWidth + row_width + kGaps;
+  const InputColumns input(setting, result, columns);
+  const size_t used = kScoreWidth + row_width + input.width() + kGaps;
   const size_t width = columns > used + kLeast ? columns - used : kLeast;
-  text += fmt::format("{:>{}}  {:>{}}  text\n", "score", kScoreWidth, "row", row_width);
-  for (const SearchHit& hit : result.hits) {
-    text += fmt::format("{:>{}.4f}  {:>{}}  {}\n", hit.score, kScoreWidth, hit.row, row_width,
-                        text_of(hit, width));
+  text += fmt::format("{:>{}}  {:>{}}{}  text\n", "score", kScoreWidth, "row", row_width,
+                      input.line(0));
+  for (size_t i = 0; i < result.hits.size(); ++i) {
+    const SearchHit& hit = result.hits[i];
+    text += fmt::format("{:>{}.4f}  {:>{}}{}  {}\n", hit.score, kScoreWidth, hit.row, row_width,
+                        input.line(i + 1), text_of(hit, width));
   }
   return text;
 }
@@ -100,6 +156,10 @@ std::string to_json_line(const SearchSetting& setting, const SearchResult& resul
       json["text_bytes"] = hit.text.bytes;
     } else {
       json["input_ids"] = hit.text.input_ids;
+    }
+    for (size_t column = 0; column < hit.text.columns.size(); ++column) {
+      const std::optional<std::string>& value = hit.text.columns[column];
+      json["columns"][setting.columns.at(column)] = value ? Json(*value) : Json();
     }
     hits.push_back(std::move(json));
   }

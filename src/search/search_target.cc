@@ -13,6 +13,7 @@
 #include "base/units.h"
 #include "run_plan/plan.h"
 #include "run_record/run_of_output.h"
+#include "run_record/texts_of_output.h"
 #include "search/run_match.h"
 #include "store/audit.h"
 #include "store/layout.h"
@@ -42,7 +43,7 @@ const StreamConfig& stream_of(const RunConfig& config, const std::string& name) 
                .hint = "name one stream"});
 }
 
-// Says how far a stream without a final is.
+// Makes the Error for a stream that has no final matrix yet. It says how far the stream is.
 Error unfinished(const RunConfig& config, const StreamConfig& stream, const std::string& path) {
   std::string found = "no encoded rows";
   const std::string folder = chunks_dir(config.store.cache_dir, stream.name());
@@ -65,22 +66,19 @@ constexpr size_t kShownBytesOfPath = 400;
 
 // Returns what is wrong with the model of a record; "" if nothing is.
 std::string problem_of_model(const std::string& model) {
-  if (model.empty()) return "no record of the run that names the model";
+  if (model.empty()) return "neither a record of the run nor a manifest that names the model";
   if (path_kind(model, "model.not_found") == PathKind::kDirectory) return "";
-  return fmt::format("no directory '{}', which the record of the run names as the model",
+  return fmt::format("no directory '{}', which is recorded as the model of the run",
                      preview(model, kShownBytesOfPath));
 }
 
 // Returns what is wrong with the texts that a manifest names; "" if nothing is.
-std::string problem_of_texts(const Manifest& manifest) {
-  for (const InputPart& part : manifest.identity.inputs) {
-    if (path_exists(part.path, "text.open")) continue;
-    const bool relative = !part.path.starts_with('/');
-    return fmt::format("no file '{}'{}, which the manifest names as the texts",
-                       preview(part.path, kShownBytesOfPath),
-                       relative ? " in the current directory" : "");
-  }
-  return "";
+std::string problem_of_texts(const TextsOfOutput& texts) {
+  if (texts.missing.empty()) return "";
+  const std::string places = list_in_words(texts.searched, "or");
+  return fmt::format("no file '{}'{}, which the manifest names as the texts",
+                     preview(texts.missing, kShownBytesOfPath),
+                     places.empty() ? "" : " in " + places);
 }
 
 }  // namespace
@@ -96,7 +94,7 @@ SearchTarget find_stream(const RunConfig& config, const std::string& name) {
   target.hardware = config.hardware;
   target.threads = stream.speed.threads;
   target.hash_cache = RunFiles(config.store.cache_dir).model_hashes();
-  if (stream.input.path == "-") return target;  // the run has copied it; the manifest has the path
+  if (stream.input.path == "-") return target;  // the manifest has the path of the copy
   target.texts = {stream.input.path};
   target.texts.insert(target.texts.end(), stream.input.more_paths.begin(),
                       stream.input.more_paths.end());
@@ -125,12 +123,16 @@ void find_sources(const Matrix& matrix, SearchTarget& target) {
     found.push_back(problem);
     hints.emplace_back(hint);
   };
+  const RunOfOutput run = run_of_output(matrix.path());
   if (target.model.empty()) {
-    target.model = run_of_output(matrix.path()).model;
+    target.model = run.model;
     add(problem_of_model(target.model), "the model", "the model with --model DIR");
   }
-  if (target.texts.empty())
-    add(problem_of_texts(matrix.manifest()), "the texts", "the texts with --texts FILE");
+  if (target.texts.empty()) {
+    TextsOfOutput texts = texts_of_output(run, matrix.manifest().identity);
+    add(problem_of_texts(texts), "the texts", "the texts with --texts FILE");
+    target.texts = std::move(texts.paths);
+  }
   if (missing.empty()) return;
   throw Error({.code = "search.sources",
                .what = fmt::format("{} of the matrix cannot be found", fmt::join(missing, " and ")),

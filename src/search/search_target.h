@@ -31,18 +31,18 @@ struct SearchTarget {
 // - kUsage "search.stream" if there is no such stream, or if several streams have the name; the
 //   error lists the streams,
 // - kConfig "search.kind" if it is the name of a combined matrix,
-// - kNoInput "search.unfinished" if the final of the stream does not exist yet; the error says how
-//   many rows are committed.
+// - kNoInput "search.unfinished" if the final matrix of the stream does not exist yet; the error
+//   says how many rows are committed.
 SearchTarget find_stream(const RunConfig& config, const std::string& name);
 
-// Throws Error kNoInput "search.unfinished" if the file does not exist yet and a run that makes it
-// has begun. Does nothing about any other file.
+// Throws Error kNoInput "search.unfinished" if a run has begun to make this file and has not
+// finished it. Does nothing for any other file.
 void require_finished(const std::string& matrix_path);
 
-// Takes the model of a target without one from the record of the run (run_of_output()). Throws
-// Error kNoInput "search.sources", which says everything that is missing, if the record names no
-// directory that exists, or if the target has no texts and a file that the manifest names does not
-// exist. Throws what run_of_output() throws.
+// Takes the model of a target without one from the record of the run (run_of_output()), and the
+// texts of a target without any from the manifest (texts_of_output()). Throws Error kNoInput
+// "search.sources", which says everything that is missing, if the record names no directory that
+// exists, or if a file that the manifest names does not exist. Throws what run_of_output() throws.
 void find_sources(const Matrix& matrix, SearchTarget& target);
 
 }  // namespace encode

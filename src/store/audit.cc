@@ -48,7 +48,8 @@ std::string own_run_dir(const std::string& output) {
 
 ChunkProgress read_chunk_progress(const std::string& directory) {
   const StreamFile stream = read_stream_file(join_path(directory, kStreamFile));
-  ChunkLog log = read_chunk_log(join_path(directory, kLogFile));
+  const std::string log_path = join_path(directory, kLogFile);
+  ChunkLog log = read_chunk_log(log_path);
   ChunkProgress progress;
   progress.identity = stream.identity;
   progress.chunk_rows = stream.chunk_rows;
@@ -59,7 +60,9 @@ ChunkProgress read_chunk_progress(const std::string& directory) {
     const int64_t index = record.chunk.index;
     if (!record.belongs_to(stream) || !chunks.insert(index).second) continue;
     const std::string path = join_path(directory, chunk_file_name(index));
-    if (!path_exists(path, "store.chunk")) {
+    // When the matrix is published, a run deletes the log and then the chunks. If both are gone,
+    // the rows of the chunk are in the matrix.
+    if (!path_exists(path, "store.chunk") && path_exists(log_path, "store.log")) {
       progress.problems.push_back(path + ": the chunk has a record and no file");
       continue;
     }

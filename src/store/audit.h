@@ -17,6 +17,9 @@ namespace encode {
 // Checks that the file at `path` has the size and the checksum in `seal`.
 std::string check_sealed_file(const std::string& path, const FileSeal& seal);
 
+// Checks the list of truncated rows beside a matrix. A matrix without such rows has none.
+std::string check_ledger(const std::string& matrix_path, const Manifest& manifest);
+
 // Checks that the file at `path` has the size and the checksum in `seal`, and that it holds
 // `rows` + 1 offsets that begin at 0, never decrease, and end at `vectors`.
 std::string check_offsets(const std::string& path, const FileSeal& seal, int64_t rows,
@@ -34,10 +37,10 @@ bool ranges_fit(const std::string& matrix_path, const Manifest& manifest);
 //   table, or
 // - a kill has interrupted publish_final(), and the file publishing_path() is left.
 // Files beside a matrix are from encode if the matrix has a manifest or a publishing_path(). A
-// ledger without them is from encode if it is empty or begins with a line of a ledger.
+// ledger that no manifest names is from encode if it is empty or begins with a line of a ledger.
 std::string foreign_final_file(const std::string& matrix_path);
-// Returns true if the list of rows that were set aside, beside a matrix, is a file that the
-// manifest does not name and that does not begin as encode writes such a list.
+// Returns true if the ledger of quarantined rows beside a matrix is foreign: the manifest does not
+// name it, and it does not begin as encode writes such a ledger.
 bool is_foreign_set_aside(const std::string& matrix_path);
 
 // The state of a chunk folder on disk.
@@ -48,7 +51,7 @@ struct ChunkFolder {
   };
 
   StreamIdentity identity;      // from stream.json
-  int64_t chunk_count = 0;      // the number of chunks in the whole stream
+  int64_t chunk_count = 0;      // the chunks of the whole stream
   int64_t records = 0;          // the number of valid lines in chunks.log
   bool has_each_once = false;   // whether each of the chunk_count chunks has exactly one record
   std::vector<Damage> damaged;  // the chunks that do not agree with their records
@@ -61,42 +64,42 @@ struct ChunkFolder {
 // format that this version cannot read.
 ChunkFolder read_chunk_folder(const std::string& directory);
 
-// Whether a run has used this directory as its cache directory.
+// Returns true if a run has used this directory as its cache directory.
 bool has_run(const std::string& directory);
-// Returns the cache directory of its own in which a run makes the output, and which a finished run
-// removes; "" if there is none. The output need not exist.
+// Returns own_cache_dir(output), or the place that earlier versions used for it, if a run has such
+// a directory there; "" if there is none. The output need not exist.
 std::string own_run_dir(const std::string& output);
 
-// How far a chunk folder is, from stream.json and chunks.log alone.
+// The progress of a stream, from stream.json and chunks.log alone.
 struct ChunkProgress {
   StreamIdentity identity;
   int64_t chunk_rows = 0;             // the rows of a whole chunk
-  int64_t chunk_count = 0;            // of the whole stream
+  int64_t chunk_count = 0;            // the chunks of the whole stream
   int64_t chunks = 0;                 // the committed chunks; each has a record and a file
   int64_t rows = 0;                   // the rows of these chunks
-  int64_t rows_set_aside = 0;         // the rows of these chunks that were set aside
+  int64_t rows_set_aside = 0;         // the quarantined rows of these chunks
   std::vector<ChunkOrigin> origins;   // where they were computed, each once
   std::vector<std::string> problems;  // one sentence for each thing that cannot be read
 };
 
-// Looks at a folder while a run may be changing it. Does not read the chunks. Throws what
-// read_chunk_folder() throws.
+// Reads the state of a folder, while a run may be changing it. Does not read the chunks. Throws
+// what read_chunk_folder() throws.
 ChunkProgress read_chunk_progress(const std::string& directory);
 
-// Whether a run holds the lock of a cache directory, and who it says it is.
+// The state of the lock of a cache directory, and what its holder has written about itself.
 struct LockState {
   enum class Held { kNo, kYes, kUnknown };
   Held held = Held::kUnknown;
   int64_t pid = 0;      // 0: not known
   std::string host;     // text from the file; escape it before it is shown
   std::string started;  // the same
-  // True: the process is certainly gone. Its worker, which ends after it, may still hold the lock.
+  // True: the process has certainly ended. Its worker ends later and may still hold the lock.
   bool owner_ended = false;
   std::string problem;  // one sentence if something cannot be read, or ""
 };
 
-// Throws Error kIoError "store.lock" if the file system has no locks, or if its locks do not keep a
-// second descriptor out. `fd` is the file at `path`, opened for writing; nobody else may use it.
+// Throws Error kIoError "store.lock" if the file system has no locks, or if they do not exclude a
+// second descriptor. `fd` is the file at `path`, opened for writing; nobody else may use the file.
 void check_locks(const UniqueFd& fd, const std::string& path);
 
 // Throws the Error that CacheLock::acquire() would throw for a directory that exists and for the
@@ -109,8 +112,8 @@ void check_lock_free(const std::string& cache_dir);
 void check_chunk_owner(const std::string& cache_dir, const StreamIdentity& identity,
                        int64_t chunk_rows);
 
-// Asks the kernel for the holder without taking the lock and without changing LOCK. The owner that
-// LOCK names is from the last run if the lock is free. Throws no Error.
+// Asks the kernel whether the lock is held, without taking it and without changing LOCK. If the
+// lock is free, the owner in LOCK is the last run. Throws no Error.
 LockState read_lock_state(const std::string& cache_dir);
 
 }  // namespace encode

@@ -29,13 +29,14 @@ namespace encode {
 namespace {
 
 constexpr std::string_view kKeepChunksHint =
-    "to keep these chunks, give this run another --output FILE or --cache-dir DIR; --fresh deletes "
-    "them and starts over";
+    "to keep these chunks, give this run another --cache-dir DIR; --fresh deletes them and starts "
+    "over";
 
 [[noreturn]] void refuse_foreign(const std::string& directory, const StreamFile& found,
                                  const StreamFile& wanted) {
   throw Error({.code = "store.foreign",
-               .what = "the chunks in the cache belong to another run",
+               .what = first_difference(found.identity, wanted.identity) +
+                       "; the chunks in the cache belong to another run",
                .where = directory,
                .expected = "chunks of the same inputs, model and result options",
                .found = describe_differences(found.identity, wanted.identity),
@@ -82,10 +83,10 @@ StreamFile rebuild_stream_file(const std::string& directory, const ChunkLog& log
   throw Error(std::move(detail));
 }
 
-// Whose chunks a folder has.
+// The stream that the chunks of a folder belong to.
 struct SettledOwner {
   StreamFile stream;
-  bool found = false;   // false: `stream` is not on the disk
+  bool found = false;   // false: the folder has no valid stream.json
   std::string problem;  // what is wrong with a damaged stream.json, or ""
   ChunkLog log;
 };
@@ -98,10 +99,9 @@ bool is_stray(const std::string& name, const std::map<int64_t, ChunkRecord>& com
   return record == committed.end() || !has_part(record->second, file->part);
 }
 
-// Returns true if the folder has no chunk that a run could still use: no record in the log, and no
-// file with the name of a chunk. A run that was stopped before its first chunk leaves such a
-// folder. The files are looked at too, because a log that has lost its records reads like an empty
-// one.
+// Returns true if the folder has no chunk that a run could use: no record in the log, and no file
+// with the name of a chunk. A run that was stopped before its first chunk leaves such a folder. The
+// log alone is not enough, because a log that has lost its records looks like an empty one.
 bool has_no_chunks(const std::string& directory, const ChunkLog& log) {
   if (!log.records.empty() || !log.problems.empty()) return false;
   const std::vector<std::string> names = list_directory(directory);
@@ -109,8 +109,8 @@ bool has_no_chunks(const std::string& directory, const ChunkLog& log) {
                       [](const std::string& name) { return is_stray(name, {}); });
 }
 
-// Changes nothing. Throws Error if the chunks belong to another stream, or may do so. A folder
-// without chunks is taken over from another stream.
+// Finds the owner of the chunks without changing the folder. Throws Error if they belong to another
+// stream, or may belong to one. A folder without chunks may be taken over from another stream.
 SettledOwner settle_owner(const std::string& directory, const StreamFile& wanted) {
   SettledOwner owner;
   std::optional<StreamFile> found =

@@ -54,14 +54,16 @@ class ChunkStoreImpl : public ChunkStore {
   std::vector<int64_t> pending() const override;
   bool claim(int64_t index) override;
   std::unique_ptr<ChunkWriter> begin(int64_t index) override;
+  std::vector<ChunkRecord> commit(std::span<const WrittenChunk> chunks) override;
   std::vector<SetAsideRow> set_aside() const override;
   void discard(const std::vector<int64_t>& indices) override;
   void assemble(const std::string& final_path, const FinalContent& content,
                 const std::function<void(int64_t)>& on_chunk) override;
   void remove() override { remove_chunks(cache_dir_, stream_.identity.name); }
 
-  // Commits a chunk that was just published: appends its record to the log.
-  void record(const ChunkRecord& record);
+  // Commits chunks whose files have their names: syncs the folder, and appends the records to the
+  // log.
+  void record(std::span<const ChunkRecord> records);
   const StreamFile& stream() const { return stream_; }
 
  private:
@@ -107,24 +109,33 @@ class ChunkWriterImpl : public ChunkWriter {
   void append_set_aside(std::span<const SetAsideRow> rows) override { set_aside_.append(rows); }
   int64_t rows_written() const override { return writer_.rows_written(); }
   ChunkRecord commit(const RowStats& stats, const ChunkOrigin& origin) override {
-    std::optional<FileSeal> ledger;
-    std::optional<FileSeal> offsets;
-    if (!ledger_.empty()) ledger = ledger_.publish();
-    if (offsets_) offsets = offsets_->publish();
-    std::optional<FileSeal> set_aside;
-    if (!set_aside_.empty()) set_aside = set_aside_.publish();
-    writer_.publish();
-    ChunkRecord record = {.index = index_,
-                          .rows = store_.chunk(index_),
-                          .file_bytes = writer_.bytes_written(),
-                          .xxh3_128 = writer_.xxh3_hex(),
-                          .stats = stats,
-                          .origin = origin,
-                          .ledger = std::move(ledger),
-                          .offsets = std::move(offsets),
-                          .set_aside = std::move(set_aside)};
-    store_.record(record);
+    const ChunkRecord record = sync(stats, origin);
+    rename();
+    store_.record({&record, 1});
     return record;
+  }
+
+  // Makes the files durable under their temporary names, and returns the record of the chunk.
+  ChunkRecord sync(const RowStats& stats, const ChunkOrigin& origin) {
+    ChunkRecord record;
+    record.index = index_;
+    record.rows = store_.chunk(index_);
+    record.stats = stats;
+    record.origin = origin;
+    if (!ledger_.empty()) record.ledger = ledger_.sync();
+    if (offsets_) record.offsets = offsets_->sync();
+    if (!set_aside_.empty()) record.set_aside = set_aside_.sync();
+    writer_.sync();
+    record.file_bytes = writer_.bytes_written();
+    record.xxh3_128 = writer_.xxh3_hex();
+    return record;
+  }
+  // Gives the files their names.
+  void rename() {
+    if (!ledger_.empty()) ledger_.rename();
+    if (offsets_) offsets_->rename();
+    if (!set_aside_.empty()) set_aside_.rename();
+    writer_.rename();
   }
 
  private:
@@ -163,10 +174,28 @@ std::unique_ptr<ChunkWriter> ChunkStoreImpl::begin(int64_t index) {
   return std::make_unique<ChunkWriterImpl>(*this, index);
 }
 
-void ChunkStoreImpl::record(const ChunkRecord& record) {
+std::vector<ChunkRecord> ChunkStoreImpl::commit(std::span<const WrittenChunk> chunks) {
+  // begin() has made the writers.
+  const auto writer = [](const WrittenChunk& chunk) -> ChunkWriterImpl& {
+    return static_cast<ChunkWriterImpl&>(*chunk.writer);
+  };
+  std::vector<ChunkRecord> records;
+  for (const WrittenChunk& chunk : chunks)
+    records.push_back(writer(chunk).sync(chunk.stats, chunk.origin));
+  for (const WrittenChunk& chunk : chunks) writer(chunk).rename();
+  record(records);
+  return records;
+}
+
+void ChunkStoreImpl::record(std::span<const ChunkRecord> records) {
+  if (records.empty()) return;
+  sync_directory(directory_);
+  std::string lines;
+  for (const ChunkRecord& record : records)
+    lines += to_line({.stream = stream_.checksum, .chunk = record});
   const std::lock_guard<std::mutex> guard(mutex_);
-  log_.append(to_line({.stream = stream_.checksum, .chunk = record}));
-  insert(record);
+  log_.append(lines);
+  for (const ChunkRecord& record : records) insert(record);
 }
 
 bool ChunkStoreImpl::claim(int64_t index) {
@@ -203,13 +232,7 @@ bool ChunkStoreImpl::is_committed(int64_t index) const {
 
 void ChunkStoreImpl::read_chunk(const ChunkRecord& record, const RowBlock& block) const {
   NpyReader reader(chunk_path(record.index));
-  if (reader.file_bytes() != stream_.chunk_file_bytes(record) ||
-      reader.dim() != stream_.identity.dim) {
-    throw damage(
-        "a chunk does not have the shape in its record", reader.path(),
-        fmt::format("{} bytes, {} columns", stream_.chunk_file_bytes(record), stream_.identity.dim),
-        fmt::format("{} bytes, {} columns", reader.file_bytes(), reader.dim()));
-  }
+  require_chunk_shape(reader.header(), stream_, record, reader.path());
   for (auto values = reader.next(reader.block_rows()); !values.empty();
        values = reader.next(reader.block_rows())) {
     block(values);
@@ -228,7 +251,7 @@ std::vector<SetAsideRow> ChunkStoreImpl::set_aside() const {
     const std::string ledger = path(record.index, ChunkPart::kSetAside);
     for (SetAsideRow& row : read_set_aside(ledger, *record.set_aside)) {
       if (row.row < record.rows.begin || row.row >= record.rows.end) {
-        throw damage("a ledger lists a row of another chunk", ledger,
+        throw damage("a list of rows that were set aside has a row of another chunk", ledger,
                      fmt::format("rows {} to {}", record.rows.begin, record.rows.end - 1),
                      fmt::format("row {}", row.row));
       }
@@ -266,10 +289,10 @@ void ChunkStoreImpl::check_content(const FinalContent& content) const {
   };
   const std::vector<SetAsideRow> own = set_aside();
   if (!std::all_of(own.begin(), own.end(), listed))
-    throw misuse("a row was set aside, and the content of the final does not say so", directory_);
+    throw misuse("a row was set aside, and the content of the matrix does not say so", directory_);
   if (content.set_aside.empty()) return;
   if (content.quarantine == QuarantinePolicy::kError)
-    throw misuse("rows were set aside, and the policy allows no final without them", directory_);
+    throw misuse("rows were set aside, and the policy allows no matrix without them", directory_);
   if (content.quarantine == QuarantinePolicy::kDrop && stream_.identity.token_embeddings)
     throw misuse("rows of token embeddings cannot be dropped", directory_);
 }
@@ -353,7 +376,7 @@ std::unique_ptr<ChunkStore> ChunkStore::open(const std::string& cache_dir,
   }
   if (mode == Open::kFresh) remove_chunks(cache_dir, identity.name);
   Recovered recovered = recover(cache_dir, wanted);
-  recovered.stream.identity = identity;  // with the files of the input, which are not on the disk
+  recovered.stream.identity = identity;  // with `inputs`, which stream.json does not have
   return std::make_unique<ChunkStoreImpl>(cache_dir, std::move(recovered));
 }
 

@@ -6,8 +6,8 @@
 
 #include "encode/error.h"
 #include "encode/store.h"
-#include "encode/vector_rows.h"
 
+#include "base/output_types.h"
 #include "base/units.h"
 #include "columnar/matrix_reader.h"
 #include "store/audit.h"
@@ -17,23 +17,11 @@
 #include "store/matrix_file.h"
 #include "store/quantize.h"
 #include "store/records.h"
+#include "store/same_rows.h"
 #include "store/sealed_json.h"
 
 namespace encode {
 namespace {
-
-void require_same_rows(const std::string& first_path, const Manifest& first,
-                       const std::string& path, const Manifest& other) {
-  const std::vector<int64_t> expected = read_vector_rows(first_path, first).dropped();
-  const std::vector<int64_t> found = read_vector_rows(path, other).dropped();
-  if (found == expected) return;
-  throw Error({.code = "store.combine_rows",
-               .what = "matrices that lack different rows cannot be combined",
-               .where = path,
-               .expected = fmt::format("{} dropped rows, as in {}", expected.size(), first_path),
-               .found = fmt::format("{} dropped rows, or other ones", found.size()),
-               .hint = "run the config again with quarantine: drop for all streams"});
-}
 
 std::vector<Manifest> part_manifests(const std::vector<std::string>& matrix_paths) {
   std::vector<Manifest> manifests;
@@ -62,7 +50,10 @@ std::vector<Manifest> part_manifests(const std::vector<std::string>& matrix_path
                    .hint = "encode the streams of one split with the same output_dtype"});
     }
     manifests.push_back(std::move(*manifest));
-    require_same_rows(matrix_paths.front(), manifests.front(), path, manifests.back());
+    require_same_rows(matrix_paths.front(), path,
+                      {.code = "store.combine_rows",
+                       .what = "matrices that lack different rows cannot be combined",
+                       .hint = "run the config again with quarantine: drop for all streams"});
   }
   return manifests;
 }
@@ -85,11 +76,12 @@ class PartColumns {
   PartColumns(const std::string& path, const Manifest& manifest)
       : reader_(open_matrix_reader(path, Elements::kAny)), manifest_(manifest) {
     if (reader_->rows() != manifest.vectors() || reader_->dim() != manifest.columns ||
-        reader_->descr() != npy_type(manifest.type)) {
-      throw damage("a matrix does not have the shape and type in its manifest", path,
-                   fmt::format("{} x {} of {}", manifest.vectors(), manifest.columns,
-                               npy_type(manifest.type)),
-                   fmt::format("{} x {} of {}", reader_->rows(), reader_->dim(), reader_->descr()));
+        reader_->item() != facts_of(manifest.type).item) {
+      throw damage(
+          "a matrix does not have the shape and type in its manifest", path,
+          fmt::format("{} x {} of {}", manifest.vectors(), manifest.columns,
+                      item_facts(manifest.type).word),
+          fmt::format("{} x {} of {}", reader_->rows(), reader_->dim(), reader_->item_word()));
     }
   }
 
@@ -168,7 +160,7 @@ void combine_finals(const std::vector<std::string>& matrix_paths, const std::str
   remove_final_temp_files(combined_path);
   NpyWriter writer(combined_path, {.rows = {.begin = 0, .end = combined.vectors()},
                                    .columns = combined.columns,
-                                   .descr = std::string(npy_type(combined.type))});
+                                   .item = facts_of(combined.type).item});
   const int64_t block_rows = std::max<int64_t>(1, kFileBlockBytes / row_bytes);
   std::vector<std::byte> block;
   while (writer.rows_written() < combined.vectors()) {

@@ -1,5 +1,4 @@
 // Reads single rows of committed chunks. The rest of the store reads a chunk as a whole.
-#include <fmt/format.h>
 #include <map>
 #include <utility>
 
@@ -33,14 +32,7 @@ class ChunkFile {
         fd_(open_for_reading(path_, "npy.open")),
         header_(read_npy_header(fd_, path_)),
         first_row_(stream.chunk(record.index).begin) {
-    const auto describe = [](std::string_view descr, int64_t columns, int64_t bytes) {
-      return fmt::format("{} columns of {} in {} bytes", columns, descr, bytes);
-    };
-    const std::string expected =
-        describe(kElementType, stream.identity.dim, stream.chunk_file_bytes(record));
-    const std::string found = describe(header_.descr, header_.cols, header_.file_bytes());
-    if (found != expected)
-      throw damage("a chunk does not have the shape in its record", path_, expected, found);
+    require_chunk_shape(header_, stream, record, path_);
   }
 
   void read(int64_t row, std::span<float> to) const {

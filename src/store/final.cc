@@ -7,6 +7,7 @@
 
 #include "base/names.h"
 #include "base/npy.h"
+#include "base/output_types.h"
 #include "base/path_kind.h"
 #include "base/units.h"
 #include "columnar/matrix_reader.h"
@@ -79,6 +80,7 @@ std::string manifest_text(const Manifest& manifest) {
     object["file"] = file_format_json(manifest);
   }
   if (!manifest.identity.inputs.empty()) object["inputs"] = inputs_json(manifest.identity.inputs);
+  if (!manifest.identity.model.empty()) object["model"] = manifest.identity.model;
   if (manifest.quarantine != QuarantinePolicy::kError) {
     object["quarantine"] = to_string(manifest.quarantine);
     object["dropped_rows"] = manifest.dropped_rows;
@@ -158,6 +160,7 @@ Manifest parse_manifest(const Json& json, const std::string& where) {
       .stats = row_stats_from_json(fields.object("stats"), where),
       .origins = origins(fields, where),
       .parts = strings(fields, "parts")};
+  manifest.identity.model = fields.string_or("model", "");  // older manifests do not have it
   manifest.columns = fields.integer_or("columns", manifest.identity.dim, 1, kMaxInteger);
   if (fields.string("dtype") != npy_type(manifest.type))
     fields.refuse("dtype", std::string(npy_type(manifest.type)), fields.string("dtype"));
@@ -178,14 +181,14 @@ Manifest parse_manifest(const Json& json, const std::string& where) {
   return manifest;
 }
 
-// Whether the file can be the one of the manifest, as far as its first bytes and its size show.
+// Returns true if the first bytes and the size of the file fit the manifest.
 bool has_shape(const std::string& path, const Manifest& manifest) {
   const UniqueFd fd = open_for_reading(path, "npy.open");
   if (manifest.file != MatrixFormat::kNpy)
     return file_size(fd, path) == manifest.file_bytes && matrix_format(path) == manifest.file;
   const NpyHeader header = read_npy_header(fd, path);
   return header.rows == manifest.vectors() && header.cols == manifest.columns &&
-         header.descr == npy_type(manifest.type) && header.file_bytes() == manifest.file_bytes;
+         header.item == facts_of(manifest.type).item && header.file_bytes() == manifest.file_bytes;
 }
 
 bool same_identity(const StreamIdentity& a, const StreamIdentity& b) {
@@ -239,8 +242,8 @@ void publish_final(FinalFile& writer, Manifest manifest, const BesideFinal& besi
   const std::string ranges = ranges_path(writer.path());
   const std::string publishing = publishing_path(writer.path());
   write_file_durably(publishing, seal({{"name", manifest.identity.name}}) + "\n");
-  for (const std::string& old :
-       {path, ranges, offsets_path(writer.path()), set_aside_path(writer.path())}) {
+  for (const std::string& old : {path, ranges, ledger_path(writer.path()),
+                                 offsets_path(writer.path()), set_aside_path(writer.path())}) {
     if (!exists(old)) continue;
     remove_file(old);
     sync_directory(parent_directory(old));
@@ -250,7 +253,8 @@ void publish_final(FinalFile& writer, Manifest manifest, const BesideFinal& besi
     manifest.ranges_xxh3_128 = xxh3_hex(beside.ranges_bytes);
   }
   writer.publish();
-  if (beside.ledger != nullptr) manifest.ledger = beside.ledger->publish();
+  if (beside.ledger != nullptr && !beside.ledger->empty())
+    manifest.ledger = beside.ledger->publish();
   if (beside.offsets != nullptr) manifest.offsets = beside.offsets->publish();
   if (beside.set_aside != nullptr) manifest.set_aside = beside.set_aside->publish();
   manifest.file_bytes = writer.bytes_written();
@@ -263,7 +267,7 @@ std::optional<Manifest> read_manifest(const std::string& matrix_path) {
   const std::string path = manifest_path(matrix_path);
   if (!exists(path)) return std::nullopt;
   try {
-    const std::string text = read_file(path, kMaxManifestBytes, "store.manifest");
+    const std::string text = read_file(path, kMaxSealedBytes, "store.manifest");
     if (!text.ends_with('\n'))
       throw damage("the file does not end with a newline", path, "a whole file",
                    "a file that was cut off");
@@ -306,7 +310,7 @@ FinalState final_state(const std::string& matrix_path, const StreamIdentity& ide
     const auto damaged = [](const std::string& path, const std::optional<FileSeal>& seal) {
       return seal && !check_sealed_file(path, *seal).empty();
     };
-    if (damaged(ledger_path(matrix_path), manifest->ledger) ||
+    if (!check_ledger(matrix_path, *manifest).empty() ||
         damaged(offsets_path(matrix_path), manifest->offsets) ||
         damaged(set_aside_path(matrix_path), manifest->set_aside)) {
       return FinalState::kDamaged;
@@ -328,6 +332,13 @@ std::vector<SetAsideRow> set_aside_rows(const std::string& matrix_path, const Ma
                  format_count(manifest.dropped_rows, "row", "rows") + ", as in the manifest",
                  format_count(std::ssize(rows), "row", "rows"));
   return rows;
+}
+
+std::string check_ledger(const std::string& matrix_path, const Manifest& manifest) {
+  if (manifest.ledger) return check_sealed_file(ledger_path(matrix_path), *manifest.ledger);
+  // The parts of a combined matrix have the ledgers.
+  const bool missing = manifest.parts.empty() && manifest.stats.truncated_rows > 0;
+  return missing ? "the manifest counts truncated rows and names no list of them" : "";
 }
 
 std::string explain_foreign(const std::string& matrix_path, const StreamIdentity& identity) {

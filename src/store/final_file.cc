@@ -1,5 +1,6 @@
 #include "store/final_file.h"
 
+#include "base/output_types.h"
 #include "store/matrix_file.h"
 #include "store/table_file.h"
 
@@ -11,7 +12,7 @@ std::unique_ptr<FinalFile> begin_final_file(const std::string& path, const Manif
     return std::make_unique<NpyWriter>(path,
                                        MatrixShape{.rows = {.begin = 0, .end = manifest.vectors()},
                                                    .columns = manifest.columns,
-                                                   .descr = std::string(npy_type(manifest.type))});
+                                                   .item = facts_of(manifest.type).item});
   }
   return std::make_unique<TableFile>(path, manifest, columns);
 }

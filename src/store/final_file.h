@@ -1,5 +1,5 @@
-// The file of a final, whatever its format. A final is written from its first row to its last, and
-// is published under its name only when it is complete.
+// Writes the file of a final matrix, whatever its format: from the first row to the last, and
+// published under its name only when it is complete.
 #pragma once
 
 #include <cstddef>
@@ -38,12 +38,13 @@ class FinalFile {
 // The values of the columns beside the vectors of a table.
 struct FinalColumns {
   ColumnOpener open;  // of the columns that the input has
-  VectorRows rows;    // the rows of the stream and those that the final lacks
+  VectorRows rows;    // the rows of the stream and those that the final matrix lacks
 };
 
-// Begins the file of a final at `path`. `manifest` has its identity, its format and its numbers of
-// rows and columns. `columns` must outlive the file. Throws Error kCantCreate, kNoPermission,
-// kIoError, and for a table kUnavailable "arrow.plugin" and what columns.open() throws.
+// Begins the file of a final matrix at `path`. `manifest` has its identity, its format and its
+// numbers of rows and columns. `columns` must outlive the file. Throws Error kCantCreate,
+// kNoPermission, kIoError, and for a table kUnavailable "arrow.plugin" and what columns.open()
+// throws.
 std::unique_ptr<FinalFile> begin_final_file(const std::string& path, const Manifest& manifest,
                                             const FinalColumns& columns);
 

@@ -1,13 +1,8 @@
 #include "store/final_values.h"
 
-#include <cmath>
-#include <fmt/format.h>
 #include <utility>
 
-#include "encode/error.h"
-
 #include "base/file.h"
-#include "base/half.h"
 #include "columnar/matrix_reader.h"
 #include "store/final.h"
 #include "store/final_file.h"
@@ -16,25 +11,11 @@
 namespace encode {
 namespace {
 
-constexpr float kLargestHalf = 65504;
-
 Ranges ranges_of(const RowSource& rows, const FinalFormat& format, int64_t dim) {
   if (!format.ranges_file.empty()) return Ranges::read(format.ranges_file, dim);
   Ranges ranges(dim);
   rows([&ranges](std::span<const float> block) { ranges.widen(block); });
   return ranges;
-}
-
-void require_half(std::span<const float> block, int64_t first_row, int64_t dim) {
-  for (size_t i = 0; i < block.size(); ++i) {
-    if (std::isfinite(half_value(half_bits(block[i])))) continue;
-    throw Error({.code = "store.float16",
-                 .what = "a value does not fit float16",
-                 .where = fmt::format("row {}", first_row + static_cast<int64_t>(i) / dim),
-                 .expected = fmt::format("a magnitude of at most {}", kLargestHalf),
-                 .found = fmt::to_string(block[i]),
-                 .hint = "set output_dtype: float32, or normalize: true"});
-  }
 }
 
 }  // namespace
@@ -73,7 +54,7 @@ void write_final(const FinalSource& source, const std::string& matrix_path, Mani
   source.fill_ledger(ledger);
   source.rows([&](std::span<const float> block) {
     if (format.type == OutputType::kFloat32) return writer->append(block);
-    if (format.type == OutputType::kFloat16) require_half(block, writer->rows_written(), dim);
+    quantizer.require_fit(block, writer->rows_written());
     quantizer.convert(block, bytes);
     writer->append_bytes(bytes);
   });

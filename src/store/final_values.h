@@ -1,5 +1,5 @@
-// Writes a final (the complete matrix of a stream): reads float32 rows and converts them to the
-// output type.
+// Writes a final matrix: reads float32 rows and converts them to the output type. Any thread may
+// call these functions.
 #pragma once
 
 #include <functional>
@@ -29,15 +29,16 @@ struct FinalSource {
   ColumnOpener columns = {};                         // for a table; called once
 };
 
-// Writes and publishes the final at `matrix_path`. It reads the rows once, or twice if it has to
-// compute the ranges of all rows first. `manifest` holds the identity, the stats and the origins;
-// the function fills in the other fields. Throws what `source` throws, and Error: kData if a value
-// does not fit the type, kConfig "store.ranges". Also throws what publish_final() throws.
+// Writes and publishes the final matrix at `matrix_path`. It reads the rows once, or twice if it
+// has to compute the ranges of all rows first. `manifest` holds the identity, the stats and the
+// origins; the function fills in the other fields. Throws what `source` throws, and Error: kData if
+// a value does not fit the type, kConfig "store.ranges". Also throws what publish_final() throws.
 void write_final(const FinalSource& source, const std::string& matrix_path, Manifest manifest,
                  const FinalFormat& format);
 
-// Returns the content that the ranges file beside a final must have if the user gave the ranges in
-// format.ranges_file. Returns "" for a type without ranges. Throws what Ranges::read() throws.
+// Returns the content that the ranges file beside a final matrix must have if the user gave the
+// ranges in format.ranges_file. Returns "" for a type without ranges. Throws what Ranges::read()
+// throws.
 std::string ranges_bytes_of_file(const FinalFormat& format, int64_t dim);
 
 }  // namespace encode

@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/npy.h"
+#include "base/output_types.h"
 #include "base/path_kind.h"
 #include "columnar/matrix_reader.h"
 #include "store/audit.h"
@@ -18,10 +19,10 @@ namespace {
 
 constexpr ErrorCode kFinalCode = "store.final";
 
-// A damaged manifest still counts as one if it has one of these texts. Damage of one place leaves
-// at least one of them.
+// A damaged manifest still counts as a manifest if it has one of these texts. Damage in one place
+// leaves at least one of them intact.
 bool looks_like_manifest(const std::string& path) {
-  const std::string text = read_head(path, kMaxManifestBytes, kFinalCode);
+  const std::string text = read_head(path, kMaxSealedBytes, kFinalCode);
   return text.starts_with(R"({"checksum":")") || text.find(R"("fingerprint")") != std::string::npos;
 }
 
@@ -34,59 +35,69 @@ bool is_own_matrix(const std::string& path) {
     if (error.exit_code() != ExitCode::kData) throw;
   }
   if (!manifest) {
-    constexpr std::string_view kMagic = "\x93NUMPY";
-    const bool matrix = read_head(path, std::ssize(kMagic), kFinalCode) == kMagic ||
+    const bool matrix = read_head(path, std::ssize(kNpyMagic), kFinalCode) == kNpyMagic ||
                         matrix_format(path) != MatrixFormat::kNpy;
     return matrix && looks_like_manifest(manifest_path(path));
   }
   if (manifest->file != MatrixFormat::kNpy) return matrix_format(path) == manifest->file;
   const std::string header =
-      make_npy_header(manifest->vectors(), manifest->columns, npy_type(manifest->type));
+      make_npy_header(manifest->vectors(), manifest->columns, facts_of(manifest->type).item);
   return header.starts_with(read_head(path, std::ssize(header), kFinalCode));
 }
 
 // Recognises a ledger without its manifest, because people delete a matrix and its manifest to make
 // them again.
 bool is_own_ledger(const std::string& path) {
-  constexpr int64_t kLineBytes = 128;  // more than a line has
+  constexpr int64_t kLineBytes = 128;  // longer than any line
   const std::string head = read_head(path, kLineBytes, kFinalCode);
   const bool has_line =
       head.starts_with(R"({"row":)") && head.find(R"("lost_tokens":)") != std::string::npos;
   return head.empty() || has_line;
 }
 
-// Recognises a list of rows that were set aside. ledger_line() sorts the keys.
+// Recognises a list of quarantined rows. ledger_line() sorts the keys.
 bool is_own_set_aside(const std::string& path) {
   constexpr std::string_view kBegin = R"({"code":")";
   const std::string head = read_head(path, std::ssize(kBegin), kFinalCode);
   return head.empty() || head == kBegin;
 }
 
-// True if a damaged manifest may name the list.
-bool names_set_aside(const std::string& matrix_path) {
+// Returns true if the manifest names this list, or is damaged and may name it.
+bool names_list(const std::string& matrix_path, std::optional<FileSeal> Manifest::*list) {
   try {
     const std::optional<Manifest> manifest = read_manifest(matrix_path);
-    return manifest && manifest->set_aside;
+    return manifest && (*manifest).*list;
   } catch (const Error&) {
     return true;
   }
+}
+
+// Returns true if publish_final() would delete a file that encode did not write: a matrix without
+// truncated rows has no ledger of its own.
+bool is_foreign_ledger(const std::string& matrix_path) {
+  const std::string path = ledger_path(matrix_path);
+  return entry_exists(path, kFinalCode) && !names_list(matrix_path, &Manifest::ledger) &&
+         !is_own_ledger(path);
 }
 
 }  // namespace
 
 bool is_foreign_set_aside(const std::string& matrix_path) {
   const std::string path = set_aside_path(matrix_path);
-  if (!entry_exists(path, kFinalCode) || names_set_aside(matrix_path)) return false;
+  if (!entry_exists(path, kFinalCode) || names_list(matrix_path, &Manifest::set_aside))
+    return false;
   return path_kind(path, kFinalCode) != PathKind::kFile || !is_own_set_aside(path);
 }
 
 std::string foreign_final_file(const std::string& matrix_path) {
   if (const std::string mark = publishing_path(matrix_path); entry_exists(mark, kFinalCode))
     return looks_like_manifest(mark) ? "" : mark;
-  const std::string manifest = manifest_path(matrix_path);
+  std::string manifest = manifest_path(matrix_path);
   if (entry_exists(manifest, kFinalCode)) {
-    if (entry_exists(matrix_path, kFinalCode)) return is_own_matrix(matrix_path) ? "" : matrix_path;
-    return looks_like_manifest(manifest) ? "" : manifest;
+    const bool matrix = entry_exists(matrix_path, kFinalCode);
+    if (matrix && !is_own_matrix(matrix_path)) return matrix_path;
+    if (!matrix && !looks_like_manifest(manifest)) return manifest;
+    return is_foreign_ledger(matrix_path) ? ledger_path(matrix_path) : "";
   }
   for (const std::string& path : final_files(matrix_path)) {
     const bool ledger = path == ledger_path(matrix_path);

@@ -6,16 +6,13 @@
 #include "encode/error.h"
 
 #include "base/file.h"
+#include "base/own_files.h"
 #include "base/units.h"
 
 namespace encode {
 namespace {
 
 constexpr std::string_view kChunkPrefix = "chunk_";
-constexpr std::string_view kMatrixSuffix = ".npy";
-constexpr std::string_view kLedgerSuffix = ".truncated.jsonl";
-constexpr std::string_view kOffsetsSuffix = ".offsets.npy";
-constexpr std::string_view kSetAsideSuffix = ".set_aside.jsonl";
 constexpr size_t kMaxNameBytes = 200;
 constexpr std::string_view kNameCharacters =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
@@ -42,9 +39,17 @@ std::string beside_matrix(std::string_view matrix_path, std::string_view suffix)
 
 }  // namespace
 
+std::string stream_of_manifest(std::string_view name) {
+  for (const auto& [format_name, format] : kMatrixFormats) {
+    const std::string suffix = manifest_path("_embeddings" + suffix_of(format));
+    if (name.ends_with(suffix)) return std::string(name.substr(0, name.size() - suffix.size()));
+  }
+  return "";
+}
+
 std::string chunks_dir(const std::string& cache_dir, const std::string& stream_name) {
   check_stream_name(stream_name);
-  return join_path(cache_dir, stream_name + "_chunks");
+  return join_path(cache_dir, fmt::format("{}{}", stream_name, kChunksSuffix));
 }
 
 std::string final_path(const std::string& cache_dir, const std::string& stream_name,
@@ -53,12 +58,16 @@ std::string final_path(const std::string& cache_dir, const std::string& stream_n
   return join_path(cache_dir, stream_name + "_embeddings" + suffix_of(format));
 }
 
-std::string ranges_path(const std::string& matrix_path) { return matrix_path + ".ranges.npy"; }
+std::string ranges_path(const std::string& matrix_path) {
+  return fmt::format("{}{}", matrix_path, kRangesSuffix);
+}
 
-std::string manifest_path(const std::string& matrix_path) { return matrix_path + ".manifest.json"; }
+std::string manifest_path(const std::string& matrix_path) {
+  return fmt::format("{}{}", matrix_path, kManifestSuffix);
+}
 
 std::string publishing_path(const std::string& matrix_path) {
-  return matrix_path + ".publishing.json";
+  return fmt::format("{}{}", matrix_path, kPublishingSuffix);
 }
 
 std::string ledger_path(const std::string& matrix_path) {

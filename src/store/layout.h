@@ -1,5 +1,5 @@
 // Builds and parses the names of the files that the store writes into a cache directory.
-// docs/store-format.md lists them.
+// docs/store-format.md lists them. Any thread may call these functions.
 #pragma once
 
 #include <array>
@@ -11,19 +11,20 @@
 
 #include "encode/store.h"
 
+#include "base/output_types.h"
+
 namespace encode {
 
 // The value of "format" in stream.json and in manifests. A manifest of format 1 has "devices", a
-// list of names, instead of "origins". Before format 3 no row could be set aside.
+// list of names, instead of "origins". Before format 3 no row could be quarantined.
 inline constexpr int64_t kStoreFormat = 3;
-inline constexpr int64_t kMaxManifestBytes = 16 << 20;
 // The largest count in a record. The sum of two such counts does not overflow.
 inline constexpr int64_t kMaxInteger = std::numeric_limits<int64_t>::max() / 2;
 inline constexpr int64_t kOldestStoreFormat = 1;  // the oldest format that this version reads
-inline constexpr std::string_view kElementType = "<f4";
+inline constexpr std::string_view kElementType = facts_of(ItemType::kFloat32).name;
 inline constexpr std::string_view kLogFile = "chunks.log";
 inline constexpr std::string_view kStreamFile = "stream.json";
-inline constexpr std::string_view kRejectedRowsSuffix = ".rejected.jsonl";
+inline constexpr std::string_view kChunksSuffix = "_chunks";  // of the folder of a stream
 
 // The files of one chunk.
 enum class ChunkPart { kVectors, kLedger, kOffsets, kSetAside };
@@ -42,8 +43,11 @@ std::string chunk_file_name(int64_t index, ChunkPart part = ChunkPart::kVectors)
 // Returns nullopt for a name that chunk_file_name() would not build.
 std::optional<ChunkFileName> parse_chunk_file_name(std::string_view name);
 std::string join_path(const std::string& directory, std::string_view name);
-// x.npy -> x.rejected.jsonl, and x.parquet -> x.parquet.rejected.jsonl: where a run that removes
-// its cache directory leaves the list of rejected rows.
+// Returns the stream that has the manifest of a final matrix with this name in a cache directory;
+// "" for other files.
+std::string stream_of_manifest(std::string_view name);
+// Returns where a run that removes its cache directory leaves the list of rejected rows: x.npy ->
+// x.rejected.jsonl, and x.parquet -> x.parquet.rejected.jsonl.
 std::string rejected_rows_path(const std::string& output);
 
 // Returns true if `name` is the name of a file, or of a temporary file, that a ChunkStore writes

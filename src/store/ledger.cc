@@ -30,9 +30,17 @@ void LedgerWriter::append_file(const std::string& path, const FileSeal& seal) {
 }
 
 FileSeal LedgerWriter::publish() {
-  if (!file_) file_.emplace(path_, 0);
-  file_->commit();
-  return {.file_bytes = file_->bytes_written(), .xxh3_128 = hash_.hex()};
+  file_.value().commit();
+  return seal();
+}
+
+FileSeal LedgerWriter::sync() {
+  file_.value().sync();
+  return seal();
+}
+
+FileSeal LedgerWriter::seal() const {
+  return {.file_bytes = file_.value().bytes_written(), .xxh3_128 = hash_.hex()};
 }
 
 void LedgerWriter::write(std::string_view text) {

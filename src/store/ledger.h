@@ -1,7 +1,7 @@
 // Writes ledgers. A truncation ledger lists the rows that max_length has truncated, and how many
-// tokens they lost. Another ledger lists the rows that were set aside, and why. A chunk has a
-// ledger only if it has such rows. The truncation ledger of a final consists of the ledgers of its
-// chunks, one after the other.
+// tokens they lost. Another ledger lists the quarantined rows, and why. A chunk, or a final matrix,
+// has a ledger only if it has such rows. The truncation ledger of a final matrix consists of the
+// ledgers of its chunks, one after the other.
 #pragma once
 
 #include <optional>
@@ -27,13 +27,17 @@ class LedgerWriter {
   // Appends another ledger, which must hold the rows that come next. Throws Error kData if its size
   // or checksum is not the one in `seal`. Also throws what read_sealed_file() and append() throw.
   void append_file(const std::string& path, const FileSeal& seal);
-  // Publishes the file, which is empty if nothing was appended. On return it survives power loss.
-  // Throws Error kIoError.
+  // Publishes the file, which must not be empty(). On return it survives power loss. Throws Error
+  // kIoError.
   FileSeal publish();
+  // These two are publish() without the sync of the folder: see AtomicFile.
+  FileSeal sync();
+  void rename() { file_.value().rename(); }
   bool empty() const { return !file_; }
 
  private:
   void write(std::string_view text);
+  FileSeal seal() const;
 
   std::string path_;
   std::optional<AtomicFile> file_;  // created when the first row is appended

@@ -19,7 +19,6 @@
 #include "base/file.h"
 #include "base/host.h"
 #include "base/json.h"
-#include "base/path_kind.h"
 #include "base/system_call.h"
 #include "base/units.h"
 #include "base/utf8.h"
@@ -37,8 +36,8 @@ constexpr int kMaxReopens = 16;
 constexpr auto kPatience = std::chrono::milliseconds(500);
 constexpr auto kRetryInterval = std::chrono::milliseconds(10);
 
-// Returns the PID namespace of this process, outside of which its number means nothing; "" if the
-// kernel tells none.
+// Returns the PID namespace of this process, because a process id is valid only in its namespace;
+// "" if the kernel does not say.
 std::string pid_namespace() {
   std::error_code ignored;
   return std::filesystem::read_symlink("/proc/self/ns/pid", ignored).string();
@@ -85,8 +84,8 @@ void read_owner(const std::string& path, LockState& state) {
   state.owner_ended = is_visible && has_ended(state.pid);
 }
 
-// Reads what write_owner() has written. A run that has just got the lock has not written its name
-// yet, so what seems to be the name of a dead owner is read once more.
+// Reads what write_owner() has written. If the owner seems to be dead, reads once more, because a
+// run that has just got the lock may not have written its name yet.
 void read_present_owner(const std::string& path, LockState& state) {
   read_owner(path, state);
   if (state.held != LockState::Held::kYes || !state.owner_ended) return;
@@ -113,8 +112,8 @@ Error locked_error(const std::string& path) {
                 .expected = "no other run",
                 .found = "held by " + owner_in_words(path),
                 .hint = "run the same command again when that run has ended, or give this run "
-                        "another --output FILE or --cache-dir DIR; do not delete the lock file: "
-                        "the lock ends with its process"});
+                        "another --cache-dir DIR, and another --output FILE if it has one; do not "
+                        "delete the lock file: the lock ends with its process"});
 }
 
 // Opens the lock file. Returns an empty descriptor if it is absent, or cannot be created because
@@ -127,12 +126,12 @@ UniqueFd open_lock_file(const std::string& path, int flags) {
   throw Error(std::move(detail));
 }
 
-// Throws Error if the file has a text that write_owner() has not written. A run replaces the text.
-// write_owner() does not sync, so after power loss the file may have bytes that are no text.
+// Throws Error if the file holds a text of another program, because a run would replace it. Bytes
+// that are no text are accepted: write_owner() does not sync, so a power loss may leave them.
 void refuse_foreign_lock(const UniqueFd& fd, const std::string& path) {
   struct stat info = {};
   if (::fstat(fd.get(), &info) != 0) throw system_error("store.lock", "stat", path, errno);
-  char first = '{';  // what write_owner() begins with; stays if the file is empty
+  char first = '{';  // the first byte that write_owner() writes; also for an empty file
   if (retried([&] { return ::pread(fd.get(), &first, 1, 0); }) < 0 && S_ISREG(info.st_mode))
     throw system_error("store.lock", "read", path, errno);
   if (S_ISREG(info.st_mode) && (first == '{' || !may_begin_text({&first, 1}))) return;
@@ -143,19 +142,6 @@ void refuse_foreign_lock(const UniqueFd& fd, const std::string& path) {
                .expected = "no file, or the lock file of an earlier run",
                .found = "another file",
                .hint = "give the run a directory of its own, with --cache-dir DIR"});
-}
-
-// Returns true if `path` still leads to the open file `fd`. It leads to another file or to none if
-// someone has deleted LOCK after this process opened it and before this process locked it.
-bool is_still_named(const UniqueFd& fd, const std::string& path) {
-  struct stat opened = {};
-  if (::fstat(fd.get(), &opened) != 0) throw system_error("store.lock", "stat", path, errno);
-  struct stat named = {};
-  if (::stat(path.c_str(), &named) != 0) {
-    if (means_absent(errno)) return false;
-    throw system_error("store.lock", "look for", path, errno);
-  }
-  return opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
 }
 
 // Takes an open-file-description lock, because the kernel drops a classic POSIX lock when the
@@ -199,12 +185,13 @@ void wait_for_lock(const std::string& path, const Done& done) {
 CacheLock CacheLock::acquire(const std::string& cache_dir) {
   const std::string path = RunFiles(cache_dir).lock();
   for (int attempt = 0; attempt < kMaxReopens; ++attempt) {
-    create_directories_durably(cache_dir);  // a finished run may have removed it meanwhile
+    create_directories_durably(cache_dir);  // again, because a finished run may have removed it
     UniqueFd fd = open_lock_file(path, O_RDWR | O_CREAT);
     if (!fd) continue;
     refuse_foreign_lock(fd, path);
     wait_for_lock(path, [&] { return try_lock(fd, path); });
-    if (!is_still_named(fd, path)) continue;
+    // Someone may have deleted LOCK after this process opened it and before this process locked it.
+    if (!is_still_named(fd, path, "store.lock")) continue;
     write_owner(fd.get());
     return CacheLock(fd.release());
   }

@@ -23,7 +23,7 @@ std::string place_of(const MatrixShape& shape, int64_t vector) {
 }
 
 NpyHeader header_of(const MatrixShape& shape) {
-  return {.descr = shape.descr,
+  return {.item = shape.item,
           .rows = shape.rows.size(),
           .cols = shape.columns,
           .data_offset = kNpyHeaderBytes};
@@ -61,10 +61,10 @@ void require_all_rows(const std::string& path, int64_t rows, int64_t written) {
 }
 
 NpyWriter::NpyWriter(const std::string& path, MatrixShape shape)
-    : shape_(std::move(shape)),
+    : shape_(shape),
       row_bytes_(shape_.columns * header_of(shape_).item_bytes()),
       file_(path, shape_.counted_at_end ? 0 : header_of(shape_).file_bytes()) {
-  const std::string header = make_npy_header(shape_.rows.size(), shape_.columns, shape_.descr);
+  const std::string header = make_npy_header(shape_.rows.size(), shape_.columns, shape_.item);
   hash_.update(header.data(), header.size());
   file_.write(header.data(), header.size());
 }
@@ -83,10 +83,12 @@ void NpyWriter::append_bytes(std::span<const std::byte> bytes) {
   hash_.update(bytes.data(), bytes.size());
   file_.write(bytes.data(), bytes.size());
   rows_written_ += static_cast<int64_t>(bytes.size()) / row_bytes_;
+  // Chunks that end in one window are synced together, so the disk works while the next is written.
+  if (rows_written_ == shape_.rows.size()) file_.begin_writing_back();
 }
 
 void NpyWriter::write_header_again() {
-  const std::string header = make_npy_header(rows_written_, shape_.columns, shape_.descr);
+  const std::string header = make_npy_header(rows_written_, shape_.columns, shape_.item);
   file_.overwrite(0, header.data(), header.size());
   const UniqueFd fd = open_for_reading(file_.temp_path(), "npy.open");
   hash_ = Xxh3();
@@ -95,12 +97,21 @@ void NpyWriter::write_header_again() {
 }
 
 void NpyWriter::publish() {
+  end();
+  file_.commit();
+}
+
+void NpyWriter::sync() {
+  end();
+  file_.sync();
+}
+
+void NpyWriter::end() {
   if (shape_.counted_at_end) {
     write_header_again();
   } else {
     require_all_rows(file_.path(), shape_.rows.size(), rows_written_);
   }
-  file_.commit();
 }
 
 }  // namespace encode

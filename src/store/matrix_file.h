@@ -11,6 +11,7 @@
 
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/output_types.h"
 #include "store/final_file.h"
 
 namespace encode {
@@ -18,7 +19,7 @@ namespace encode {
 struct MatrixShape {
   RowRange rows;  // the rows of the stream that the file holds; errors name rows by these numbers
   int64_t columns = 0;
-  std::string descr = "<f4";  // the element type, one that read_npy_header() accepts
+  ItemType item = ItemType::kFloat32;
   // True if the number of vectors is known only at the end, as for token embeddings.
   bool counted_at_end = false;
 };
@@ -50,6 +51,9 @@ class NpyWriter final : public FinalFile {
   // If the vectors are counted at the end, publish() first writes the header again and reads the
   // whole file for its hash.
   void publish() override;
+  // These two are publish() without the sync of the folder: see AtomicFile.
+  void sync();
+  void rename() { file_.rename(); }
 
   const std::string& path() const override { return file_.path(); }
   int64_t rows_written() const override { return rows_written_; }
@@ -57,6 +61,7 @@ class NpyWriter final : public FinalFile {
   std::string xxh3_hex() const override { return hash_.hex(); }
 
  private:
+  void end();
   void write_header_again();
 
   MatrixShape shape_;

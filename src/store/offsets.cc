@@ -69,12 +69,26 @@ void OffsetsWriter::append_file(const std::string& path, const FileSeal& seal) {
 }
 
 FileSeal OffsetsWriter::publish() {
+  end();
+  file_.commit();
+  return seal();
+}
+
+FileSeal OffsetsWriter::sync() {
+  end();
+  file_.sync();
+  return seal();
+}
+
+void OffsetsWriter::end() {
   flush();
   if (rows_written_ != rows_) {
     throw misuse(kMisfit, file_.path(), fmt::format("{} rows", rows_),
                  fmt::format("{} rows", rows_written_));
   }
-  file_.commit();
+}
+
+FileSeal OffsetsWriter::seal() const {
   return {.file_bytes = file_.bytes_written(), .xxh3_128 = hash_.hex()};
 }
 

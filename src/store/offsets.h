@@ -28,12 +28,17 @@ class OffsetsWriter {
   // Publishes the file; on return it survives power loss. Throws Error kInternal if rows are
   // missing. Throws kIoError if writing fails.
   FileSeal publish();
+  // These two are publish() without the sync of the folder: see AtomicFile.
+  FileSeal sync();
+  void rename() { file_.rename(); }
 
   int64_t vectors() const { return vectors_; }  // the number of vectors of the rows so far
 
  private:
   void append_offset(int64_t offset);
   void flush();
+  void end();
+  FileSeal seal() const;
 
   int64_t rows_;
   int64_t rows_written_ = 0;

@@ -10,7 +10,8 @@
 
 #include "base/half.h"
 #include "base/npy_reader.h"
-#include "base/units.h"
+#include "base/output_types.h"
+#include "kernels/kernels.h"
 #include "store/audit.h"
 #include "store/layout.h"
 #include "store/sealed_json.h"
@@ -18,8 +19,9 @@
 namespace encode {
 namespace {
 
-constexpr float kBuckets = 255;  // the number of steps that a column's range is divided into
-constexpr unsigned kSignBit = 0x80;
+constexpr float kLargestHalf = 65504;
+constexpr unsigned kHighestBit = 0x80;
+constexpr int64_t kBitsOfByte = 8;
 
 constexpr ErrorCode kRangesError = "store.ranges";
 constexpr const char* kRangesHint =
@@ -30,8 +32,29 @@ std::string column_text(size_t column, float lowest, float highest) {
   return fmt::format("column {}: {} to {}", column, lowest, highest);
 }
 
+// Returns the number of steps that the range of a column is divided into.
+float steps_of(OutputType type) {
+  return static_cast<float>((int64_t{1} << facts_of(type).bits) - 1);
+}
+
 void append_bytes(std::string& bytes, const std::vector<float>& values) {
   bytes.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
+}
+
+// Replaces `bits` by the bits of packed rows.
+void unpack_bits(const StoredRows& rows, std::vector<float>& bits) {
+  const int64_t columns = output_columns(rows.type, rows.dim);
+  const int64_t count = std::ssize(rows.bytes) / columns;
+  const unsigned flip = item_facts(rows.type).sign_bit;
+  bits.resize(static_cast<size_t>(count * rows.dim));
+  float* to = bits.data();
+  for (int64_t row = 0; row < count; ++row) {
+    for (int64_t i = 0; i < rows.dim; ++i) {
+      const std::byte stored = rows.bytes[static_cast<size_t>(row * columns + i / kBitsOfByte)];
+      const unsigned mask = kHighestBit >> static_cast<unsigned>(i % kBitsOfByte);
+      *to++ = ((static_cast<unsigned>(stored) ^ flip) & mask) != 0 ? 1.0F : 0.0F;
+    }
+  }
 }
 
 }  // namespace
@@ -42,14 +65,14 @@ Ranges::Ranges(int64_t dim)
 
 Ranges Ranges::read(const std::string& path, int64_t dim) {
   const NpyHeader header = read_npy_header(path);
-  if (header.descr != kElementType || header.rows != 2 || header.cols != dim) {
-    throw Error({.code = kRangesError,
-                 .what = "the quantization ranges do not fit the embeddings",
-                 .where = path,
-                 .expected = fmt::format("'{}' of shape (2, {})", kElementType, dim),
-                 .found = fmt::format("'{}' of shape ({}, {})", preview(header.descr), header.rows,
-                                      header.cols),
-                 .hint = kRangesHint});
+  if (header.item != ItemType::kFloat32 || header.rows != 2 || header.cols != dim) {
+    throw Error(
+        {.code = kRangesError,
+         .what = "the quantization ranges do not fit the embeddings",
+         .where = path,
+         .expected = fmt::format("float32 of shape (2, {})", dim),
+         .found = fmt::format("{} of shape ({}, {})", header.item_word(), header.rows, header.cols),
+         .hint = kRangesHint});
   }
   NpyReader reader(path);
   const std::span<const float> values = reader.next(2);
@@ -100,7 +123,7 @@ void Ranges::widen(std::span<const float> rows) {
 
 std::string Ranges::npy_bytes() const {
   const auto dim = static_cast<int64_t>(lowest_.size());
-  std::string bytes = make_npy_header(2, dim, kElementType);
+  std::string bytes = make_npy_header(2, dim, ItemType::kFloat32);
   if (!lowest_.empty() && lowest_[0] > highest_[0]) {  // writes zeros, because there are no rows
     bytes.append(lowest_.size() * 2 * sizeof(float), '\0');
     return bytes;
@@ -113,7 +136,7 @@ std::string Ranges::npy_bytes() const {
                  .where = column_text(i, lowest_[i], highest_[i]),
                  .expected = "a difference that float32 can hold",
                  .found = "a larger difference",
-                 .hint = "set output_dtype: float32"});
+                 .hint = "give --output-dtype float32 (semantic.output_dtype)"});
   }
   append_bytes(bytes, lowest_);
   append_bytes(bytes, highest_);
@@ -124,9 +147,30 @@ Quantizer::Quantizer(OutputType type, int64_t dim, const Ranges& ranges)
     : type_(type), dim_(static_cast<size_t>(dim)) {
   if (!has_ranges(type)) return;
   for (size_t i = 0; i < dim_; ++i) {
-    const float step = (ranges.highest()[i] - ranges.lowest()[i]) / kBuckets;
+    const float step = (ranges.highest()[i] - ranges.lowest()[i]) / steps_of(type);
     starts_.push_back(ranges.lowest()[i]);
     steps_.push_back(step == 0 ? 1 : step);
+  }
+}
+
+void Quantizer::require_fit(std::span<const float> rows, int64_t first_row) const {
+  switch (facts_of(type_).item) {
+    case ItemType::kFloat32:
+    case ItemType::kInt8:
+    case ItemType::kUint8:
+      return;
+    case ItemType::kFloat16:
+      break;
+  }
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (std::isfinite(half_value(half_bits(rows[i])))) continue;
+    throw Error({.code = "store.float16",
+                 .what = "a value does not fit float16",
+                 .where = fmt::format("row {}", first_row + static_cast<int64_t>(i / dim_)),
+                 .expected = fmt::format("a magnitude of at most {}", kLargestHalf),
+                 .found = fmt::to_string(rows[i]),
+                 .hint = "give --output-dtype float32 (semantic.output_dtype), or --normalize "
+                         "(semantic.normalize: true)"});
   }
 }
 
@@ -154,50 +198,80 @@ void Quantizer::convert(std::span<const float> rows, std::vector<std::byte>& byt
 
 void Quantizer::to_buckets(std::span<const float> rows, std::vector<std::byte>& bytes) const {
   bytes.resize(rows.size());
-  // The item of uint8 is the number of the bucket. The item of int8 is this number minus 128, which
-  // only flips the highest bit.
-  const unsigned flip = type_ == OutputType::kInt8 ? kSignBit : 0;
+  const unsigned flip = item_facts(type_).sign_bit;
+  const float last = steps_of(type_);
   for (size_t begin = 0; begin < rows.size(); begin += dim_) {
     for (size_t i = 0; i < dim_; ++i) {
       const float bucket = std::floor((rows[begin + i] - starts_[i]) / steps_[i]);
-      const float clipped = std::min(std::max(bucket, 0.0F), kBuckets);
+      const float clipped = std::min(std::max(bucket, 0.0F), last);
       bytes[begin + i] = static_cast<std::byte>(static_cast<unsigned>(clipped) ^ flip);
     }
   }
 }
 
 void Quantizer::to_bits(std::span<const float> rows, std::vector<std::byte>& bytes) const {
-  constexpr size_t kBits = 8;
-  const size_t columns = (dim_ + kBits - 1) / kBits;
-  const unsigned flip = type_ == OutputType::kBinary ? kSignBit : 0;
+  constexpr auto kBits = static_cast<size_t>(kBitsOfByte);
+  const auto columns = static_cast<size_t>(output_columns(type_, static_cast<int64_t>(dim_)));
+  const unsigned flip = item_facts(type_).sign_bit;
   bytes.assign(rows.size() / dim_ * columns, static_cast<std::byte>(flip));
   for (size_t row = 0; row * dim_ < rows.size(); ++row) {
     for (size_t i = 0; i < dim_; ++i) {
       if (rows[row * dim_ + i] > 0)
-        bytes[row * columns + i / kBits] ^= static_cast<std::byte>(kSignBit >> i % kBits);
+        bytes[row * columns + i / kBits] ^= static_cast<std::byte>(kHighestBit >> i % kBits);
     }
   }
+}
+
+std::span<const float> as_floats(const StoredRows& rows, std::vector<float>& buffer) {
+  const kernels::Kernels& best = kernels::kernels();
+  const std::byte* const from = rows.bytes.data();
+  const auto items = std::ssize(rows.bytes) / item_facts(rows.type).bytes;
+  if (rows.type == OutputType::kFloat32)
+    return {reinterpret_cast<const float*>(from), static_cast<size_t>(items)};
+  buffer.resize(static_cast<size_t>(items));
+  switch (rows.type) {
+    case OutputType::kFloat32:
+      break;
+    case OutputType::kFloat16:
+      best.float16.widen(reinterpret_cast<const kernels::Float16*>(from), items, buffer.data());
+      break;
+    case OutputType::kInt8:
+      best.widen_int8(reinterpret_cast<const int8_t*>(from), items, buffer.data());
+      break;
+    case OutputType::kUint8:
+      best.widen_uint8(reinterpret_cast<const uint8_t*>(from), items, buffer.data());
+      break;
+    case OutputType::kBinary:
+    case OutputType::kUbinary:
+      unpack_bits(rows, buffer);
+      break;
+  }
+  return buffer;
 }
 
 Dequantizer::Dequantizer(OutputType type, const Ranges& ranges) : type_(type) {
   if (!has_ranges(type)) return;
   constexpr float kMiddle = 0.5F;
-  // The item of int8 is the number of the bucket minus 128.
-  shift_ = kMiddle + (type == OutputType::kInt8 ? static_cast<float>(kSignBit) : 0);
+  shift_ = kMiddle + static_cast<float>(item_facts(type).sign_bit);
   starts_.assign(ranges.lowest().begin(), ranges.lowest().end());
   for (size_t i = 0; i < starts_.size(); ++i)
-    steps_.push_back((ranges.highest()[i] - ranges.lowest()[i]) / kBuckets);
+    steps_.push_back((ranges.highest()[i] - ranges.lowest()[i]) / steps_of(type));
 }
 
 void Dequantizer::convert(std::span<float> rows) const {
-  if (type_ == OutputType::kBinary || type_ == OutputType::kUbinary) {
-    for (float& bit : rows) bit = 2 * bit - 1;
-  } else if (has_ranges(type_)) {
-    const size_t dim = starts_.size();
-    for (size_t begin = 0; begin < rows.size(); begin += dim) {
-      for (size_t i = 0; i < dim; ++i)
-        rows[begin + i] = starts_[i] + (rows[begin + i] + shift_) * steps_[i];
-    }
+  const size_t dim = starts_.size();
+  switch (facts_of(type_).quantization) {
+    case Quantization::kNone:
+      return;
+    case Quantization::kScalar:
+      for (size_t begin = 0; begin < rows.size(); begin += dim) {
+        for (size_t i = 0; i < dim; ++i)
+          rows[begin + i] = starts_[i] + (rows[begin + i] + shift_) * steps_[i];
+      }
+      return;
+    case Quantization::kBinary:
+      for (float& bit : rows) bit = 2 * bit - 1;
+      return;
   }
 }
 

@@ -1,4 +1,4 @@
-// Converts float32 rows to the bytes of an output type, and the items of an output type back. The
+// Converts float32 rows to the bytes of an output type, and the bytes back to numbers. The
 // computations are the computations of quantize_embeddings in sentence-transformers, in float32 and
 // in the same order, so that the bytes are equal.
 #pragma once
@@ -25,8 +25,8 @@ class Ranges {
   // - kConfig "store.ranges" if it has another shape or type, a value that is not finite, or a
   //   lowest value above the highest value of its column.
   static Ranges read(const std::string& path, int64_t dim);
-  // Reads the ranges file beside a final of a type with ranges. Throws Error kData "store.damaged"
-  // if the file is missing or is not that of the manifest, and what read() throws.
+  // Reads the ranges file beside a final matrix of a type with ranges. Throws Error kData
+  // "store.damaged" if the file is missing or is not that of the manifest, and what read() throws.
   static Ranges of_final(const std::string& matrix_path, const Manifest& manifest);
   // Returns the ranges of a combined matrix: the ranges of its parts, in order.
   static Ranges side_by_side(const std::vector<Ranges>& parts);
@@ -52,8 +52,12 @@ class Quantizer {
   // Uses `ranges` only if has_ranges(type). Copies what it needs. Does not throw Error.
   Quantizer(OutputType type, int64_t dim, const Ranges& ranges);
 
-  // Replaces `bytes` by the converted rows. Each row becomes output_columns(type, dim) items of the
-  // element type npy_type(type). `rows` must be whole rows of finite values.
+  // Throws Error kData "store.float16" if a value is too large for the items of the type. `rows`
+  // are whole rows, and the first one has the number `first_row`.
+  void require_fit(std::span<const float> rows, int64_t first_row) const;
+
+  // Replaces `bytes` by the converted rows. Each row becomes output_columns(type, dim) items.
+  // `rows` must be whole rows of finite values.
   void convert(std::span<const float> rows, std::vector<std::byte>& bytes) const;
 
  private:
@@ -66,15 +70,31 @@ class Quantizer {
   std::vector<float> steps_;
 };
 
-// Converts the items of one output type back to the numbers that they stand for. Immutable, so any
-// thread may use it.
+// Whole rows as a file has them, each of output_columns(type, dim) items. Float32 items must be
+// aligned.
+struct StoredRows {
+  std::span<const std::byte> bytes;
+  OutputType type = OutputType::kFloat32;
+  int64_t dim = 0;
+};
+
+// Returns the stored numbers as float32, row-major [rows, dim], which holds every one exactly:
+// - Quantization::kNone: the values;
+// - kScalar: the integers, without the ranges of the columns;
+// - kBinary: 1.0 for a set bit, 0.0 for another.
+// Float32 items are returned as they are; for any other type the result is in `buffer`, which is
+// resized. Any thread may call it. Throws what kernels::kernels() throws.
+std::span<const float> as_floats(const StoredRows& rows, std::vector<float>& buffer);
+
+// Converts the numbers that as_floats() returns to the numbers that they stand for. Immutable, so
+// any thread may use it.
 class Dequantizer {
  public:
   // Uses `ranges` only if has_ranges(type). Copies what it needs. Does not throw Error.
   Dequantizer(OutputType type, const Ranges& ranges);
 
-  // Converts whole rows in place. An integer of kInt8 or kUint8 becomes the middle of its bucket; a
-  // bit, which is 0 or 1, becomes -1 or 1; any other number stays as it is.
+  // Converts whole rows in place. With Quantization::kScalar a number becomes the middle of its
+  // bucket; with kBinary a bit, which is 0 or 1, becomes -1 or 1; with kNone it stays as it is.
   void convert(std::span<float> rows) const;
 
  private:

@@ -14,7 +14,6 @@
 namespace encode {
 namespace {
 
-constexpr int64_t kMaxStreamFileBytes = 16 << 20;
 constexpr size_t kMaxOriginBytes = 200;
 constexpr ErrorCode kRecordCode = "store.damaged";
 
@@ -122,6 +121,18 @@ int64_t StreamFile::chunk_file_bytes(const ChunkRecord& record) const {
   return kNpyHeaderBytes + vectors * identity.dim * static_cast<int64_t>(sizeof(float));
 }
 
+void require_chunk_shape(const NpyHeader& header, const StreamFile& stream,
+                         const ChunkRecord& record, const std::string& path) {
+  const auto describe = [](ItemType item, int64_t columns, int64_t bytes) {
+    return fmt::format("{} columns of {} in {} bytes", columns, facts_of(item).word, bytes);
+  };
+  const std::string expected =
+      describe(ItemType::kFloat32, stream.identity.dim, stream.chunk_file_bytes(record));
+  const std::string found = describe(header.item, header.cols, header.file_bytes());
+  if (found != expected)
+    throw damage("a chunk does not have the shape in its record", path, expected, found);
+}
+
 std::string StreamFile::text() const {
   Json json = {{"format", kStoreFormat},
                {"name", identity.name},
@@ -152,7 +163,7 @@ void check_identity(const StreamIdentity& identity) {
 }
 
 StreamFile read_stream_file(const std::string& path) {
-  return parse_stream_file(read_file(path, kMaxStreamFileBytes, "store.stream"), path);
+  return parse_stream_file(read_file(path, kMaxSealedBytes, "store.stream"), path);
 }
 
 StreamFile parse_stream_file(std::string_view text, const std::string& where) {
@@ -164,7 +175,7 @@ StreamFile parse_stream_file(std::string_view text, const std::string& where) {
   return parse_fields(where, [&] {
     const JsonFields fields(json, where, kRecordCode);
     if (fields.string("dtype") != kElementType)
-      fields.refuse("dtype", "<f4", fields.string("dtype"));
+      fields.refuse("dtype", std::string(kElementType), fields.string("dtype"));
     StreamFile stream;
     stream.identity = {.name = fields.string("name"),
                        .fingerprint = fields.object("fingerprint").dump(),

@@ -1,5 +1,5 @@
 // Reads and writes stream.json, the lines of chunks.log, and the JSON objects that both the log and
-// the manifest contain.
+// the manifest contain. Any thread may call these functions.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/npy.h"
 
 namespace encode {
 
@@ -46,6 +47,11 @@ struct StreamFile {
   // depend on `checksum`.
   std::string text() const;
 };
+
+// Throws Error kData "store.damaged" if the .npy file of a recorded chunk does not have the type,
+// the columns and the size that the record implies.
+void require_chunk_shape(const NpyHeader& header, const StreamFile& stream,
+                         const ChunkRecord& record, const std::string& path);
 
 // Returns true if the chunks of the two streams can be shared.
 bool same_stream(const StreamIdentity& a, const StreamIdentity& b);

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 
+#include "base/own_files.h"
 #include "store/layout.h"
 
 namespace encode {
@@ -20,7 +21,7 @@ constexpr std::string_view kMemory = "memory.jsonl";
 constexpr std::string_view kJob = "job.json";
 constexpr std::string_view kModelHashes = "model_hashes.json";
 constexpr std::string_view kSelfTest = "self_test.json";
-// From versions before 0.2.0 with hardware.product_search, as kProductsLock.
+// From earlier versions with hardware.product_search, as kProductsLock.
 constexpr std::string_view kProducts = "products.json";
 constexpr std::string_view kProductsLock = "products_lock";
 constexpr std::string_view kCommitProbe = "commit_probe";

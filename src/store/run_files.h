@@ -1,5 +1,6 @@
-// The names of the files of a cache directory, apart from the chunks and the finals, which
-// chunks_dir() and final_path() name. docs/store-format.md lists them.
+// The names of the files of a cache directory, apart from the chunks and the final matrices, which
+// chunks_dir() and final_path() name. docs/store-format.md lists them. Any thread may call these
+// functions. They throw no Error.
 #pragma once
 
 #include <array>
@@ -16,7 +17,7 @@ class RunFiles {
   explicit RunFiles(std::string cache_dir) : cache_dir_(std::move(cache_dir)) {}
 
   std::string lock() const;  // see CacheLock
-  std::string log() const;   // if LogOptions::file names no other
+  std::string log() const;   // the default of LogOptions::file
   std::string status() const;
   std::string attempts() const;          // see FaultMemory
   std::string faults() const;            // see FaultLog
@@ -24,7 +25,7 @@ class RunFiles {
   std::string job(size_t worker) const;  // "job.json" for worker 0, "job.1.json"
   std::string model_hashes() const;      // see HashCache
   std::string self_test() const;         // the vectors of fixed texts
-  std::string commit_probe() const;      // has kCommitProbeText; its writing is timed
+  std::string commit_probe() const;  // a file of kCommitProbeText that is written to time a commit
   std::string rejected_rows(const std::string& stream) const;
   // The copy of standard input, before ".gz" or ".zst" is appended.
   std::string standard_input(const std::string& stream) const;
@@ -40,14 +41,15 @@ inline constexpr std::string_view kCommitProbeText = "encode times a commit with
 // faults.jsonl -> faults.older.jsonl: where a RecordFile keeps its older records.
 std::string older_records_path(const std::string& path);
 
-// What the name of a file of a cache directory says about its content.
+// The kind of a file of a cache directory, which its name determines: how encode recognises its own
+// files.
 struct RunFileKind {
   enum class Form {
     kMarked,         // one of `marks` is near its beginning
     kRecords,        // a RecordFile; it begins with {"encode":"
     kLog,            // each line begins with a time
     kLock,           // empty, apart from LOCK, which CacheLock writes
-    kRejectedRows,   // anything; `name` is what follows the name of the stream
+    kRejectedRows,   // any content; `name` is the part after the name of the stream
     kStandardInput,  // the same
   };
 

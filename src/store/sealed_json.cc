@@ -12,7 +12,7 @@ constexpr std::string_view kOpening = "{\"checksum\":\"";
 constexpr std::string_view kClosing = "\",";
 constexpr size_t kDigits = 32;
 constexpr size_t kPrefixBytes = kOpening.size() + kDigits + kClosing.size();
-constexpr JsonLimits kLimits = {.max_bytes = 16 << 20, .max_depth = 40};
+constexpr JsonLimits kLimits = {.max_bytes = kMaxSealedBytes, .max_depth = 40};
 
 }  // namespace
 

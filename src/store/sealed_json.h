@@ -3,9 +3,10 @@
 //   {"checksum":"<32 hex digits>",<the rest>}
 //
 // The checksum is the XXH3-128 of the bytes `<the rest>}`. A reader can therefore check it without
-// formatting JSON.
+// formatting JSON. Any thread may call these functions.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -14,6 +15,9 @@
 #include "base/json.h"
 
 namespace encode {
+
+// The largest sealed text that is read: a manifest, a stream.json, or a record of a run.
+inline constexpr int64_t kMaxSealedBytes = 16 << 20;
 
 // Returns the text of `object`, which must not be empty, with its checksum and without a newline
 // at the end. `indent` is the indent of Json::dump(); -1 writes one line. Bytes that are not UTF-8

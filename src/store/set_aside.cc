@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <limits>
 #include <string_view>
 
 #include "encode/error.h"
 
 #include "base/json.h"
+#include "store/layout.h"
 #include "store/sealed_file.h"
 #include "store/sealed_json.h"
 
@@ -23,7 +23,7 @@ SetAsideRow parse_line(std::string_view line, const std::string& where) {
     const Json json =
         parse_json(line, {.max_bytes = kMaxLineBytes, .max_depth = 2}, where, "store.damaged");
     const JsonFields fields(json, where, "store.damaged");
-    return {.row = fields.integer("row", 0, std::numeric_limits<int64_t>::max() / 2),
+    return {.row = fields.integer("row", 0, kMaxInteger),
             .code = fields.string("code"),
             .message = fields.string("message")};
   } catch (const Error& error) {
@@ -50,7 +50,8 @@ std::vector<SetAsideRow> read_set_aside(const std::string& path, const FileSeal&
     }
     rows.push_back(parse_line(line, fmt::format("{}:{}", path, rows.size() + 1)));
     if (rows.size() > 1 && rows[rows.size() - 2].row >= rows.back().row)
-      throw damage("the rows of a ledger are not ascending", path, "ascending rows",
+      throw damage("a list of rows that were set aside is not in their order", path,
+                   "ascending rows",
                    fmt::format("row {} after row {}", rows.back().row, rows[rows.size() - 2].row));
     line.clear();
   };
@@ -58,7 +59,8 @@ std::vector<SetAsideRow> read_set_aside(const std::string& path, const FileSeal&
     for (const char c : block) take(c);
   });
   if (!line.empty())
-    throw damage("the last line of a ledger is cut off", path, "a newline", "the end of the file");
+    throw damage("the last line of a list of rows that were set aside is cut off", path,
+                 "a newline", "the end of the file");
   return rows;
 }
 

@@ -1,5 +1,5 @@
-// Reads the ledgers of rows that were set aside, and leaves such rows out of a matrix.
-// LedgerWriter writes these ledgers.
+// Reads the ledgers of quarantined rows, and leaves such rows out of a matrix. LedgerWriter writes
+// these ledgers.
 #pragma once
 
 #include <cstdint>
@@ -29,9 +29,9 @@ class RowFilter {
   void take(std::span<const float> values, const std::function<void(std::span<const float>)>& pass);
 
  private:
-  std::span<const int64_t> rows_;  // those that are still to come
+  std::span<const int64_t> rows_;  // the rows that are still to come
   const int64_t dim_;
-  int64_t row_ = 0;  // of the first value of the next call
+  int64_t row_ = 0;  // the row of the first value of the next call
 };
 
 }  // namespace encode

@@ -15,7 +15,8 @@
 namespace encode {
 namespace {
 
-// The byte that a process locks while it appends, and the byte of chunk 0. No log is so long.
+// The byte that a process locks while it appends, and the byte that it locks to claim chunk 0. They
+// are beyond the end of any log.
 constexpr int64_t kAppendByte = (int64_t{1} << 40) - 1;
 constexpr int64_t kFirstClaim = int64_t{1} << 40;
 
@@ -114,7 +115,7 @@ bool SharedLog::claim(int64_t index) {
   throw log_error("claim a chunk in", path_);
 }
 
-void SharedLog::append(const std::string& line) {
+void SharedLog::append(const std::string& lines) {
   if (failed_) {
     throw Error(
         {.code = "store.log",
@@ -125,15 +126,15 @@ void SharedLog::append(const std::string& line) {
          .hint = "run the same command again; it continues after the last committed chunk"});
   }
   failed_ = true;
-  write(line);
+  write(lines);
   failed_ = false;
 }
 
-void SharedLog::write(const std::string& line) {
+void SharedLog::write(const std::string& lines) {
   {
     const AppendLock lock(fd_.get(), path_);
     cut_unfinished_line();
-    write_all(fd_, line.data(), line.size(), path_);
+    write_all(fd_, lines.data(), lines.size(), path_);
   }
   if (retried([&] { return ::fdatasync(fd_.get()); }) != 0) throw log_error("sync", path_);
 }

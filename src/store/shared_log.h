@@ -28,15 +28,15 @@ class SharedLog {
   // Takes a chunk until this object is destroyed. Returns false if another SharedLog has it. The
   // other one may have committed the chunk before, so read_new() must be called after this.
   bool claim(int64_t index);
-  // Appends a line and syncs the log. If an earlier writer has left half a line at the end, as on a
-  // full disk, cuts it off first. A failed write may leave half a line, and a failed sync may lose
-  // a line. So after the first failure, all later calls throw; the next ChunkStore::open() repairs
-  // the log.
-  void append(const std::string& line);
+  // Appends whole lines and syncs the log. If an earlier writer has left half a line at the end, as
+  // on a full disk, cuts it off first. A failed write may leave half a line, and a failed sync may
+  // lose lines. So after the first failure, all later calls throw; the next ChunkStore::open()
+  // repairs the log.
+  void append(const std::string& lines);
 
  private:
   SharedLog(UniqueFd fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}
-  void write(const std::string& line);
+  void write(const std::string& lines);
   void cut_unfinished_line() const;
 
   UniqueFd fd_;

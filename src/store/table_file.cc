@@ -6,7 +6,7 @@
 
 #include "encode/error.h"
 
-#include "base/npy.h"
+#include "base/output_types.h"
 #include "store/matrix_file.h"
 
 namespace encode {
@@ -15,7 +15,7 @@ namespace {
 TableSchema schema_of(const std::string& path, const Manifest& manifest) {
   TableSchema schema = {.parquet = manifest.file == MatrixFormat::kParquet,
                         .path = path,
-                        .descr = std::string(npy_type(manifest.type)),
+                        .item = facts_of(manifest.type).item,
                         .items = manifest.columns,
                         .columns = {},
                         .metadata = {{"encode.output_dtype", std::string(to_string(manifest.type))},
@@ -30,7 +30,7 @@ TableSchema schema_of(const std::string& path, const Manifest& manifest) {
 TableFile::TableFile(const std::string& path, const Manifest& manifest, const FinalColumns& columns)
     : schema_(schema_of(path, manifest)),
       rows_(manifest.vectors()),
-      row_bytes_(manifest.columns * npy_item_bytes(schema_.descr)),
+      row_bytes_(manifest.columns * item_facts(manifest.type).bytes),
       columns_(columns),
       file_(path, 0),
       writer_(open_table_writer(*this, schema_)) {
@@ -99,7 +99,7 @@ void TableFile::write_group() {
 void TableFile::publish() {
   require_all_rows(file_.path(), rows_, rows_written_);
   write_group();
-  while (stream_row_ < columns_.rows.rows()) read_row();  // the last rows, if they were dropped
+  while (stream_row_ < columns_.rows.rows()) read_row();  // the last rows may be dropped ones
   if (source_ != nullptr) source_->finish();
   writer_->finish();
   file_.commit();

@@ -1,4 +1,4 @@
-// A final in Parquet or Arrow IPC.
+// Writes a final matrix as a Parquet or Arrow IPC file.
 #pragma once
 
 #include <memory>

@@ -65,7 +65,8 @@ int64_t Crew::count(Slot::State state) const {
                        [state](const auto& slot) { return slot->state == state; });
 }
 
-// A stream whose last chunk was just committed has no work left, although its final is not made.
+// A stream whose last chunk was just committed has no work left, although its final matrix does not
+// exist yet.
 std::vector<size_t> Crew::streams_left() const {
   std::vector<size_t> streams;
   for (size_t i = 0; i < states_.size(); ++i) {
@@ -128,7 +129,7 @@ JobSpec Crew::make_job(const Slot& slot) const {
               .units = {},
               .measure_refused = context_.environment.measure_refused};
   job.hardware.device = slot.device;
-  // Nobody knows yet how many devices there are, so the first worker has the whole host until it is
+  // The number of devices is not known yet, so the first worker has the whole host until it is
   // replaced.
   job.workers = counted_ ? devices : 2;
   if (shared_) job.required_kind = kind_;
@@ -216,7 +217,7 @@ void Crew::on_loaded(Slot& slot, const DeviceFacts& device) {
   context_.reporter.name_worker(slot.name);
 }
 
-// Assembles the final on another thread while the workers encode the next stream.
+// Assembles the final matrix on another thread while the workers encode the next stream.
 void Crew::on_unit_done(size_t stream) {
   const StreamPlan& plan = context_.plan.streams[stream];
   const bool complete = !shared_ || committed_[stream] >= plan.identity.rows;
@@ -228,8 +229,8 @@ void Crew::on_unit_done(size_t stream) {
   });
 }
 
-// Reads from the disk, not from the workers' events, how far each stream is. While another worker
-// writes, this could take its unfinished files for files that a crash has left.
+// Reads how far each stream is from the disk, not from the workers' events. Must not be called
+// while a worker writes: its unfinished files would look like files that a crash has left.
 void Crew::settle() {
   const bool others = count(Slot::State::kAlive) > 0;
   for (auto entry = finishing_.begin(); entry != finishing_.end();) {
@@ -248,8 +249,8 @@ void Crew::settle() {
   }
 }
 
-// A long run has thousands of workers, one after the other, so the chunks are read only when all of
-// them are there.
+// The chunks are read only when all of them exist. A long run has thousands of workers, one after
+// the other, and would otherwise read its chunks each time one ends.
 void Crew::settle_stream(size_t stream) {
   const StreamPlan& plan = context_.plan.streams[stream];
   StreamState& state = states_[stream];
@@ -278,7 +279,8 @@ void Crew::ended(Slot& slot, WorkerOutcome outcome) {
   if (outcome.end == End::kRetired)
     return context_.recovery.worker_retired(number, outcome.retired);
   if (outcome.end == End::kFinished) {
-    // Other workers may still encode the chunks that this one did not get.
+    // The stream may not be finished: other workers may still encode chunks that this worker did
+    // not get.
     const bool others = count(Slot::State::kAlive) + count(Slot::State::kWaiting) > 1;
     if (shared_ && (others || progress_)) {
       slot.state = Slot::State::kResting;
@@ -306,17 +308,18 @@ void Crew::failed(Slot& slot, const WorkerOutcome& outcome) {
     slot.state = Slot::State::kLost;
     context_.recovery.device_lost(number, error.detail());
     context_.reporter.device_lost(number);
-    // The rows of the lost device are free now.
+    // Wakes the resting workers, because the rows of the lost device are free now.
     for (const auto& other : slots_) {
       if (other->state == Slot::State::kResting) other->state = Slot::State::kWaiting;
     }
     return;
   }
   context_.reporter.restarted(number, context_.recovery.restarts(number));
-  if (count(Slot::State::kAlive) == 0) context_.reporter.state("restarting", &outcome.error);
+  if (count(Slot::State::kAlive) == 0)
+    context_.reporter.phase(RunPhase::kRestarting, &outcome.error);
 }
 
-// Returns true if another device may not have this error.
+// Returns true if the error may belong to this device alone, so that others can go on.
 bool Crew::can_lose(const ErrorDetail& error) const {
   const bool of_the_device = error.exit_code == ExitCode::kUnavailable ||
                              error.exit_code == ExitCode::kInternal ||
@@ -324,7 +327,8 @@ bool Crew::can_lose(const ErrorDetail& error) const {
   return of_the_device && count(Slot::State::kLost) + 1 < std::ssize(slots_);
 }
 
-// Ends the workers that would find nothing to do. A large model takes minutes to load.
+// Ends the workers that still load their model and would then find nothing to do. A large model
+// takes minutes to load.
 void Crew::dismiss_loading_workers() {
   for (const auto& slot : slots_) {
     if (slot->state != Slot::State::kAlive || slot->loaded) continue;

@@ -23,7 +23,7 @@
 
 namespace encode {
 
-// What a Crew works with. All of it must outlive the Crew.
+// What a Crew works with. Every member must outlive the Crew.
 struct CrewContext {
   const RunConfig& config;
   const RunEnvironment& environment;
@@ -62,7 +62,7 @@ class Crew {
     enum class State {
       kWaiting,  // a worker starts at `due`
       kAlive,
-      kResting,  // its last worker has found nothing more to do
+      kResting,  // its last worker found nothing more to do
       kLost,     // the run goes on without the device
     };
     WorkerName name;
@@ -70,7 +70,7 @@ class Crew {
     State state = State::kWaiting;
     Clock::time_point due = {};
     std::unique_ptr<WorkerSession> session = nullptr;
-    std::vector<size_t> streams = {};  // of the job's units
+    std::vector<size_t> streams = {};  // the streams of the job's units
     bool loaded = false;
     int64_t peak_bytes = 0;
   };
@@ -100,9 +100,9 @@ class Crew {
   bool shared_ = false;  // several workers may share the chunks
   bool counted_ = true;  // false: the first worker must count the devices
   std::vector<std::unique_ptr<Slot>> slots_;
-  std::optional<ChunkOrigin> kind_;  // of the first device that was loaded
-  std::vector<int64_t> committed_;   // rows of each stream, as far as events have told
-  bool progress_ = false;            // a chunk was committed since all workers rested
+  std::optional<ChunkOrigin> kind_;  // the kind of the first device that was loaded
+  std::vector<int64_t> committed_;   // the committed rows of each stream, according to events
+  bool progress_ = false;            // a chunk was committed since the workers last rested
   std::map<size_t, std::future<StreamState>> finishing_;
 };
 

@@ -6,6 +6,8 @@
 #include "encode/store.h"
 
 #include "base/units.h"
+#include "config/schema.h"
+#include "run_plan/final_outlook.h"
 #include "run_plan/leavings.h"
 
 namespace encode {
@@ -59,20 +61,22 @@ std::vector<FinishedMatrix> finished_matrices(const StoreOptions& store, const R
   return matrices;
 }
 
-void warn_of_truncation(const RunSummary& summary, RunLog& log) {
+void warn_of_truncation(const RunSummary& summary, const RunConfig& config, RunLog& log) {
+  const std::string max_length = setting_name("semantic.max_length", config.config_path.empty());
+  const std::string new_output = another_output(config.store, config.streams.front());
   for (const FinishedMatrix& matrix : summary.matrices) {
     const Truncation& cut = matrix.truncation;
     if (cut.truncated_rows == 0) continue;
-    log.warning(
-        "truncated",
-        fmt::format("{}: {}; to lose less, {}", matrix.name,
-                    describe(cut, format_count(cut.rows, "row", "rows")), truncation_advice(cut)),
-        {{"stream", matrix.name},
-         {"rows", cut.rows},
-         {"truncated_rows", cut.truncated_rows},
-         {"tokens", cut.tokens},
-         {"lost_tokens", cut.lost_tokens},
-         {"max_length", cut.max_length}});
+    log.warning("truncated",
+                fmt::format("{}: {}; to lose less, {}", matrix.name,
+                            describe(cut, format_count(cut.rows, "row", "rows")),
+                            truncation_advice(cut, max_length, new_output)),
+                {{"stream", matrix.name},
+                 {"rows", cut.rows},
+                 {"truncated_rows", cut.truncated_rows},
+                 {"tokens", cut.tokens},
+                 {"lost_tokens", cut.lost_tokens},
+                 {"max_length", cut.max_length}});
   }
 }
 

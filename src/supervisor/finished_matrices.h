@@ -1,4 +1,4 @@
-// The matrices of a run that is done, for its summary.
+// Lists the matrices of a finished run, for its summary.
 #pragma once
 
 #include <vector>
@@ -16,7 +16,7 @@ namespace encode {
 std::vector<FinishedMatrix> finished_matrices(const StoreOptions& store, const RunPlan& plan,
                                               const RunReporter& reporter);
 
-// Warns for each matrix of which rows were truncated.
-void warn_of_truncation(const RunSummary& summary, RunLog& log);
+// Logs a warning for each matrix with truncated rows. `config` is that of the run.
+void warn_of_truncation(const RunSummary& summary, const RunConfig& config, RunLog& log);
 
 }  // namespace encode

@@ -1,4 +1,4 @@
-// What RunReporter does with the memory of the host, of the workers and of their GPUs.
+// The part of RunReporter that records the memory of the host, of the workers and of their GPUs.
 #include <algorithm>
 #include <fmt/format.h>
 #include <string>
@@ -12,8 +12,9 @@ namespace encode {
 void RunReporter::on(Worker& worker, const MemoryPressure& event) {
   const Json facts = {{"used_percent", event.used_percent},
                       {"available_bytes", event.available_bytes}};
-  const std::string memory =
-      worker.prefix() + describe_host_memory(event.used_percent, event.available_bytes);
+  const std::string memory = worker.prefix() +
+                             describe_host_memory(event.used_percent, event.available_bytes) +
+                             (has_memory_limit_ ? " within hardware.memory_limit" : "");
   if (event.pressed) {
     ++pressure_.times;
     log_.warning("memory_pressure",
@@ -56,8 +57,8 @@ void RunReporter::sample_gpu(Worker& worker) {
 
 void RunReporter::take(Worker& worker, const GpuSample& sample) {
   worker.memory.gpu = sample;
-  for (const GpuWarning& warning :
-       worker.gpu_watch.sampled(Clock::now(), sample, worker.state == "encoding"))
+  const bool encoding = worker.state == WorkerState::kEncoding;
+  for (const GpuWarning& warning : worker.gpu_watch.sampled(Clock::now(), sample, encoding))
     warn(worker, warning);
 }
 
@@ -67,7 +68,7 @@ void RunReporter::warn(const Worker& worker, const GpuWarning& warning) {
   memory_log_.add(warning);
 }
 
-// Adds up what the workers have, and takes the busiest and the hottest of their GPUs.
+// Records the sum of the memory of all workers, and of their GPUs the highest load and temperature.
 HostMemory RunReporter::record_memory() {
   const HostMemory memory = host_memory();
   MemorySample sample = {.host_available_bytes = memory.available_bytes,

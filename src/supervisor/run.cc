@@ -45,6 +45,13 @@
 namespace encode {
 namespace {
 
+// Returns the directory of the output if it does not exist yet; "" otherwise.
+std::string absent_output_directory(const StoreOptions& store) {
+  if (store.output.empty()) return "";
+  const std::string directory = parent_directory(store.output);
+  return absent_directories(directory).empty() ? "" : directory;
+}
+
 class Run {
  public:
   Run(const RunConfig& config, const RunEnvironment& environment, Terminal& err, Terminal& out)
@@ -52,9 +59,10 @@ class Run {
         environment_(environment),
         cache_dir_(config.store.cache_dir),
         made_directories_(absent_directories(cache_dir_)),
+        new_output_directory_(absent_output_directory(config.store)),
         lock_(CacheLock::acquire(cache_dir_)),
         log_(config.log, err, out),
-        progress_(err, log_, config.log.progress && !config.log.json),
+        progress_(err, log_, shows_progress(config.log)),
         recovery_(config, log_, environment.first_restart_delay_seconds) {}
 
   RunEnd execute();
@@ -62,7 +70,7 @@ class Run {
  private:
   void prepare();
   void announce_reading();
-  void record_end(const std::string& state, const ErrorDetail* error);
+  void record_end(RunPhase phase, const ErrorDetail* error);
   void take_back();
   void encode_all();
   void publish_splits();
@@ -78,19 +86,21 @@ class Run {
   const RunConfig& config_;
   const RunEnvironment& environment_;
   const std::string cache_dir_;
-  const std::vector<std::string> made_directories_;  // that the lock has made; innermost first
+  const std::vector<std::string> made_directories_;  // created for the lock; innermost first
+  const std::string new_output_directory_;           // created for the output; "": it was there
   const CacheLock lock_;
   RunLog log_;
   Progress progress_;
   Recovery recovery_;
   std::optional<RunSignals> signals_;
   RunPlan plan_;
-  bool prepared_ = false;  // everything that refuses the run lies behind it
+  bool prepared_ = false;  // all checks that may refuse the run have passed
   bool changes_ = false;   // results of an earlier run may have been deleted
   std::optional<RunReporter> reporter_;
   std::unique_ptr<StreamFinisher> finisher_;
   std::vector<StreamState> states_;
-  bool encoded_nothing_ = false;  // every final was there when the run began
+  bool encoded_nothing_ = false;  // every final matrix existed when the run began
+  bool combined_ = false;         // the run has made a combined matrix
   int64_t worker_peak_bytes_ = 0;
   const Stopwatch watch_;
 };
@@ -98,7 +108,7 @@ class Run {
 RunEnd Run::execute() {
   try {
     prepare();
-    progress_.clear();  // there may be nothing to encode
+    progress_.clear();  // needed if nothing is left to encode
     prepared_ = true;
     encode_all();
     publish_splits();
@@ -107,8 +117,8 @@ RunEnd Run::execute() {
     self_check();
     RunEnd end = {.stopped_by = 0, .summary = summarize()};
     check_rows(end.summary);
-    warn_of_truncation(end.summary, log_);
-    reporter_->state("done", nullptr);
+    if (!end.summary.already_complete) warn_of_truncation(end.summary, config_, log_);
+    reporter_->phase(RunPhase::kDone, nullptr);
     leave_output();
     log_.result("summary", render(end.summary), to_json(end.summary));
     return end;
@@ -117,25 +127,25 @@ RunEnd Run::execute() {
     progress_.clear();
     const int number = signals_->stop().number();
     const std::string command = same_command();
-    log_.warning(
-        "stopped",
-        fmt::format("stopped by signal {} ({}); {}{}", number, ::strsignal(number),
-                    finisher_->what_is_kept(plan_.streams), command.empty() ? "" : ": " + command),
-        {{"signal", number}});
-    record_end("stopped", nullptr);
+    log_.warning("stopped",
+                 fmt::format("stopped by signal {} ({}): {}{}", number, ::strsignal(number),
+                             finisher_->what_is_kept(plan_.streams, reporter_->unsaved_rows()),
+                             command.empty() ? "" : ": " + command),
+                 {{"signal", number}});
+    record_end(RunPhase::kStopped, nullptr);
     return {.stopped_by = number};
   } catch (const Error& error) {
     progress_.clear();
     ErrorDetail detail = error.detail();
     add_command(detail);
     log_.final_error(detail);
-    record_end("failed", &detail);
+    record_end(RunPhase::kFailed, &detail);
     leave_nothing_after_refusal();
     throw Error(std::move(detail));
   }
 }
 
-// Returns the command that goes on with this run; "" if it is not known.
+// Returns the command that continues this run; "" if it is not known.
 std::string Run::same_command() const {
   std::string copy;
   for (const StreamPlan& stream : plan_.streams)
@@ -143,7 +153,7 @@ std::string Run::same_command() const {
   return resume_command(environment_.command, copy);
 }
 
-// Adds the command to an error after which it makes sense to start the run again as it was.
+// Adds the command to the error if repeating the run without changes makes sense.
 void Run::add_command(ErrorDetail& detail) const {
   const bool may_go_on =
       detail.exit_code == ExitCode::kTempFail || detail.exit_code == ExitCode::kIoError;
@@ -151,12 +161,12 @@ void Run::add_command(ErrorDetail& detail) const {
   if (prepared_ && may_go_on && !command.empty()) detail.hint += "\nto go on: " + command;
 }
 
-void Run::record_end(const std::string& state, const ErrorDetail* error) {
-  if (prepared_ || changes_) return reporter_->state(state, error);
+void Run::record_end(RunPhase phase, const ErrorDetail* error) {
+  if (prepared_ || changes_) return reporter_->phase(phase, error);
   try {
     if (!config_.store.overwrite) check_cache_files(cache_dir_);
   } catch (const Error&) {
-    return;  // the file of this name may be someone else's
+    return;  // the file of this name may be foreign
   }
   StatusFile(RunFiles(cache_dir_).status()).keep_earlier(error, environment_.command);
 }
@@ -167,7 +177,7 @@ void Run::prepare() {
   if (!config_.store.overwrite) check_cache_files(cache_dir_);
   sweep_cache_files(cache_dir_);
   const HostMemory memory = host_memory();
-  const std::string source = config_.config_path.empty() ? "flags only" : config_.config_path;
+  const std::string source = config_.config_path.empty() ? "no config file" : config_.config_path;
   log_.info("run_started",
             fmt::format("encode {}: {}, cache {}, device {}, {}", environment_.version, source,
                         cache_dir_, describe_devices(config_.hardware), describe(memory)),
@@ -190,6 +200,11 @@ void Run::prepare() {
   announce_reading();
   plan_ = make_plan(config_, PlanPurpose::kRun, log_);
   signals_->inputs_are_read();
+  if (!new_output_directory_.empty()) {
+    log_.warning("directory_created",
+                 fmt::format("created the folder {} for the output", new_output_directory_),
+                 {{"path", new_output_directory_}});
+  }
   check_quarantine(store, plan_);
   recovery_.run_started();
   reporter_.emplace(log_, progress_, config_, plan_.streams.size());
@@ -197,10 +212,13 @@ void Run::prepare() {
   finisher_ = std::make_unique<StreamFinisher>(config_.store, log_, signals_->stop());
   changes_ = environment_.retry_set_aside || store.fresh;
   if (environment_.retry_set_aside) take_back();
-  for (const StreamPlan& stream : plan_.streams) states_.push_back(finisher_->resume(stream));
+  for (const StreamPlan& stream : plan_.streams) {
+    states_.push_back(finisher_->resume(stream));
+    if (!states_.back().unchanged) warn_of_rows(stream, log_);
+  }
   encoded_nothing_ = std::all_of(states_.begin(), states_.end(),
                                  [](const StreamState& state) { return state.finished; });
-  // A final that cannot be written would be found out only after its rows are encoded.
+  // Otherwise a run would notice only after hours of encoding that it cannot write its result.
   plan_.probed.insert(cache_dir_);  // the job is written there next
   for (size_t i = 0; i < states_.size(); ++i) {
     if (!states_[i].finished)
@@ -208,8 +226,9 @@ void Run::prepare() {
   }
 }
 
-// Without these words, a run that was started without a pipe would wait in silence. The keyboard
-// gets a line of its own, because what is typed would stand behind a status line.
+// Says that the run waits for standard input: a run that was started without a pipe would otherwise
+// wait in silence. For a keyboard this is a line of its own, because typed text would follow a
+// status line.
 void Run::announce_reading() {
   const bool from_keyboard =
       ::isatty(STDIN_FILENO) == 1 &&
@@ -248,7 +267,8 @@ void Run::encode_all() {
   worker_peak_bytes_ = crew.peak_resident_bytes();
 }
 
-// Publishes the finals from which rows are dropped. They wait for all streams of their split.
+// Publishes the final matrices from which rows are dropped. They wait until all streams of their
+// split are encoded.
 void Run::publish_splits() {
   if (config_.store.quarantine != QuarantinePolicy::kDrop) return;
   for (const std::vector<size_t>& split : streams_of_splits(plan_)) {
@@ -274,6 +294,7 @@ void Run::combine_all() {
     const bool there =
         final_state(combine.path, identity, /*check_hash=*/true) == FinalState::kValid;
     if (!there) combine_finals(parts, combine.path, combine.name);
+    combined_ = combined_ || !there;
     log_.info("combined",
               fmt::format("{}: {}, ({}, {}), combined dimension {}", combine.name,
                           there ? "already done" : "saved to " + combine.path, identity.rows,
@@ -285,7 +306,8 @@ void Run::combine_all() {
   }
 }
 
-// Throws the error of the first stream without a final. Everything else is done by then.
+// Throws the error of the first stream that has no final matrix. Called last, so that the other
+// streams are finished first.
 void Run::require_all_finals() const {
   for (size_t i = 0; i < states_.size(); ++i) {
     if (states_[i].finished) continue;
@@ -307,14 +329,15 @@ void Run::self_check() const {
   }
 }
 
-// Leaves only what a user needs beside an output, if the cache directory is the run's own.
+// If the cache directory is the run's own, moves the files that a user needs beside the output and
+// removes the rest.
 void Run::leave_output() {
   const StoreOptions& store = config_.store;
   if (!has_own_cache(store)) return;
   const StreamPlan& stream = plan_.streams.front();
   try {
     leave_rejected_rows(stream);
-    // Another policy, or another try, needs the chunks with rows that were set aside.
+    // Keeps the chunks with quarantined rows, because another policy or another try needs them.
     if (store.keep_chunk_cache || read_manifest(stream.final_path)->set_aside) return;
     leave_record(stream, cache_dir_, encoded_nothing_);
     const std::vector<std::string> left = remove_cache_directory(cache_dir_, stream.config.name());
@@ -324,7 +347,7 @@ void Run::leave_output() {
                              fmt::join(left, ", ")),
                  {{"path", cache_dir_}, {"names", left}});
   } catch (const Error& error) {
-    // The output is complete, and the next run with it tries again.
+    // Only a warning: the output is complete, and the next run tries again to remove the directory.
     log_.warning("cache_left",
                  fmt::format("{} could not be removed: {} ({})", cache_dir_, error.detail().what,
                              error.detail().where),
@@ -341,20 +364,24 @@ void Run::leave_nothing_after_refusal() noexcept {
 }
 
 RunSummary Run::summarize() const {
+  const bool unchanged = std::all_of(states_.begin(), states_.end(),
+                                     [](const StreamState& state) { return state.unchanged; });
   return {.matrices = finished_matrices(config_.store, plan_, *reporter_),
-          .mode = finisher_->chunk_files() ? "chunked" : "standard",
+          .chunked = finisher_->chunk_files(),
           .seconds = watch_.seconds(),
           .peak_host_bytes =
               std::max(worker_peak_bytes_, reporter_->worker_peak_bytes()) + peak_resident_bytes(),
           .host_memory = describe(host_memory()),
-          .pressure = reporter_->pressure()};
+          .pressure = reporter_->pressure(),
+          .already_complete = unchanged && !combined_,
+          .retried = environment_.retry_set_aside};
 }
 
 }  // namespace
 
 RunEnd run_experiment(const RunConfig& config, const RunEnvironment& environment, Terminal& err,
                       Terminal& out) {
-  // Before the StopSignal exists, the run waits for the lock.
+  // Covers the time in which the run waits for the lock and has no StopSignal yet.
   if (environment.stop == nullptr) end_at_once_if_asked_for_restart();
   return Run(config, environment, err, out).execute();
 }

@@ -19,7 +19,7 @@ struct RunEnvironment {
   double first_restart_delay_seconds = 1;  // see FaultPolicy::restart()
   std::string version;                     // of encode, for the log
   RunCommand command = {};                 // for status.json and for messages
-  // True: the rows that earlier runs set aside are tried again.
+  // True: the quarantined rows of earlier runs are tried again.
   bool retry_set_aside = false;
   // The run stops when this StopSignal has received a signal. It must outlive the run. If it is
   // null, the run catches the signals itself. `encode bench` has one StopSignal for several runs.
@@ -30,15 +30,15 @@ struct RunEnvironment {
 };
 
 struct RunEnd {
-  int stopped_by = 0;       // the signal that stopped the run; 0: every final is published
+  int stopped_by = 0;       // the signal that stopped the run; 0: every final matrix is published
   RunSummary summary = {};  // empty if the run was stopped
 };
 
-// Encodes the rows that are not committed yet and publishes the finals. After a signal it stops the
-// worker, keeps every committed chunk and returns; the caller then raises the signal again. While
-// the inputs are read, a signal ends the process, unless there is RunEnvironment::stop. Throws
-// Error with the documented exit code, and writes the error to the log file if that is open.
-// Catches signals while it runs, so call it from the main thread.
+// Encodes the rows that are not committed yet and publishes the final matrices. After a signal it
+// stops the worker, keeps every committed chunk and returns; the caller then raises the signal
+// again. While the inputs are read, a signal ends the process, unless there is
+// RunEnvironment::stop. Throws Error with the documented exit code, and writes the error to the log
+// file if that is open. Catches signals while it runs, so call it from the main thread.
 RunEnd run_experiment(const RunConfig& config, const RunEnvironment& environment, Terminal& err,
                       Terminal& out);
 

@@ -43,13 +43,15 @@ RunReporter::RunReporter(RunLog& log, Progress& progress, const RunConfig& confi
       memory_log_(RunFiles(config.store.cache_dir).memory(),
                   [&log](const std::string& problem) { log.warning("memory_log", problem); }),
       config_path_(config.config_path),
+      has_memory_limit_(config.hardware.memory_limit_bytes > 0),
       started_(static_cast<int64_t>(std::time(nullptr))),
       rates_(streams),
       cache_counts_(streams) {}
 
 void RunReporter::worker_started(const WorkerName& name, std::vector<UnitProgress> units) {
   const bool others = std::any_of(workers_.begin(), workers_.end(), [](const auto& entry) {
-    return entry.second.state == "loading" || entry.second.state == "encoding";
+    const WorkerState state = entry.second.state;
+    return state == WorkerState::kLoading || state == WorkerState::kEncoding;
   });
   Worker& worker = workers_[name.number];
   worker = {.label = name.label,
@@ -64,31 +66,38 @@ void RunReporter::worker_started(const WorkerName& name, std::vector<UnitProgres
   if (!others) progress_.restart();
   log_.detail("worker_started", worker.prefix() + "loading the model");
   if (!others) progress_.step("loading the model");
-  if (!others) state("loading", nullptr);
+  if (!others) phase(RunPhase::kLoading, nullptr);
 }
 
 void RunReporter::worker_ended(size_t number) {
   Worker& worker = workers_[number];
+  worker.unsaved_rows = std::max<int64_t>(0, worker.rows - worker.committed_rows);
   measure(worker);
   if (worker.gpu_sampler != nullptr) {
     if (const auto sample = worker.gpu_sampler->ask_now()) take(worker, *sample);
     sample_gpu(worker);
   }
   set_pressed(worker, false);
-  worker.state = "ended";
+  worker.state = WorkerState::kEnded;
   log_memory(Clock::now());
   worker.memory = {};
   progress_.clear();
 }
 
 void RunReporter::restarted(size_t number, int64_t restarts) {
-  workers_[number].state = "restarting";
+  workers_[number].state = WorkerState::kRestarting;
   workers_[number].restarts = restarts;
 }
 
 int64_t RunReporter::worker_peak_bytes() const {
   int64_t sum = 0;
   for (const auto& [number, worker] : workers_) sum += worker.peak_bytes;
+  return sum;
+}
+
+int64_t RunReporter::unsaved_rows() const {
+  int64_t sum = 0;
+  for (const auto& [number, worker] : workers_) sum += worker.unsaved_rows;
   return sum;
 }
 
@@ -104,12 +113,13 @@ void RunReporter::event(size_t number, const WorkerEvent& event) {
 
 void RunReporter::on(Worker& worker, const LogLine& line) {
   const std::string message = worker.prefix() + line.message;
-  if (line.level == "warning" || line.level == "error") {
-    log_.warning("worker_log", message);
-  } else if (line.level == "info") {
-    log_.info("worker_log", message);
-  } else {
-    log_.debug("worker_log", message);
+  switch (line.level) {
+    case LogLevel::kDebug:
+      return log_.debug("worker_log", message);
+    case LogLevel::kInfo:
+      return log_.info("worker_log", message);
+    case LogLevel::kWarning:
+      return log_.warning("worker_log", message);
   }
 }
 
@@ -136,8 +146,8 @@ void RunReporter::on(Worker& worker, const ModelLoaded& event) {
 void RunReporter::on(Worker& worker, const UnitStarted& event) {
   measure(worker);
   worker.unit = event.unit;
-  worker.state = "encoding";
-  if (tokens_ == 0) record_memory();  // charts of the run begin here
+  worker.state = WorkerState::kEncoding;
+  if (tokens_ == 0) record_memory();  // the first point of the charts
   const UnitProgress& unit = worker.unit_of(event.unit);
   ActiveTime& active = active_[unit.stream];
   if (active.workers++ == 0) active.watch.lap();
@@ -170,7 +180,7 @@ void RunReporter::on(Worker& worker, const ChunkStarted& event) {
   worker.last_opened = event.chunk;
 }
 
-// The chunks of a window are encoded together, so they have one line.
+// Logs one line for all chunks of a window, because they are encoded together.
 void RunReporter::announce_chunks(Worker& worker) {
   if (!worker.opened) return;
   const ChunkStarted opened = *std::exchange(worker.opened, std::nullopt);
@@ -215,7 +225,11 @@ void RunReporter::on(Worker& worker, const BatchDone& event) {
   for (const UnitProgress& other : worker.units) rows_left += other.rows - rows_done(other);
   const UnitProgress& unit = worker.unit_of(event.unit);
   progress_.encoded(Clock::now(), rows_, tokens_);
-  progress_.update(unit.name, rows_done(unit), unit.rows, rows_left);
+  progress_.update({.stream = unit.name,
+                    .rows_done = rows_done(unit),
+                    .rows_saved = unit.chunk_files ? committed_[unit.stream] : -1,
+                    .rows_total = unit.rows},
+                   rows_left);
 }
 
 void RunReporter::on(Worker& worker, const ChunkDone& event) {
@@ -279,7 +293,7 @@ void RunReporter::log_cache(const UnitProgress& unit) {
   log_.info("embedding_cache", fmt::format("{}: {}", unit.name, describe(counts)), fields);
 }
 
-// Adds what the worker has done of its unit to the rate of the stream and to the stages.
+// Adds the work and the time of the worker on its unit to the rate of the stream and to the stages.
 void RunReporter::measure(Worker& worker) {
   if (worker.unit < 0) return;
   const size_t stream = worker.unit_of(worker.unit).stream;
@@ -322,7 +336,9 @@ void RunReporter::tick(Clock::time_point now) {
 Json RunReporter::worker_states() const {
   Json states = Json::array();
   for (const auto& [number, worker] : workers_) {
-    Json state = {{"device", worker.label}, {"name", worker.device}, {"state", worker.state}};
+    Json state = {{"device", worker.label},
+                  {"name", worker.device},
+                  {"state", name_of(kWorkerStates, worker.state)}};
     if (worker.unit >= 0) {
       state["stream"] = worker.unit_of(worker.unit).name;
       state["chunk"] = worker.chunk;
@@ -340,7 +356,8 @@ Json RunReporter::status() const {
                                     [](const auto& entry) { return entry.second.unit >= 0; });
   int64_t restarts = 0;
   for (const auto& [number, worker] : workers_) restarts += worker.restarts;
-  Json status = {{"state", working == workers_.end() ? "loading" : "encoding"},
+  const RunPhase phase = working == workers_.end() ? RunPhase::kLoading : RunPhase::kEncoding;
+  Json status = {{"state", name_of(kRunPhases, phase)},
                  {"started", started_},
                  {"config", config_path_},
                  {"command", to_json(command)},
@@ -364,9 +381,9 @@ Json RunReporter::status() const {
   return status;
 }
 
-void RunReporter::state(const std::string& state, const ErrorDetail* error) {
+void RunReporter::phase(RunPhase phase, const ErrorDetail* error) {
   Json now = status();
-  now["state"] = state;
+  now["state"] = name_of(kRunPhases, phase);
   if (error != nullptr) {
     now["error"] = {{"code", error->code.name()}, {"what", error->what}, {"where", error->where}};
     now["exit_code"] = static_cast<int>(error->exit_code);

@@ -1,4 +1,5 @@
-// Turns the worker's events into log lines, the progress line, status.json and memory.jsonl.
+// Turns the worker's events into log lines, the progress line, status.json and memory.jsonl. Throws
+// no Error.
 #pragma once
 
 #include <cstddef>
@@ -35,7 +36,7 @@ struct UnitProgress {
   std::string name;
   std::string input_path;
   int64_t rows = 0;
-  int64_t rows_before = 0;  // committed when the worker started
+  int64_t rows_before = 0;  // the rows that were committed when the worker started
   int64_t chunks = 0;
   bool chunk_files = true;  // false: standard mode
 };
@@ -64,16 +65,18 @@ class RunReporter {
   void worker_ended(size_t worker);
   // `restarts` is the number of restarts of this worker's device without progress.
   void restarted(size_t worker, int64_t restarts);
-  void device_lost(size_t worker) { workers_[worker].state = "lost"; }
+  void device_lost(size_t worker) { workers_[worker].state = WorkerState::kLost; }
 
-  // Writes `state` to status.json at once. `error` may be null. Must not be called before the run
+  // Writes `phase` to status.json at once. `error` may be null. Must not be called before the run
   // begins to encode; see StatusFile::keep_earlier().
-  void state(const std::string& state, const ErrorDetail* error);
+  void phase(RunPhase phase, const ErrorDetail* error);
   // `stream` is below the number of streams. The reference is valid as long as the reporter.
   const StreamRate& rate(size_t stream) const { return rates_[stream]; }
-  // Returns the sum of the largest resident memory that each device's workers have told of.
+  // Returns the largest resident memory of the workers of each device, summed over the devices.
   int64_t worker_peak_bytes() const;
   const PressureTotals& pressure() const { return pressure_; }
+  // Returns the rows that the last worker of each device had computed and not saved when it ended.
+  int64_t unsaved_rows() const;
   // The longest time between two samples of the memory, and between two lines about it in the log.
   static constexpr auto kMemoryInterval = std::chrono::seconds(60);
   RunCommand command = {};  // is written to status.json
@@ -83,19 +86,20 @@ class RunReporter {
  private:
   struct Worker {
     std::string label;
-    std::string state = "loading";  // or "encoding", "restarting", "ended", "lost"
-    std::string device = {};        // DeviceFacts::name
+    WorkerState state = WorkerState::kLoading;
+    std::string device = {};  // DeviceFacts::name
     std::vector<UnitProgress> units = {};
     int64_t unit = -1;  // the unit that is being encoded; -1: none
     int64_t chunk = -1;
-    // Chunks that share a window and that the log has not announced yet: the first one, with the
-    // rows of all of them, and the number of the last one.
+    // The chunks of the current window, if the log has not announced them yet. `opened` is the
+    // event of the first chunk, but with the rows of all of them.
     std::optional<ChunkStarted> opened = {};
     int64_t last_opened = -1;
-    // What the worker has encoded of `unit`, and how many of these rows are committed.
+    // The rows of `unit` that the worker has encoded, and how many of them are committed.
     int64_t rows = 0;
     int64_t tokens = 0;
     int64_t committed_rows = 0;
+    int64_t unsaved_rows = 0;  // when the worker ended
     StageSeconds stages = {};  // of `unit`
     MemorySample memory = {};  // `time` and the host's memory are not set
     int64_t peak_bytes = 0;
@@ -151,18 +155,19 @@ class RunReporter {
   StatusFile status_;
   MemoryLog memory_log_;
   const std::string config_path_;
-  const int64_t started_;  // seconds since 1970
+  const bool has_memory_limit_;  // HardwareOptions::memory_limit_bytes is set
+  const int64_t started_;        // seconds since 1970
   PressureTotals pressure_;
   Stopwatch pressure_watch_;  // runs while a worker is short of host memory
   std::vector<StreamRate> rates_;
   std::vector<CacheCounts> cache_counts_;  // of each stream
-  StageSeconds measured_stages_;           // of the units that workers have left, see measure()
+  StageSeconds measured_stages_;           // the stages of finished units, see measure()
   std::map<size_t, Worker> workers_;
   std::vector<UnitProgress> units_;      // of the worker that was started last
   std::map<size_t, int64_t> committed_;  // stream -> committed rows
   std::map<size_t, ActiveTime> active_;  // by stream
   std::set<size_t> announced_;           // the streams that the log has announced
-  int64_t rows_ = 0;                     // that all workers have encoded
+  int64_t rows_ = 0;                     // the rows that all workers have encoded
   int64_t tokens_ = 0;
   int64_t garbage_lines_ = 0;
   const Clock::time_point begun_ = Clock::now();

@@ -13,7 +13,7 @@ RunSignals::RunSignals(const StopSignal* others, RunLog& log, Progress& progress
   listener_.emplace(*own_, [this](int number) { answer(number); });
 }
 
-// Runs on the thread of the listener.
+// Called on the thread of the listener.
 void RunSignals::answer(int number) {
   if (reading_) {
     progress_.clear();

@@ -1,4 +1,4 @@
-// The signals that end a run, and what the run says when one comes.
+// Handles the signals that end a run, and reports what happens to the run.
 #pragma once
 
 #include <atomic>
@@ -23,7 +23,7 @@ class RunSignals {
   const StopSignal& stop() const { return others_ != nullptr ? *others_ : *own_; }
   // Must be called when the inputs are read.
   void inputs_are_read() { reading_ = false; }
-  // When this returns, the answer to a signal that has come is in the log, and no other one
+  // On return, the message about a signal that has come is in the log, and no other message
   // follows.
   void finish() { listener_.reset(); }
 

@@ -25,42 +25,32 @@ class PlainSource final : public ByteSource {
 
 }  // namespace
 
-Error changed_file(const std::string& path, std::string what, std::string expected,
-                   std::string found) {
-  return Error({.code = "text.changed",
-                .what = std::move(what),
-                .where = path,
-                .expected = std::move(expected),
-                .found = std::move(found),
-                .hint = "wait until the file is complete, or encode a copy of it"});
-}
-
 DiskFile::DiskFile(std::string path, bool hashed)
     : path_(std::move(path)),
       fd_(open_for_reading(path_, "text.open")),
-      size_(file_size(fd_, path_)) {
+      opened_(identity_of(fd_, path_)) {
   if (hashed) hash_.emplace();
 }
 
 size_t DiskFile::read(char* data, size_t size) {
-  if (offset_ == size_) {
+  if (offset_ == opened_.bytes) {
     char extra = 0;
     const ssize_t n =
-        retried([&] { return ::pread(fd_.get(), &extra, 1, static_cast<off_t>(size_)); });
+        retried([&] { return ::pread(fd_.get(), &extra, 1, static_cast<off_t>(opened_.bytes)); });
     if (n < 0) throw system_error("io.read", "read", path_, errno);
     if (n == 0) return 0;
-    throw changed_file(path_, "the file grew while it was read", fmt::format("{} bytes", size_),
-                       "more");
+    throw changed_file(path_, "the file grew while it was read",
+                       fmt::format("{} bytes", opened_.bytes), "more");
   }
   const auto n =
-      static_cast<size_t>(std::min<int64_t>(static_cast<int64_t>(size), size_ - offset_));
-  pread_all(fd_, {data, n}, offset_, path_);
+      static_cast<size_t>(std::min<int64_t>(static_cast<int64_t>(size), opened_.bytes - offset_));
+  read_of_input(fd_, {data, n}, offset_, path_);
   if (hash_) hash_->update(data, n);
   offset_ += static_cast<int64_t>(n);
   return n;
 }
 
-void DiskFile::seek(int64_t offset) { offset_ = std::min(offset, size_); }
+void DiskFile::seek(int64_t offset) { offset_ = std::min(offset, opened_.bytes); }
 
 std::string DiskFile::finish_hash() {
   std::vector<char> block(size_t{256} << 10);

@@ -8,18 +8,16 @@
 #include <optional>
 #include <string>
 
-#include "encode/error.h"
-
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/input_format.h"
+#include "text/file_identity.h"
 
 namespace encode {
 
-enum class Compression { kNone, kGzip, kZstd };
-
 // The bytes of the file as stored on disk. If the file shrinks or grows while it is read, read()
-// throws Error (kIoError), so that the input never silently becomes shorter or longer. Not
-// thread-safe.
+// throws Error kIoError "text.changed", so that the input never silently becomes shorter or longer.
+// Not thread-safe.
 class DiskFile {
  public:
   // If `hashed`, every byte that is read goes into the SHA-256. Throws what open_for_reading()
@@ -32,7 +30,8 @@ class DiskFile {
   void seek(int64_t offset);
 
   int64_t offset() const { return offset_; }
-  int64_t size() const { return size_; }
+  int64_t size() const { return opened_.bytes; }
+  const FileIdentity& identity() const { return opened_; }  // when it was opened
   const std::string& path() const { return path_; }
 
   // Reads the rest of the file and returns the SHA-256 of all its bytes, in hex. The file must be
@@ -42,14 +41,10 @@ class DiskFile {
  private:
   std::string path_;
   UniqueFd fd_;
-  int64_t size_ = 0;
+  FileIdentity opened_;
   int64_t offset_ = 0;
   std::optional<Sha256> hash_;
 };
-
-// The Error kIoError "text.changed" for an input file that is written to while it is read.
-Error changed_file(const std::string& path, std::string what, std::string expected,
-                   std::string found);
 
 // One thread at a time may use a source. It throws Error kIoError as DiskFile::read() does.
 class ByteSource {

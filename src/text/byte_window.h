@@ -34,8 +34,8 @@ class ByteWindow {
   bool extend();
   bool at_end() { return begin_ == end_ && !extend(); }
 
-  // Returns the first `size` bytes of the view, which it extends up to there; fewer if the input
-  // ends, or if its next bytes are damaged: the reader of these bytes comes to the damage later.
+  // Extends the view to `size` bytes if possible, and returns its first `size` bytes. Returns fewer
+  // if the input ends or its next bytes are damaged; extend() then reports the damage later.
   std::string_view peek(size_t size);
 
   // Returns the offset of the view's first byte in the decompressed input.

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "base/hash.h"
-#include "text/byte_source.h"
 
 namespace encode {
 namespace {
@@ -18,17 +17,17 @@ constexpr const char* kFileChanged = "the file changed while it was read";
 CheckedFile::CheckedFile(std::string path, bool hashed)
     : path_(std::move(path)),
       fd_(open_for_reading(path_, "text.open")),
-      size_(file_size(fd_, path_)) {
+      opened_(identity_of(fd_, path_)) {
   if (hashed) hash_all();
 }
 
 void CheckedFile::hash_all() {
   Sha256 whole;
-  const int64_t blocks = (size_ + kBlockBytes - 1) / kBlockBytes;
+  const int64_t blocks = (size() + kBlockBytes - 1) / kBlockBytes;
   hashes_.resize(static_cast<size_t>(blocks));
   for (int64_t i = 0; i < blocks; ++i) {
-    block_.resize(static_cast<size_t>(std::min(kBlockBytes, size_ - i * kBlockBytes)));
-    pread_all(fd_, block_, i * kBlockBytes, path_);
+    block_.resize(static_cast<size_t>(std::min(kBlockBytes, size() - i * kBlockBytes)));
+    read_of_input(fd_, block_, i * kBlockBytes, path_);
     whole.update(block_.data(), block_.size());
     hashes_[static_cast<size_t>(i)] = xxh3_bytes(std::as_bytes(std::span(block_)));
     block_index_ = i;
@@ -39,8 +38,8 @@ void CheckedFile::hash_all() {
 void CheckedFile::load_block(int64_t index) {
   if (index == block_index_) return;
   block_index_ = -1;
-  block_.resize(static_cast<size_t>(std::min(kBlockBytes, size_ - index * kBlockBytes)));
-  pread_all(fd_, block_, index * kBlockBytes, path_);
+  block_.resize(static_cast<size_t>(std::min(kBlockBytes, size() - index * kBlockBytes)));
+  read_of_input(fd_, block_, index * kBlockBytes, path_);
   if (xxh3_bytes(std::as_bytes(std::span(block_))) != hashes_[static_cast<size_t>(index)])
     throw changed_file(path_, kFileChanged, "the bytes that were hashed when the file was opened",
                        "other bytes");
@@ -49,7 +48,7 @@ void CheckedFile::load_block(int64_t index) {
 
 void CheckedFile::read(int64_t offset, std::span<char> to) {
   if (hashes_.empty()) {
-    pread_all(fd_, to, offset, path_);
+    read_of_input(fd_, to, offset, path_);
     return;
   }
   while (!to.empty()) {
@@ -64,8 +63,8 @@ void CheckedFile::read(int64_t offset, std::span<char> to) {
 
 void CheckedFile::check_size() const {
   const int64_t now = file_size(fd_, path_);
-  if (now != size_)
-    throw changed_file(path_, kFileChanged, fmt::format("{} bytes", size_),
+  if (now != size())
+    throw changed_file(path_, kFileChanged, fmt::format("{} bytes", size()),
                        fmt::format("{} bytes", now));
 }
 

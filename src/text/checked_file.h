@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "columnar/columnar.h"
+#include "text/file_identity.h"
 
 namespace encode {
 
@@ -22,12 +23,13 @@ class CheckedFile final : public ByteFile {
   // throw.
   CheckedFile(std::string path, bool hashed);
 
-  int64_t size() const override { return size_; }
+  int64_t size() const override { return opened_.bytes; }
   // Throws Error kIoError "text.changed" if a block has changed, or if the file has shrunk.
   void read(int64_t offset, std::span<char> to) override;
 
   // The SHA-256 of the file in hex; "" if it is not `hashed`.
   const std::string& sha256() const { return sha256_; }
+  const FileIdentity& identity() const { return opened_; }  // when it was opened
   // Throws Error kIoError "text.changed" if the size of the file has changed.
   void check_size() const;
 
@@ -40,7 +42,7 @@ class CheckedFile final : public ByteFile {
 
   std::string path_;
   UniqueFd fd_;
-  int64_t size_ = 0;
+  FileIdentity opened_;
   std::string sha256_;
   std::vector<BlockHash> hashes_;  // of the blocks, in order; empty if the file is not hashed
   std::vector<char> block_;        // the last block that read() has used

@@ -51,7 +51,7 @@ class ColumnarFile final : public InputFile {
 
   FileDigest digest() override {
     file_.check_size();
-    return {.bytes = file_.size(), .sha256 = file_.sha256()};
+    return {.identity = file_.identity(), .sha256 = file_.sha256()};
   }
 
  private:
@@ -67,7 +67,7 @@ class ColumnarFile final : public InputFile {
 std::unique_ptr<InputFile> open_columnar_file(const InputOptions& options, TextFormat format,
                                               const FileReading& reading) {
   const ColumnRequest request = {
-      .parquet = format == TextFormat::kParquet,
+      .format = format,
       .path = options.path,
       .column = options.field,
       .values = reading.any_values ? ColumnRequest::Values::kAny : ColumnRequest::Values::kRows};

@@ -1,4 +1,4 @@
-// Files of columns (Parquet, Arrow IPC) as inputs.
+// Columnar files (Parquet, Arrow IPC) as inputs.
 #pragma once
 
 #include <memory>
@@ -9,9 +9,9 @@
 
 namespace encode {
 
-// Opens the column `options.field` of a file in the format kParquet or kArrow. A record is a row of
-// the file: `line` is its number, from 1, and `offset_bytes` is 0. Throws what TextReader and
-// open_column() throw.
+// Opens the column `options.field` of a file in a columnar format. A record is a row of the file:
+// `line` is its number, from 1, and `offset_bytes` is 0. Throws what TextReader and open_column()
+// throw.
 std::unique_ptr<InputFile> open_columnar_file(const InputOptions& options, TextFormat format,
                                               const FileReading& reading);
 

@@ -8,6 +8,7 @@
 // file one field, so it is an Error under every row policy.
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <fmt/format.h>
 #include <memory>
 #include <string>
@@ -16,8 +17,10 @@
 
 #include "encode/error.h"
 
+#include "base/input_format.h"
+#include "base/shell_quote.h"
 #include "base/units.h"
-#include "text/record.h"
+#include "text/parsers.h"
 
 namespace encode {
 namespace {
@@ -33,10 +36,30 @@ int64_t count_line_feeds(std::string_view text) {
   return count;
 }
 
-const char* column_hint(size_t columns) {
+const char* column_hint(size_t columns, char delimiter) {
+  if (columns == 1 && delimiter == '\t')
+    return "the header has one column: name it, or separate the columns of a TSV file with tabs "
+           "(--format csv reads commas, semicolons and |)";
   return columns == 1 ? "the header has one column: name it, or separate the columns with commas, "
                         "semicolons, tabs or |"
                       : "name one of these columns; a name must be unique in the header";
+}
+
+// Users who name a column by its number mostly have a file without a header. A header of numbers
+// keeps these names.
+std::string advice_about_number(const std::string& path, size_t columns, char delimiter) {
+  constexpr size_t kMostInCommand = 20;
+  std::string advice =
+      "line 1 is read as the header, and a column is given by its name there; if the file has no "
+      "header, put a line with a name for each column in front of it";
+  if (columns > kMostInCommand || without_compression(path) != path) return advice;
+  std::string header;
+  for (size_t i = 1; i <= columns; ++i)
+    header += (i > 1 ? std::string(1, delimiter) : "") + fmt::to_string(i);
+  std::filesystem::path with_header = path;
+  with_header.replace_extension(".header" + with_header.extension().string());
+  return fmt::format("{}: `{{ {}; cat {}; }} > {}`", advice, shell_command({"echo", header}),
+                     shell_command({path}), shell_command({with_header.string()}));
 }
 
 class CsvParser final : public RecordParser {
@@ -51,6 +74,8 @@ class CsvParser final : public RecordParser {
 
   void find_delimiter();
   void read_header(const std::string& column);
+  [[noreturn]] void refuse_column(const std::string& column,
+                                  const std::vector<std::string>& names) const;
   void begin_record();
   FieldEnd read_field(bool wanted);
   void read_quoted(bool wanted);
@@ -138,20 +163,30 @@ void CsvParser::read_header(const std::string& column) {
     wanted_column_ = static_cast<size_t>(found - names.begin());
     return;
   }
+  refuse_column(column, names);
+}
+
+// Refuses a column that the header does not have, or has several times.
+void CsvParser::refuse_column(const std::string& column,
+                              const std::vector<std::string>& names) const {
   constexpr size_t kMostShown = 400;
   std::string list;
   for (const std::string& name : names) list += (list.empty() ? "" : ", ") + preview(name, 40);
+  const bool absent = std::find(names.begin(), names.end(), column) == names.end();
   const std::string near = nearest(column, names.data(), names.size());
+  std::string hint = column_hint(names.size(), delimiter_);
+  if (!near.empty() && absent) {
+    hint = fmt::format("did you mean '{}'?", preview(near));
+  } else if (absent && is_number(column)) {
+    hint = advice_about_number(path_, names.size(), delimiter_);
+  }
   throw Error({.code = "csv.column",
-               .what = fmt::format("{} named '{}'",
-                                   found == names.end() ? "no column is" : "several columns are",
+               .what = fmt::format("{} named '{}'", absent ? "no column is" : "several columns are",
                                    preview(column)),
                .where = fmt::format("{}:1", path_),
                .expected = fmt::format("one column '{}'", preview(column)),
                .found = list.size() > kMostShown ? list.substr(0, kMostShown) + ", ..." : list,
-               .hint = near.empty() || near == column
-                           ? column_hint(names.size())
-                           : fmt::format("did you mean '{}'?", preview(near))});
+               .hint = std::move(hint)});
 }
 
 bool CsvParser::next(Record& record) {
@@ -319,8 +354,13 @@ void CsvParser::seek(int64_t offset_bytes, int64_t line) {
 }  // namespace
 
 std::unique_ptr<RecordParser> make_csv_parser(ByteWindow& window, const InputOptions& options,
-                                              char delimiter) {
-  return std::make_unique<CsvParser>(window, options, delimiter);
+                                              bool /*any_values*/) {
+  return std::make_unique<CsvParser>(window, options, kCsvDelimiters.front());
+}
+
+std::unique_ptr<RecordParser> make_tsv_parser(ByteWindow& window, const InputOptions& options,
+                                              bool /*any_values*/) {
+  return std::make_unique<CsvParser>(window, options, '\t');
 }
 
 }  // namespace encode

@@ -3,12 +3,11 @@
 #include <fmt/format.h>
 #include <utility>
 
+#include "base/json.h"
 #include "base/units.h"
 
 namespace encode {
 namespace {
-
-constexpr std::string_view kJsonSpace = " \t\r\n";
 
 // Finds the end of an element, byte by byte. The depth is a number, so that no nesting is too deep.
 class ElementScan {
@@ -135,14 +134,14 @@ bool ElementSplitter::skip_space() {
   return false;
 }
 
-// Reads what follows the last element.
+// Checks that only white space follows the last element.
 void ElementSplitter::finish() {
   window_.consume(1);
   place_ = Place::kEnd;
   if (skip_space()) throw broken("text follows the JSON array", "the end of the file");
 }
 
-// Describes what is `ahead` bytes after the beginning of the window.
+// Makes the Error for the byte that is `ahead` bytes after the beginning of the window.
 Error ElementSplitter::broken(std::string what, std::string expected, size_t ahead) {
   constexpr size_t kShownBytes = 12;
   const std::string_view rest = window_.view().substr(ahead);

@@ -32,7 +32,7 @@ class ElementSplitter {
   void seek(int64_t offset_bytes, int64_t number);
 
  private:
-  // Where the window stands.
+  // The position of the window in the array.
   enum class Place { kStart, kFirstElement, kElement, kAfterElement, kEnd };
 
   bool begin_element();

@@ -14,7 +14,7 @@
 
 #include "base/units.h"
 #include "base/utf8.h"
-#include "text/byte_source.h"
+#include "text/file_identity.h"
 #include "text/input_file.h"
 #include "text/row_reader.h"
 #include "text/text_format.h"
@@ -35,7 +35,7 @@ FileReading reading_of(bool hashed) {
   return {.hashed = hashed, .block_bytes = RowReader::kBlockBytes, .any_values = true};
 }
 
-// Whether the record has no value. Every other problem is an error.
+// Returns true if the record has no value. Every other problem is an error.
 bool is_absent(const RowProblem& problem) {
   return problem.code == "jsonl.missing" || problem.code == "jsonl.type" ||
          problem.code == "arrow.null";
@@ -52,12 +52,12 @@ class Field {
     open_file_of(row.row);
     while (record_.line < row.line) {
       if (!file_->next(record_))
-        throw changed_file(options_.path, kInputChanged, fmt::format("a record {}", row.line),
-                           "none");
+        throw changed_in_run(options_.path, kInputChanged, fmt::format("a record {}", row.line),
+                             "none");
     }
     if (record_.line != row.line)
-      throw changed_file(options_.path, kInputChanged, fmt::format("a record {}", row.line),
-                         fmt::format("a record {}", record_.line));
+      throw changed_in_run(options_.path, kInputChanged, fmt::format("a record {}", row.line),
+                           fmt::format("a record {}", record_.line));
     if (record_.problem) {
       if (is_absent(record_.problem)) return std::nullopt;
       throw record_error(
@@ -77,10 +77,11 @@ class Field {
     if (file_ == nullptr) return;
     const InputScan::File& expected = scan_.files[index_];
     const FileDigest found = file_->digest();
-    if (found.bytes == expected.bytes && found.sha256 == expected.sha256) return;
-    throw changed_file(options_.path, kInputChanged,
-                       fmt::format("{} bytes with the SHA-256 {}", expected.bytes, expected.sha256),
-                       fmt::format("{} bytes with the SHA-256 {}", found.bytes, found.sha256));
+    if (found.identity.bytes == expected.bytes && found.sha256 == expected.sha256) return;
+    throw changed_in_run(
+        options_.path, kInputChanged,
+        fmt::format("{} bytes with the SHA-256 {}", expected.bytes, expected.sha256),
+        fmt::format("{} bytes with the SHA-256 {}", found.identity.bytes, found.sha256));
   }
 
  private:
@@ -101,7 +102,7 @@ class Field {
   InputOptions options_;  // `path` is the path of the file that is open
   const InputScan& scan_;
   std::unique_ptr<InputFile> file_;  // null before the first row
-  size_t index_ = 0;                 // of the file
+  size_t index_ = 0;                 // the index of the file
   Record record_;
 };
 
@@ -129,7 +130,7 @@ class FieldReader final : public ScannedFields {
 
  private:
   std::unique_ptr<ScannedTexts> texts_;
-  std::vector<std::unique_ptr<Field>> fields_;  // a file that is open refers to its Field
+  std::vector<std::unique_ptr<Field>> fields_;  // an open file refers to its Field
   Text text_;
 };
 
@@ -171,8 +172,7 @@ void require_fields(const InputOptions& options, const InputScan& scan,
       of_file.path = part.path;
       const std::unique_ptr<InputFile> file =
           open_input_file(of_file, reading_of(/*hashed=*/false));
-      const TextFormat format = resolve_format(of_file).format;
-      if (format != TextFormat::kJsonl && format != TextFormat::kJson) continue;
+      if (facts_of(resolve_format(of_file).format).columns) continue;
       require_in_records(*file, of_file);
       break;
     }

@@ -9,14 +9,15 @@
 
 #include "encode/config.h"
 
+#include "text/file_identity.h"
 #include "text/record.h"
 
 namespace encode {
 
-// The size and the SHA-256 of a file as it is stored.
+// What identifies a file as it is stored.
 struct FileDigest {
-  int64_t bytes = 0;
-  std::string sha256;  // 64 hex digits
+  FileIdentity identity;  // of the file when it was opened
+  std::string sha256;     // 64 hex digits
 };
 
 // One thread at a time may use a file.
@@ -33,7 +34,7 @@ class InputFile {
 
 struct FileReading {
   bool hashed = false;
-  size_t block_bytes = 0;  // of what is read at once from a file of text
+  size_t block_bytes = 0;  // the size of the blocks in which a file of text is read
   // False: the field holds rows, which are texts or token ids. True: it holds any values. Every
   // record then has a text: strings as they are, and other values as they are written. A value that
   // is missing or null is a problem. A hint then names the columns of the output, not the field.

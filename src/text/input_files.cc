@@ -11,6 +11,8 @@
 #include "base/file.h"
 #include "base/foreign_input.h"
 #include "base/json.h"
+#include "base/named_path.h"
+#include "base/own_files.h"
 #include "base/path_kind.h"
 #include "base/units.h"
 
@@ -38,13 +40,16 @@ std::vector<std::string> matches(const std::string& pattern) {
   ::globfree(&found);
   if (status == GLOB_ABORTED) throw system_error("text.files", "search for", pattern, error_number);
   if (status == GLOB_NOSPACE) throw std::bad_alloc();
+  // A matrix of an earlier run may lie among the texts, and its lists would be read as texts.
+  const size_t own = std::erase_if(paths, is_beside_matrix);
   if (paths.empty()) {
     throw Error({.code = "text.files",
                  .what = "no file matches the pattern",
                  .where = pattern,
                  .expected = "at least one file",
-                 .found = "none",
-                 .hint = "check the path; ls with the same pattern shows what it matches"});
+                 .found = own == 0 ? "none" : "only files that encode has written beside a matrix",
+                 .hint = "check the path; ls with the same pattern shows what it matches" +
+                         start_of_relative_path(pattern)});
   }
   // The order of glob() itself depends on the locale.
   std::sort(paths.begin(), paths.end());
@@ -57,21 +62,21 @@ std::vector<std::string> saved_dataset_files(const std::string& folder) {
   if (!path_exists(path, "text.files")) throw folder_error(folder, folder);
   const Json state = read_json_file(path, {.max_bytes = kMaxStateBytes}, "text.files");
   const JsonFields fields(state, path, "text.files");
-  // Older versions of the library can save all rows and the numbers of those that count. Version
-  // 1.2.1 writes an empty list for a data set without such numbers.
+  // Older versions of the library may save all rows and a list of the numbers of the rows that
+  // count. Version 1.2.1 writes an empty list if all rows count.
   if (fields.has("_indices_data_files") && !fields.array("_indices_data_files").empty())
     fields.refuse("_indices_data_files", "null or an empty list",
                   "a list; save the data set again to drop it");
   std::vector<std::string> paths;
   for (const Json& file : fields.array("_data_files")) {
     const JsonFields entry(file, path, "text.files");
-    // Versions before 1.2 write {"skip": 0, "take": <rows>} for a whole file. Later ones read the
-    // whole file in any case, so a part that begins later is not clear.
+    // Versions before 1.2 write {"skip": 0, "take": <rows>} for a whole file. Later versions ignore
+    // these keys, so another "skip" would be ambiguous.
     if (entry.has("skip") && file.at("skip") != 0)
       entry.refuse("skip", "null or 0: the file from its first row",
                    preview(file.at("skip").dump()));
     const std::string name = entry.string("filename");
-    // A name leads to a file of the folder and nowhere else.
+    // A name must lead to a file in the folder.
     if (name.empty() || name.find('/') != std::string::npos || name.find('\0') != std::string::npos)
       fields.refuse("filename", "the name of a file in the folder", name);
     paths.push_back(fmt::format("{}/{}", folder, name));
@@ -86,7 +91,7 @@ std::vector<std::string> files_of(const std::string& path) {
   if (kind == PathKind::kDirectory) return saved_dataset_files(path);
   const bool is_pattern = path.find_first_of("*?[") != std::string::npos;
   if (kind == PathKind::kAbsent && is_pattern) return matches(path);
-  return {path};  // if there is no file, opening it says so
+  return {path};  // a missing file is reported when it is opened
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Says how to name a field of a JSON document, for a user who has named one that it does not have.
+// Advice for a user who has named a field that a JSON document does not have. Any thread may call
+// these functions. They throw no Error.
 #pragma once
 
 #include <string>
@@ -18,12 +19,13 @@ struct MissingField {
 };
 
 // Adds the names that the parent has, also as RowProblem::fields, and a hint, to the problem
-// "jsonl.missing" of a record.
+// "jsonl.missing" of a record. The hint is the field that the name is probably meant for, or else
+// the fields of the document that hold text.
 void advise_missing_field(const MissingField& missing, RowProblem& problem);
 
 // Adds a hint to the problem of a record whose `value` is neither a text nor a list of token ids:
-// which fields of the document are. `path` is the JSON pointer of the value; "" if it is the
-// document `root` itself, because no field is named.
+// the fields of the document that are, the longest text first. `path` is the JSON pointer of the
+// value, or "" for the document `root` itself.
 void advise_text_fields(simdjson::dom::element root, simdjson::dom::element value,
                         const std::string& path, RowProblem& problem);
 

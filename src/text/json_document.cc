@@ -127,8 +127,7 @@ void JsonDocument::read_repaired(std::string_view json, simdjson::error_code fir
     return;
   }
   if (error != simdjson::SUCCESS) {
-    // The repaired document has no number that is out of range, so the fault is the one that
-    // counts.
+    // The repaired document has no number out of range, so the fault that is found is the real one.
     record.problem = syntax_problem(bad_numbers ? fitted_numbers_ : json, error);
     return;
   }
@@ -149,7 +148,7 @@ RowProblem JsonDocument::syntax_problem(std::string_view json, simdjson::error_c
                          : simdjson::error_message(error)};
 }
 
-// Names the field in a message.
+// Returns the name of the field for messages.
 std::string JsonDocument::field() const {
   return path_.tokens().empty() ? noun_ : fmt::format("field '{}'", preview(path_.spelled()));
 }
@@ -180,7 +179,8 @@ void JsonDocument::find_row(dom::element root, Record& record) {
   }
   if (dom::array array; value.get_array().get(array) == simdjson::SUCCESS) {
     take_ids(array, record);
-    // A list whose first entry is a token id is meant to be one.
+    // A list whose first entry is a token id is meant to be a list of token ids, so it needs no
+    // advice.
     if (advises_ && record.problem && input_ids_.empty())
       advise_text_fields(root, value, path_.pointer(depth), record.problem);
     return;

@@ -45,9 +45,9 @@ class JsonDocument {
   std::string noun_;
   bool repair_;
   bool any_values_;
-  bool advises_;  // the first problem of a field ends the run, so it may cost time
+  bool advises_;  // advice is slow, so it is made only if the problem ends the run
   simdjson::dom::parser parser_;
-  simdjson::ondemand::parser source_parser_;  // has no memory before the first written()
+  simdjson::ondemand::parser source_parser_;  // allocates nothing before the first written()
   // The document with the numbers of the file. Its UTF-8 and its escapes are valid. It is padded.
   std::string_view source_;
   std::string repaired_;        // the document after repairs of UTF-8 and of escapes

@@ -16,7 +16,6 @@ namespace encode {
 namespace {
 
 constexpr size_t kStartBytes = size_t{64} << 10;
-constexpr std::string_view kSpace = " \t\r\n";
 
 Error other_layout(const InputOptions& options, std::string what, std::string found,
                    std::string hint) {
@@ -42,7 +41,7 @@ std::optional<FirstDocument> first_document(std::string_view start, bool whole) 
   // A document that goes on in the next line is not complete at the end of its first line.
   const bool several_lines = (!fault || fault->offset > line) && line < start.size() &&
                              find_json_fault(start.substr(0, line));
-  constexpr size_t kTokenBytes = 16;  // of a name or an escape that the end of `start` cuts
+  constexpr size_t kTokenBytes = 16;  // a name or an escape that `start` cuts off
   const bool cut = !whole && fault && fault->offset + kTokenBytes >= start.size();
   if (!fault || cut) return FirstDocument{.several_lines = several_lines, .alone = true};
   const std::string_view before = start.substr(0, fault->offset);
@@ -50,12 +49,12 @@ std::optional<FirstDocument> first_document(std::string_view start, bool whole) 
   return FirstDocument{.several_lines = several_lines, .alone = false};
 }
 
-// Whether the elements of an array, which begins here, are objects, texts or lists of numbers.
-// Numbers are the token ids of one row.
+// Returns true if the elements of the array that begins here are objects, texts or lists of
+// numbers. Numbers are the token ids of one row.
 bool has_rows(std::string_view array) {
   const auto next = [&] {
     array.remove_prefix(1);
-    array.remove_prefix(std::min(array.size(), array.find_first_not_of(kSpace)));
+    array.remove_prefix(std::min(array.size(), array.find_first_not_of(kJsonSpace)));
     return array.empty() ? '\0' : array.front();
   };
   const char first = next();
@@ -64,7 +63,6 @@ bool has_rows(std::string_view array) {
   return of_list == ']' || (of_list >= '0' && of_list <= '9');
 }
 
-// Whether the field can be an entry of an array.
 bool is_index(const std::string& field) {
   const JsonFieldPath path(field);
   return JsonFieldPath::array_index(path.tokens().front()) >= 0;
@@ -75,11 +73,11 @@ bool is_index(const std::string& field) {
 void refuse_other_json(ByteWindow& window, const InputOptions& options) {
   std::string_view start = window.peek(kStartBytes);
   const bool whole = start.size() < kStartBytes;
-  start.remove_prefix(std::min(start.size(), start.find_first_not_of(kSpace)));
+  start.remove_prefix(std::min(start.size(), start.find_first_not_of(kJsonSpace)));
   if (!start.starts_with('[') && !start.starts_with('{')) return;
   const bool array = start.front() == '[';
   const std::string_view line = start.substr(0, start.find('\n'));
-  // This is so for almost every file of JSONL, and costs no look at the next lines.
+  // True for almost every file of JSONL, so the next lines need not be read.
   if (!array && line.size() < start.size() && !find_json_fault(line)) return;
   const std::optional<FirstDocument> document = first_document(start, whole);
   if (!document) return;

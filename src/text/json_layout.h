@@ -1,4 +1,5 @@
-// Recognises files of JSON that are no JSONL, although their name or the config says so.
+// Recognises files that are called JSONL, by their name or the config, but have another layout of
+// JSON. Any thread may call it.
 #pragma once
 
 #include "encode/config.h"

@@ -6,8 +6,9 @@
 
 #include "text/element_splitter.h"
 #include "text/json_document.h"
+#include "text/json_layout.h"
 #include "text/line_splitter.h"
-#include "text/record.h"
+#include "text/parsers.h"
 
 namespace encode {
 namespace {
@@ -63,6 +64,7 @@ class JsonParser final : public RecordParser {
 
 std::unique_ptr<RecordParser> make_jsonl_parser(ByteWindow& window, const InputOptions& options,
                                                 bool any_values) {
+  refuse_other_json(window, options);
   return std::make_unique<JsonParser<LineSplitter>>(window, options, JsonFieldPath(options.field),
                                                     any_values);
 }

@@ -1,8 +1,11 @@
 // The parser of text files with one row on each line.
+#include <fmt/format.h>
 #include <memory>
 
+#include "encode/error.h"
+
 #include "text/line_splitter.h"
-#include "text/record.h"
+#include "text/parsers.h"
 
 namespace encode {
 namespace {
@@ -31,8 +34,16 @@ class LinesParser final : public RecordParser {
 
 }  // namespace
 
-std::unique_ptr<RecordParser> make_lines_parser(ByteWindow& window, const InputOptions& options) {
-  return std::make_unique<LinesParser>(window, options);
+std::unique_ptr<RecordParser> make_lines_parser(ByteWindow& window, const InputOptions& options,
+                                                bool /*any_values*/) {
+  if (options.field.empty()) return std::make_unique<LinesParser>(window, options);
+  throw Error(
+      {.code = "text.field",
+       .what = "a text file of lines has no fields",
+       .where = options.path,
+       .expected = "no field",
+       .found = fmt::format("field: '{}'", options.field),
+       .hint = fmt::format("leave out the field, or set the format to {}", text_fields_names())});
 }
 
 }  // namespace encode

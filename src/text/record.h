@@ -21,8 +21,8 @@ inline constexpr int64_t kMaxRecordBytes = int64_t{64} << 20;
 inline constexpr int64_t kMaxCsvFieldBytes = int64_t{16} << 20;
 inline constexpr int64_t kMaxCsvColumns = 4096;
 inline constexpr int kMaxJsonDepth = 64;
-// What may separate the fields of a CSV file. The first one that the header has outside of quotes
-// does.
+// The possible delimiters of a CSV file. The first of them that the header has outside of quotes is
+// the delimiter.
 inline constexpr std::string_view kCsvDelimiters = ",;\t|";
 
 // The reason why a record cannot become a row. `code` is empty if the record has no problem.
@@ -31,8 +31,9 @@ struct RowProblem {
   std::string what;
   std::string expected;
   std::string found;
-  std::string hint = {};    // how to correct it; "" if the parser does not know
-  std::string fields = {};  // the names that the record has instead, as a list; "" if not known
+  std::string hint = {};     // how to correct it; "" if the parser does not know
+  std::string fields = {};   // the names that the record has instead, as a list; "" if not known
+  bool other_field = false;  // true: `hint` proposes another field, so it is for the whole input
 
   explicit operator bool() const { return static_cast<bool>(code); }
 };
@@ -68,7 +69,7 @@ struct RawRecord {
   // long. The ByteWindow::kPaddingBytes bytes after it may be read. It is valid until the next call
   // of the splitter.
   std::string_view bytes;
-  int64_t number = 0;  // of the line or the element, from 1
+  int64_t number = 0;  // the number of the line or the element, from 1
   int64_t offset_bytes = 0;
   bool too_long = false;
 };
@@ -84,18 +85,6 @@ class RecordParser {
   // Goes to the start of a record that an earlier pass has reported.
   virtual void seek(int64_t offset_bytes, int64_t line) = 0;
 };
-
-// `window` begins at the first record (CSV: at the header) and must outlive the parser. The parser
-// of CSV reads the header when it is made. If it cannot, it throws Error kData "csv.header", or
-// kConfig "csv.column" for a column that the header does not have.
-std::unique_ptr<RecordParser> make_lines_parser(ByteWindow& window, const InputOptions& options);
-// `any_values` as in FileReading.
-std::unique_ptr<RecordParser> make_jsonl_parser(ByteWindow& window, const InputOptions& options,
-                                                bool any_values);
-std::unique_ptr<RecordParser> make_json_array_parser(ByteWindow& window,
-                                                     const InputOptions& options, bool any_values);
-std::unique_ptr<RecordParser> make_csv_parser(ByteWindow& window, const InputOptions& options,
-                                              char delimiter);
 
 // Returns the Error kData of a record with a problem, in the file with this path.
 Error record_error(const Record& record, const std::string& path, std::string hint);

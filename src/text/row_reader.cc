@@ -10,6 +10,7 @@
 #include "base/empty_rows.h"
 #include "base/utf8.h"
 #include "text/byte_source.h"
+#include "text/encodings.h"
 #include "text/row_hash.h"
 
 namespace encode {
@@ -75,6 +76,12 @@ class BlockHashes {
   int64_t bytes_ = 0;
 };
 
+void take_identity(const FileIdentity& identity, InputScan::File& file) {
+  file.bytes = identity.bytes;
+  file.inode = identity.inode;
+  file.mtime_ns = identity.mtime_ns;
+}
+
 }  // namespace
 
 RowReader::RowReader(const InputOptions& options, Purpose purpose, size_t block_bytes)
@@ -94,8 +101,7 @@ void RowReader::open(size_t index) {
   index_ = index;
   options_.path = paths_[index];
   file_ = open_input_file(options_, reading_);
-  if (reading_.hashed)
-    files_.push_back({.path = options_.path, .first_row = rows_, .bytes = 0, .sha256 = ""});
+  if (reading_.hashed) files_.push_back({.path = options_.path, .first_row = rows_, .sha256 = ""});
 }
 
 // Reads the next record of the input. Returns false at the end of the last file.
@@ -165,7 +171,8 @@ void RowReader::judge_utf8() {
                        .what = "the row is not valid UTF-8",
                        .expected = "UTF-8",
                        .found = fmt::format("an invalid sequence at byte {} of the row",
-                                            first_invalid_utf8(record_.text))};
+                                            first_invalid_utf8(record_.text)),
+                       .hint = conversion_advice(options_, record_.text)};
     return;
   }
   repaired_.clear();
@@ -174,8 +181,8 @@ void RowReader::judge_utf8() {
   record_.replaced = true;
 }
 
-// Whether a row without a problem is near: one was read, or is among the next records. A look at
-// them costs nothing, because the run ends.
+// Returns true if a row without a problem was read or is among the next records. Reading ahead does
+// no harm, because the run ends anyway.
 bool RowReader::has_good_rows() {
   constexpr int kMostRecords = 100;
   if (rows_ > 0) return true;
@@ -194,8 +201,8 @@ RowReader::Verdict RowReader::refuse(bool fatal) {
   std::string advice = refused.problem.hint;
   if (!has_good_rows())
     throw record_error(refused, options_.path, advice.empty() ? "correct the row" : advice);
-  // The other rows show that the field is the right one.
-  if (advice.empty() || refused.problem.code == "jsonl.type") advice = "correct the row";
+  // If other rows are good, the name of the field is not the problem.
+  if (advice.empty() || refused.problem.other_field) advice = "correct the row";
   const char* name = refused.problem.code == "text.empty" ? "empty" : "bad";
   throw record_error(refused, options_.path,
                      fmt::format("{}; to leave such rows out, give --{}-row reject, or set "
@@ -239,8 +246,9 @@ InputScan RowReader::scan(const std::function<void(const RejectedRow&)>& on_reje
 
 void RowReader::finish_file() {
   FileDigest digest = file_->digest();
-  files_.back().bytes = digest.bytes;
-  files_.back().sha256 = std::move(digest.sha256);
+  InputScan::File& file = files_.back();
+  take_identity(digest.identity, file);
+  file.sha256 = std::move(digest.sha256);
 }
 
 // Hashes the rest of the files. If limit_rows has ended the scan, some of them were not opened.
@@ -248,10 +256,8 @@ std::vector<InputScan::File> RowReader::finish_files() {
   finish_file();
   for (size_t i = index_ + 1; i < paths_.size(); ++i) {
     DiskFile file(paths_[i], /*hashed=*/true);
-    files_.push_back({.path = paths_[i],
-                      .first_row = rows_,
-                      .bytes = file.size(),
-                      .sha256 = file.finish_hash()});
+    files_.push_back({.path = paths_[i], .first_row = rows_, .sha256 = file.finish_hash()});
+    take_identity(file.identity(), files_.back());
   }
   return std::move(files_);
 }

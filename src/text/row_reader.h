@@ -52,10 +52,10 @@ class RowReader final : public TextReader {
   std::vector<InputScan::File> finish_files();
 
   InputOptions options_;            // `path` is the path of the file that is open
-  std::vector<std::string> paths_;  // of the files; never changes, because texts refer to it
+  std::vector<std::string> paths_;  // the paths of the files; constant, because texts refer to them
   FileReading reading_;
   std::unique_ptr<InputFile> file_;     // null before the first file is opened
-  size_t index_ = 0;                    // of the file, in `paths_`
+  size_t index_ = 0;                    // the index of the file in `paths_`
   std::vector<InputScan::File> files_;  // the files that were opened. Only for kScan
   int64_t rows_ = 0;                    // the number of accepted rows so far
   int64_t records_ = 0;                 // the number of records so far

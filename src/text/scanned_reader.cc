@@ -7,15 +7,18 @@
 #include "encode/error.h"
 
 #include "base/units.h"
+#include "text/file_identity.h"
 #include "text/row_hash.h"
 
 namespace encode {
 namespace {
 
-// Returns true if the scan would have ended with this error too. Such an error in a later pass
-// means that the input is another one now.
-bool is_of_content(ExitCode code) {
-  return code == ExitCode::kData || code == ExitCode::kConfig || code == ExitCode::kNoInput;
+// Returns true for an error with which the scan would have ended, too. In a later pass it means
+// that the input has changed since the run began.
+bool is_of_content(const ErrorDetail& error) {
+  const ExitCode code = error.exit_code;
+  return code == ExitCode::kData || code == ExitCode::kConfig || code == ExitCode::kNoInput ||
+         error.code == "text.changed";
 }
 
 }  // namespace
@@ -55,8 +58,8 @@ void ScannedReader::load_block(size_t index) {
     read_block(index);
   } catch (const Error& error) {
     const ErrorDetail& detail = error.detail();
-    if (!is_of_content(detail.exit_code)) throw;
-    throw changed(detail.where, detail.what, detail.expected, detail.found);
+    if (!is_of_content(detail)) throw;
+    throw changed_in_run(detail.where, detail.what, detail.expected, detail.found);
   }
 }
 
@@ -72,15 +75,16 @@ void ScannedReader::read_block(size_t index) {
   RowHash hash;
   for (Text& text : block_) {
     if (!reader_->next(text)) {
-      throw changed(file_of(begin), "the input has fewer rows than when the run began",
-                    format_count(scan_.rows, "row", "rows"), "fewer rows");
+      throw changed_in_run(file_of(begin), "the input has fewer rows than when the run began",
+                           format_count(scan_.rows, "row", "rows"), "fewer rows");
     }
     text.tokenized ? hash.add(text.input_ids) : hash.add(text.utf8);
   }
   if (hash.hex() != begin.xxh3_128) {
-    throw changed(file_of(begin), "the input is not the one that was read when the run began",
-                  fmt::format("rows {} to {} with the hash {}", begin.row, end - 1, begin.xxh3_128),
-                  hash.hex());
+    throw changed_in_run(
+        file_of(begin), "the input is not the one that was read when the run began",
+        fmt::format("rows {} to {} with the hash {}", begin.row, end - 1, begin.xxh3_128),
+        hash.hex());
   }
   next_block_ = index + 1;
   block_begin_ = first_unread_ = begin.row;
@@ -89,17 +93,6 @@ void ScannedReader::read_block(size_t index) {
 
 const std::string& ScannedReader::file_of(const InputScan::Checkpoint& block) const {
   return scan_.files[static_cast<size_t>(block.file)].path;
-}
-
-Error ScannedReader::changed(std::string where, std::string what, std::string expected,
-                             std::string found) {
-  return Error({.code = "text.changed",
-                .what = std::move(what),
-                .where = std::move(where),
-                .expected = std::move(expected),
-                .found = std::move(found),
-                .hint = "do not change an input during a run. Put the old input back to go on, or "
-                        "start over with --fresh"});
 }
 
 }  // namespace encode

@@ -31,14 +31,12 @@ class ScannedReader final : public ScannedTexts {
   void load_block(size_t index);
   void read_block(size_t index);
   const std::string& file_of(const InputScan::Checkpoint& block) const;
-  static Error changed(std::string where, std::string what, std::string expected,
-                       std::string found);
 
   InputOptions options_;
   const InputScan& scan_;
   size_t block_bytes_;
   std::optional<RowReader> reader_;
-  size_t next_block_ = 0;    // the block that `reader_` stands before
+  size_t next_block_ = 0;    // the block that `reader_` reads next
   std::vector<Text> block_;  // the rows [block_begin_, block_end_)
   int64_t block_begin_ = 0;
   int64_t block_end_ = 0;

@@ -18,6 +18,7 @@
 #include "base/standard_input_name.h"
 #include "base/system_call.h"
 #include "base/units.h"
+#include "base/utf8.h"
 #include "text/byte_window.h"
 #include "text/input_file.h"
 #include "text/row_reader.h"
@@ -27,9 +28,9 @@ namespace {
 
 constexpr size_t kGuessBytes = size_t{64} << 10;
 
-// A file of lines may be empty, and so may one of JSONL. Every other format has at least a header.
+// Without a format and a field, each line is a text.
 bool may_be_empty(const InputOptions& options) {
-  return options.format == TextFormat::kLines || options.format == TextFormat::kJsonl ||
+  return facts_of(options.format).may_be_empty ||
          (options.format == TextFormat::kAuto && options.field.empty());
 }
 
@@ -47,7 +48,7 @@ Error no_input() {
 std::string copy_standard_input(const InputOptions& options, const std::string& path) {
   std::vector<char> block(RowReader::kBlockBytes);
   size_t size = 0;
-  bool ended = false;  // a terminal can be read again after its end
+  bool ended = false;  // because reading a terminal after its end would wait for new input
   const auto fill = [&] {
     while (!ended && size < block.size()) {
       const ssize_t n =
@@ -61,8 +62,8 @@ std::string copy_standard_input(const InputOptions& options, const std::string& 
   const std::string_view start(block.data(), size);
   if (start.empty() && !may_be_empty(options)) throw no_input();
   std::string spooled = path;
-  if (start.starts_with("\x1F\x8B")) spooled += ".gz";
-  if (start.starts_with("\x28\xB5\x2F\xFD")) spooled += ".zst";
+  if (const std::string_view suffix = name_of(compression_of_magic(start)); !suffix.empty())
+    spooled += fmt::format(".{}", suffix);
   AtomicFile spool(spooled, 0);
   for (; size > 0; fill()) spool.write(block.data(), std::exchange(size, 0));
   spool.commit();
@@ -75,44 +76,41 @@ struct Start {
   bool whole = false;  // there are no more bytes
 
   std::string_view line() const { return std::string_view(bytes).substr(0, bytes.find('\n')); }
-  // What follows the first line.
+  // Returns the text after the first line.
   std::string_view rest() const {
     return std::string_view(bytes).substr(std::min(bytes.size(), line().size() + 1));
   }
 };
 
 Start read_start(const InputOptions& options) {
-  const std::string compression = input_format(options).compression;
   DiskFile file(options.path, /*hashed=*/false);
-  ByteWindow window(make_byte_source(file, compression == "gz"    ? Compression::kGzip
-                                           : compression == "zst" ? Compression::kZstd
-                                                                  : Compression::kNone),
-                    kGuessBytes);
+  ByteWindow window(make_byte_source(file, input_format(options).compression), kGuessBytes);
   Start start;
   while (window.view().size() < kGuessBytes && !start.whole) start.whole = !window.extend();
   std::string_view bytes = window.view().substr(0, kGuessBytes);
-  if (bytes.starts_with("\xEF\xBB\xBF")) bytes.remove_prefix(3);
-  bytes.remove_prefix(std::min(bytes.size(), bytes.find_first_not_of(" \t\r\n")));
+  if (bytes.starts_with(kByteOrderMark)) bytes.remove_prefix(kByteOrderMark.size());
+  bytes.remove_prefix(std::min(bytes.size(), bytes.find_first_not_of(kJsonSpace)));
   start.bytes = bytes;
   return start;
 }
 
-// Whether the text is a JSON document, or, if it is cut off, can be the beginning of one.
+// Returns true if the text is a JSON document or, if it is cut off, may be the beginning of one.
 bool may_be_json(std::string_view text, bool whole) {
-  constexpr size_t kTokenBytes = 16;  // of a name or an escape that the cut goes through
+  constexpr size_t kTokenBytes = 16;  // a name or an escape that the cut splits
   const std::optional<JsonFault> fault = find_json_fault(text);
   return !fault || (!whole && fault->offset + kTokenBytes >= text.size());
 }
 
-// Whether the first line is a JSON object, or the beginning of one of several lines.
+// Returns true if the first line is a JSON object, or the beginning of a JSON object of several
+// lines.
 bool is_object(const Start& start) {
   return may_be_json(start.line(), start.whole || !start.rest().empty()) ||
          may_be_json(start.bytes, start.whole);
 }
 
-// Whether the file has a header of at least two columns, one of which is the field.
+// Returns true if the file has a header of at least two columns, one of which is the field.
 bool has_column(const InputOptions& options, TextFormat format, const Start& start) {
-  // A header with tabs is one of TSV.
+  // A header with tabs belongs to TSV.
   if (start.line().find_first_of(format == TextFormat::kTsv ? "\t" : ",;|") ==
       std::string_view::npos)
     return false;
@@ -149,7 +147,8 @@ int64_t take_record(std::string_view& text, char delimiter) {
   return quoted ? 0 : fields;
 }
 
-// Whether the first two records have the same number of fields, and more than one, as in a table.
+// Returns true if the first two records have the same number of fields, and more than one, as in a
+// table.
 bool looks_like_table(const Start& start) {
   const auto same = [&](char delimiter) {
     std::string_view text = start.bytes;
@@ -218,10 +217,10 @@ Guess guess_fields(const InputOptions& options, const Start& start) {
   throw unknown_format(
       start,
       fmt::format("JSON, or a header with the column '{}' and others", preview(options.field)),
-      "set --format: jsonl, json, csv or tsv; a text on each line needs no --field");
+      fmt::format("set --format: {}; a text on each line needs no --field", text_fields_names()));
 }
 
-// Throws for bytes that are no text, whatever the format.
+// Throws if the bytes are no text in any format.
 void refuse_binary(const InputOptions& options) {
   InputOptions lines = options;
   lines.format = TextFormat::kLines;
@@ -231,12 +230,15 @@ void refuse_binary(const InputOptions& options) {
 
 Guess guess_format(const InputOptions& options) {
   const Start start = read_start(options);
-  if (start.bytes.starts_with("PAR1"))
-    return {.format = TextFormat::kParquet, .reason = "it begins with PAR1"};
-  if (start.bytes.starts_with("ARROW1"))
-    return {.format = TextFormat::kArrow, .reason = "it begins with ARROW1"};
-  if (start.bytes.starts_with("\xFF\xFF\xFF\xFF"))
-    return {.format = TextFormat::kArrow, .reason = "it begins as an Arrow IPC stream does"};
+  for (const auto& [name, format] : kTextFormats) {
+    const FormatFacts facts = facts_of(format);
+    if (!facts.magic.empty() && start.bytes.starts_with(facts.magic))
+      return {.format = format,
+              .reason =
+                  fmt::format("it begins with {}", facts.magic.substr(0, facts.magic.find('\0')))};
+    if (!facts.stream_magic.empty() && start.bytes.starts_with(facts.stream_magic))
+      return {.format = format, .reason = fmt::format("it begins as {} does", facts.stream_title)};
+  }
   refuse_binary(options);
   return options.field.empty() ? guess_texts(options, start) : guess_fields(options, start);
 }

@@ -6,7 +6,6 @@
 #include "encode/error.h"
 
 #include "base/foreign_input.h"
-#include "base/input_format.h"
 
 namespace encode {
 namespace {
@@ -24,21 +23,17 @@ Error refusal(const InputOptions& options, std::string what, std::string expecte
 
 }  // namespace
 
-FileFormat resolve_format(const InputOptions& options) {
-  const InputFormat named = input_format(options);
-  FileFormat resolved;
-  resolved.format = named.format;
-  if (named.compression == "gz") resolved.compression = Compression::kGzip;
-  if (named.compression == "zst") resolved.compression = Compression::kZstd;
+InputFormat resolve_format(const InputOptions& options) {
+  const InputFormat resolved = input_format(options);
   if (resolved.format == TextFormat::kAuto) {
     refuse_foreign_input(options.path, options.path);
-    throw refusal(
-        options, "the file name does not state the format",
-        fmt::format("{}, optionally followed by .gz or .zst; {}", kTextSuffixes, kColumnarSuffixes),
-        kFormatHint);
+    throw refusal(options, "the file name does not state the format",
+                  fmt::format("{}, optionally followed by {}; {}", text_suffixes(),
+                              compression_suffixes(), columnar_suffixes()),
+                  format_hint());
   }
   if (is_columnar(resolved.format) && resolved.compression != Compression::kNone) {
-    throw refusal(options, "a Parquet or Arrow file is compressed as a whole",
+    throw refusal(options, fmt::format("a {} file is compressed as a whole", columnar_titles()),
                   "a file without .gz and .zst: these formats have compression of their own",
                   "decompress the file");
   }

@@ -99,7 +99,7 @@ class AlignedEncoder {
 CodePoints trimmed(const AlignedToken& token, CodePoints origin, bool first,
                    const OffsetTrim& trim) {
   uint32_t leading = token.leading_spaces;
-  // The tokenizer has added this space. The text does not have it, so it must not be trimmed.
+  // The tokenizer has added this space. It is not in the text, so it must not be trimmed off.
   if (trim.add_prefix_space && leading == 1 && (first || origin.begin == 0)) leading = 0;
   origin.begin = leading > 0 ? std::min(origin.begin + leading, origin.end) : origin.begin;
   if (token.trailing_spaces > 0 && origin.end >= token.trailing_spaces)

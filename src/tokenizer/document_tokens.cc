@@ -41,7 +41,7 @@ class MarkedTokenizer final : public Tokenizer {
     return fmt::format("{}, marker '{}'", tokenizer_->description(), preview(token(marker_)));
   }
   std::string token(int32_t id) const override { return tokenizer_->token(id); }
-  // PyLate gives the marker the type 0.
+  // As in PyLate, the marker has the type 0.
   RowTypeIds type_ids() const override {
     RowTypeIds types = tokenizer_->type_ids();
     if (!types.before.empty()) types.before.insert(types.before.begin() + 1, 0);
@@ -84,7 +84,7 @@ std::map<std::string, int32_t> find_ids(const Tokenizer& tokenizer,
   return ids;
 }
 
-// Returns the id of the marker. `folder` has the tokenizer.
+// Returns the id of the marker. `folder` is the folder of the tokenizer, for messages.
 int32_t marker_id(const ModelDirectory& directory, const Tokenizer& tokenizer,
                   const std::string& folder) {
   const std::string& marker = directory.late_interaction->marker;
@@ -116,6 +116,15 @@ std::unique_ptr<Tokenizer> load_document_tokenizer(TokenizerSource source,
   if (!directory.late_interaction || directory.late_interaction->marker.empty()) return tokenizer;
   const int32_t marker = marker_id(directory, *tokenizer, folder);
   return std::make_unique<MarkedTokenizer>(std::move(tokenizer), marker);
+}
+
+ErrorDetail texts_without_tokenizer(const std::string& model_path) {
+  return {.code = "tokenizer.file",
+          .what = "the input has texts, but the model has no tokenizer",
+          .where = model_path,
+          .expected = "tokenizer.json, or a sentencepiece model",
+          .found = "no such file",
+          .hint = "download the whole model directory again"};
 }
 
 std::vector<int32_t> skip_list_ids(const LateInteraction& late, const Tokenizer& tokenizer,

@@ -1,4 +1,5 @@
-// The tokens of the documents of a late-interaction model (encode/late_interaction.h).
+// The tokens of the documents of a late-interaction model (encode/late_interaction.h). Any thread
+// may call these functions.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "encode/error.h"
 #include "encode/late_interaction.h"
 #include "encode/model_directory.h"
 #include "encode/tokenizer.h"
@@ -20,6 +22,10 @@ namespace encode {
 // the model does not have the marker.
 std::unique_ptr<Tokenizer> load_document_tokenizer(TokenizerSource source,
                                                    const ModelDirectory& directory);
+
+// The Error kNoInput "tokenizer.file" if an input has texts and the model directory has no
+// tokenizer.
+ErrorDetail texts_without_tokenizer(const std::string& model_path);
 
 // Returns the ids of the skip words, in ascending order. `where` names the model for messages.
 // Throws Error kConfig "tokenizer.late_interaction" if the vocabulary has neither a skip word nor

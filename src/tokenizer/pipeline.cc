@@ -78,7 +78,7 @@ class Pipeline final : public Tokenizer {
     utf8 = check_text(utf8, kMaxAlignedBytes, repaired);
     const auto scratch = borrow();
     scratch->budget.start(utf8.size());
-    encode_text(utf8, *scratch);  // first, because encode_aligned() has no budget
+    encode_text(utf8, *scratch);  // first, because encode_aligned() does not limit its work
     const std::vector<AlignedToken> tokens = encode_aligned(utf8, parts_, *scratch->model);
     // Refuses the text if the two passes give different tokens, because the offsets would be wrong.
     if (!std::ranges::equal(scratch->ids.view(), tokens, {}, {}, &AlignedToken::id))

@@ -44,7 +44,7 @@ struct SpecialTokens {
 // The side of a text from which max_length removes tokens.
 enum class TruncationSide { kRight, kLeft };
 
-// What makes a row from the ids of a text.
+// Everything that turns the ids of a text into a row.
 struct RowForm {
   SpecialTokens special;
   TruncationSide truncation = TruncationSide::kRight;

@@ -38,8 +38,9 @@ void require_room_after_prompt(const Tokenizer& tokenizer, const std::string& pr
                                        "the special tokens",
                                        prompt_size, preview(prompt)),
                .found = fmt::to_string(options.max_length),
-               .hint = "all rows would be the prompt alone: set a shorter prompt or a larger "
-                       "max_length"});
+               .hint =
+                   "all rows would be the prompt alone: give a shorter --prompt (semantic.prompt) "
+                   "or a larger --max-length (semantic.max_length)"});
 }
 
 }  // namespace encode

@@ -1,4 +1,5 @@
-// How many tokens a prompt takes, and whether it leaves room for a text.
+// How many tokens a prompt takes, and whether it leaves room for a text. Any thread may call these
+// functions.
 #pragma once
 
 #include <cstdint>

@@ -1,15 +1,17 @@
 #include "encode/tokenizer_file.h"
 
+#include <string>
 #include <utility>
 
 #include "encode/error.h"
 
 #include "base/json.h"
+#include "base/lfs_pointer.h"
+#include "base/model_files.h"
 
 namespace encode {
 namespace {
 
-constexpr const char* kConfigFile = "config.json";
 constexpr JsonLimits kConfigLimits{.max_bytes = 1 << 20, .max_depth = 32};
 
 }  // namespace
@@ -43,13 +45,13 @@ TokenizerSource make_tokenizer_source(
 }
 
 void refuse_lfs_pointer(const std::string& content, const std::string& where) {
-  if (!content.starts_with("version https://git-lfs.github.com/spec/")) return;
+  if (!is_lfs_pointer(content)) return;
   throw Error({.code = "tokenizer.format",
                .what = "a file of the tokenizer is a Git LFS pointer",
                .where = where,
                .expected = "the file itself",
-               .found = "a Git LFS pointer, which stands for it",
-               .hint = "run `git lfs pull` in the repository"});
+               .found = std::string(kLfsFound),
+               .hint = std::string(kLfsHint)});
 }
 
 std::string tokenizer_file_of(const TokenizerSource& source) {

@@ -8,12 +8,13 @@
 
 #include "encode/error_code.h"
 
+#include "base/vocabulary_limit.h"
+
 namespace encode {
 
 inline constexpr ErrorCode kTokenizerFormat = "tokenizer.format";  // error codes
 inline constexpr ErrorCode kTokenizerUnsupported = "tokenizer.unsupported";
 inline constexpr size_t kMaxPatternBytes = 8192;
-inline constexpr int64_t kMaxTokens = 4'000'000;
 // The limit for the sum of the sizes of all tokens of a vocabulary. A million tokens of ten bytes
 // take a third of it. The sum is limited, because the memory of a model grows with it: a trie needs
 // 12 bytes for each byte of a token.

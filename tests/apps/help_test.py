@@ -2,10 +2,15 @@
 
     help_test.py ENCODE
 """
+import fcntl
+import os
+import pty
 import re
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import unittest
 
 ENCODE = sys.argv[1]
@@ -13,6 +18,23 @@ ENCODE = sys.argv[1]
 
 def run(*words):
     return subprocess.run([ENCODE, *words], capture_output=True, text=True)
+
+
+def on_terminal(columns, *words, stdout=False):
+    """Returns the lines that a command prints on standard error, or on standard output, if that is a terminal of this width."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    streams = {"stdout": theirs if stdout else subprocess.DEVNULL, "stderr": subprocess.DEVNULL if stdout else theirs}
+    subprocess.run([ENCODE, *words], **streams, env=dict(os.environ, TERM="xterm"))
+    os.close(theirs)
+    text = b""
+    try:
+        while block := os.read(ours, 4096):
+            text += block
+    except OSError:  # Linux reports the end of a pseudo terminal in this way
+        pass
+    os.close(ours)
+    return text.decode().replace("\r", "").splitlines()
 
 
 def help_of(*path):
@@ -85,12 +107,31 @@ class Help(unittest.TestCase):
         self.assertRegex(end.stdout, r"(?m)^  chunk_size: \d+ +# default$")
         self.assertRegex(end.stdout, r"(?m)^  dtype: bfloat16 +# --dtype$")
         self.assertRegex(end.stdout, r"(?m)^  model: path/to/model +# an example")
-        self.assertEqual(run("config").stdout, run("config", "--print").stdout)
+        self.assertEqual(run("config", "--all", "--dtype", "bfloat16").stdout, end.stdout)
         with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
             file.write(end.stdout)
             file.flush()
             self.assertIn("dtype: bfloat16", run("config", "--config", file.name).stdout)
         self.assertEqual(run("config", "--print", "--format", "lines").returncode, 0)
+
+    def test_reports_fit_a_terminal_of_80_columns(self):
+        model = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "data", "models", "bert")
+        for words in (("models",), ("preflight", "--verbose"), ("plan", "--gpu", "list"), ("plan", "--model", model),
+                      ("plan", "--model", model, "--gpu-memory", "24"), ("plan", "--model", model, "--gpu", "A10", "--rows", "90000000")):
+            lines = on_terminal(80, *words, stdout=True)
+            self.assertGreater(len(lines), 1, words)
+            self.assertLess(max(map(len, lines)), 80, words)
+
+    def test_the_list_of_the_models_fits_a_terminal_also_through_a_pipe(self):
+        lines = run("models").stdout.splitlines()
+        self.assertLess(max(map(len, lines)), 80)
+        self.assertEqual(lines, on_terminal(80, "models", stdout=True))
+
+    def test_only_the_given_settings_are_printed(self):
+        end = run("config", "--model", "m", "--input", "a.txt", "--dtype", "bfloat16")
+        settings = [line.split(" #")[0].strip() for line in end.stdout.splitlines() if ": " in line.split(" #")[0]]
+        self.assertEqual(settings, ["model: m", "dtype: bfloat16", "file: a.txt"])
+        self.assertIn("--all shows them", end.stdout)
 
     def test_help_is_a_command(self):
         self.assertEqual(run("help").stdout, help_of())
@@ -163,6 +204,15 @@ class Errors(unittest.TestCase):
                              ("--text-column=t", "--field"), ("--verbose", "--log-level debug")):
             self.assertIn(f"did you mean {ours}?", self.error("run", theirs))
 
+    def test_a_typo_and_a_longer_name_get_the_option(self):
+        for typed, meant in (("--output-file", "--output"), ("--input-path=a", "--input"), ("--output-dtpe", "--output-dtype"),
+                             ("--chunksize", "--chunk-size"), ("--fields", "--field"), ("-model", "--model"),
+                             ("--text", "--field")):
+            self.assertIn(f"did you mean {meant}?", self.error("run", typed), typed)
+        # Only the dashes and two letters are those of --set.
+        for typed in ("--sheet", "--foo", "--next"):
+            self.assertNotIn("did you mean", self.error("run", typed), typed)
+
     def test_the_short_option_of_the_config_is_one_everywhere(self):
         for name in ("run", "status", "verify", "config", "plan", "preflight", "bench", "search", "report"):
             self.assertIn("-c, --config", help_of(name))
@@ -175,6 +225,18 @@ class Errors(unittest.TestCase):
         needed = ("tokenize", "--model", "m", "--input", "a", "--output", "b")
         self.assertIn("by_class,as_in_tokenizer_json", self.error(*needed, "--special-tokens", "x"))
         self.assertIn("auto, cpu, cuda or cuda:N", self.error("search", "m.npy", "text", "--device", "x"))
+
+    def test_a_terminal_gets_lines_of_its_width(self):
+        words = ("run", "--model", "m", "--input", "a.txt", "b.txt")
+        piped = self.error(*words)
+        self.assertGreater(max(map(len, piped.splitlines())), 80)
+        for columns in (80, 40):
+            lines = on_terminal(columns, *words)
+            self.assertEqual(" ".join(" ".join(lines).split()), " ".join(piped.split()))
+            self.assertLess(max(map(len, lines)), columns)
+            hint = next(i for i, line in enumerate(lines) if line.startswith("  hint"))
+            for line in lines[hint + 1:]:
+                self.assertRegex(line, r"^ {12}\S")
 
     def test_a_command_without_its_subject_points_to_its_own_help(self):
         for name in ("status", "verify"):

@@ -2,7 +2,7 @@
 
     package_test.py BUILD
 
-It installs the build into a temporary folder. scripts/soak/packages.sh installs the packages for real.
+It installs the build into a temporary folder. scripts/soak/bare_debian.sh installs the packages for real.
 """
 import base64
 import csv
@@ -86,11 +86,14 @@ class Packages(unittest.TestCase):
         try:
             run(*command, "--fresh", env={**clean, "TORCH_ROOT": str(root)})
             end = subprocess.run([*command, "--fresh"], env=clean, capture_output=True, text=True)
+            wrong = subprocess.run([*command, "--fresh"], env={**clean, "TORCH_ROOT": str(root.parent)}, capture_output=True,
+                                   text=True)
         finally:
             link.symlink_to(root)
         self.assertEqual(end.returncode, 71)
         self.assertIn("error[worker.spawn]", end.stderr)
-        self.assertIn("TORCH_ROOT", end.stderr)
+        self.assertIn("set TORCH_ROOT to the folder of a LibTorch", end.stderr)
+        self.assertIn("which has no lib/libtorch_cpu.so", wrong.stderr)
 
     def test_no_path_of_the_build_is_in_an_installed_program(self):
         for program in (self.tree / "bin/encode", *(self.tree / "lib/encode").glob("*encode*")):
@@ -134,7 +137,7 @@ class Packages(unittest.TestCase):
     def test_the_sbom_follows_the_rules(self):
         facts = json.loads(run(self.tree / "bin/encode", "--version", "--json"))
         document = contents.Document("encode", facts)
-        for pin in contents.pins("torch-cpu", "arrow"):
+        for pin in contents.fetch.read_pins(["torch-cpu", "arrow"]):
             document.add(contents.pin_entry(pin), "DEPENDS_ON")
         document.add(contents.debian_entry(contents.debian_package("g++")), "BUILD_TOOL_OF")
         written = document.as_json()

@@ -1,7 +1,11 @@
 #include "encode/error.h"
 
 #include <cerrno>
+#include <new>
+#include <stdexcept>
 #include <string>
+#include <system_error>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -26,6 +30,26 @@ TEST(Render, PrintsEveryFieldThatIsThere) {
                "  found     [3, 2]\n"
                "  hint      first\n"
                "            second");
+}
+
+// Returns the code and the exit code of the error that describes an exception.
+template <typename Exception>
+std::pair<std::string, ExitCode> described(const Exception& exception) {
+  try {
+    throw exception;
+  } catch (...) {
+    const ErrorDetail detail = current_error();
+    return {std::string(detail.code.name()), detail.exit_code};
+  }
+}
+
+TEST(CurrentError, DescribesWhatTheStandardLibraryThrows) {
+  EXPECT_EQ(described(std::bad_alloc()), std::pair(std::string("os.memory"), ExitCode::kOsError));
+  const auto again = std::make_error_code(std::errc::resource_unavailable_try_again);
+  EXPECT_EQ(described(std::system_error(again)),
+            std::pair(std::string("os.thread"), ExitCode::kOsError));
+  EXPECT_EQ(described(std::out_of_range("at")),
+            std::pair(std::string("internal"), ExitCode::kInternal));
 }
 
 TEST(Render, LeavesOutWhatIsEmpty) {
@@ -101,7 +125,8 @@ TEST(SystemError, NamesTheActionThePathAndTheNextStep) {
   EXPECT_EQ(error.detail().where, "/data/x.npy");
   EXPECT_EQ(error.detail().expected, "free space on the file system");
   EXPECT_THAT(error.detail().found, HasSubstr("No space left on device"));
-  EXPECT_THAT(error.detail().hint, HasSubstr("goes on after the last committed chunk"));
+  EXPECT_THAT(error.detail().found, ::testing::ContainsRegex("; [0-9.]+ [kMGT]?B are free$"));
+  EXPECT_THAT(error.detail().hint, HasSubstr("(a run goes on after its last committed chunk)"));
 }
 
 }  // namespace

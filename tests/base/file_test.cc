@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
@@ -132,6 +133,36 @@ TEST(OpenForReading, RefusesWhatIsNoFileWithoutWaitingForIt) {
   }
 }
 
+TEST(PreadUpTo, ReadsToTheEndOfTheFileAndReportsAFailure) {
+  const TempDir dir;
+  const UniqueFd fd = open_for_reading(dir.write("a", "abcd"), "io.read");
+  std::array<char, 4> data = {};
+  EXPECT_EQ(pread_up_to(fd, data, 1), 3U);
+  EXPECT_EQ(std::string(data.data(), 3), "bcd");
+  EXPECT_EQ(pread_up_to(fd, data, 4), 0U);
+  EXPECT_EQ(pread_up_to(UniqueFd(), data, 0), std::nullopt);
+  EXPECT_EQ(errno, EBADF);
+}
+
+TEST(IsStillNamed, OnlyWhileThePathLeadsToTheOpenFile) {
+  const TempDir dir;
+  const std::string path = dir.write("a", "x");
+  const UniqueFd fd = open_for_reading(path, "io.read");
+  EXPECT_TRUE(is_still_named(fd, path, "io.read"));
+  std::filesystem::rename(dir.write("b", "x"), path);
+  EXPECT_FALSE(is_still_named(fd, path, "io.read"));
+  std::filesystem::remove(path);
+  EXPECT_FALSE(is_still_named(fd, path, "io.read"));
+}
+
+TEST(IsStillNamed, AFailureIsNoAbsence) {
+  const TempDir dir;
+  const UniqueFd fd = open_for_reading(dir.write("a", "x"), "io.read");
+  std::filesystem::create_symlink("circle", dir.file("circle"));
+  const auto error = refused([&] { is_still_named(fd, dir.file("circle"), "store.lock"); });
+  EXPECT_EQ(error.code.name(), "store.lock");
+}
+
 TEST(PreadAll, SaysWhereAFileEndsEarly) {
   const TempDir dir;
   const std::string path = dir.write("a", "abcd");
@@ -143,6 +174,26 @@ TEST(PreadAll, SaysWhereAFileEndsEarly) {
   EXPECT_EQ(error.exit_code, ExitCode::kIoError);
   EXPECT_EQ(error.expected, "4 bytes at offset 2");
   EXPECT_EQ(error.found, "2 bytes");
+}
+
+// mmap(2) takes only offsets that are multiples of the size of a page, and some kernels on ARM have
+// pages of 64 kB. LibTorch's loader of compiled models failed there at the offset 0xd8000 (issue
+// 145610 of pytorch/pytorch).
+TEST(MappedRange, BeginsAtAnyOffset) {
+  constexpr size_t kBytes = 0xe0000;
+  std::string content(kBytes, ' ');
+  for (size_t i = 0; i < kBytes; ++i) content[i] = static_cast<char>(i * 31 + i / 251);
+  const TempDir dir;
+  const std::string path = dir.write("a", content);
+  const UniqueFd fd = open_for_reading(path, "io.read");
+  for (const size_t offset : {0U, 1U, 4095U, 4096U, 65535U, 65536U, 0xd8000U}) {
+    for (const size_t size : {size_t{1}, size_t{5000}, kBytes - offset}) {
+      const MappedRange range(fd, static_cast<int64_t>(offset), static_cast<int64_t>(size), path);
+      const std::string_view mapped(reinterpret_cast<const char*>(range.data()), size);
+      EXPECT_TRUE(mapped == std::string_view(content).substr(offset, size))
+          << offset << " " << size;
+    }
+  }
 }
 
 TEST(CreateDirectoriesDurably, MakesParentsAndAcceptsWhatIsThere) {

@@ -1,11 +1,15 @@
 #include "base/hash.h"
 
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
+#include "base/file.h"
 #include "base/refused.h"
 #include "support/temp_dir.h"
 
@@ -40,7 +44,7 @@ TEST(GitBlob, MatchesGit) {
 
 TEST(Xxh3, MatchesThePublishedVector) { EXPECT_EQ(xxh3_hex(""), kXxh3OfNothing); }
 
-// Returns a text that is longer than the buffer of sha256_file() and xxh3_file().
+// Returns a text that is longer than the buffer of sha256_of() and xxh3_file().
 std::string long_text() {
   std::string text(5'000'011, '\0');
   for (size_t i = 0; i < text.size(); ++i) text[i] = static_cast<char>(i * 31 + i / 1000);
@@ -64,7 +68,7 @@ TEST(Hashes, AreTheSameWholeInPiecesAndFromAFile) {
   const std::string text = long_text();
   const std::string path = dir.write("a", text);
   EXPECT_EQ(in_pieces<Sha256>(text), sha256_hex(text));
-  EXPECT_EQ(sha256_file(path), sha256_hex(text));
+  EXPECT_EQ(sha256_of(open_for_reading(path, "io.read"), path), sha256_hex(text));
   EXPECT_EQ(in_pieces<Xxh3>(text), xxh3_hex(text));
   EXPECT_EQ(xxh3_file(path), xxh3_hex(text));
 }
@@ -78,8 +82,21 @@ TEST(Hashes, SeeOneFlippedBit) {
 }
 
 TEST(Hashes, OfAMissingFileAreAnError) {
-  EXPECT_EQ(refused([] { sha256_file("/nowhere/a"); }).exit_code, ExitCode::kNoInput);
   EXPECT_EQ(refused([] { xxh3_file("/nowhere/a"); }).exit_code, ExitCode::kNoInput);
+}
+
+TEST(Hex, IsReadAsItWasWritten) {
+  const std::vector<std::byte> bytes = {std::byte{0x00}, std::byte{0x7f}, std::byte{0xa0}};
+  EXPECT_EQ(hex_of(bytes), "007fa0");
+  EXPECT_EQ(bytes_of_hex("007fa0"), bytes);
+  EXPECT_EQ(bytes_of_hex(""), std::vector<std::byte>());
+}
+
+TEST(Hex, RefusesEverythingElse) {
+  using std::string_literals::operator""s;
+  for (const std::string& text :
+       {"0"s, "0g"s, "A0"s, "0x"s, " 0"s, "00:11"s, "00\0"s, "00\0\0"s, "é"s})
+    EXPECT_EQ(bytes_of_hex(text), std::nullopt) << text;
 }
 
 }  // namespace

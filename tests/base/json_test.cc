@@ -126,6 +126,14 @@ TEST_F(Fields, TakeIntegersOnlyFromIntegersInRange) {
   EXPECT_EQ(refused([&] { fields.integer("int", 8, 100); }).found, "7");
 }
 
+TEST(JsonMessages, NameTheObjectThatHasTheField) {
+  const Json json = {{"rope_scaling", {{"factor", "x"}}}};
+  const JsonFields config(json, "model/config.json", "model.config");
+  const JsonFields rope = config.fields("rope_scaling");
+  EXPECT_EQ(refused([&] { rope.number("factor", 1, 9); }).where, "model/config.json: rope_scaling");
+  EXPECT_EQ(refused([&] { config.fields("text_config"); }).where, "model/config.json");
+}
+
 TEST(JsonMessages, StateTheRangeOfANumber) {
   const Json json = {{"layer_norm_eps", 2.5}};
   const JsonFields config(json, "config.json", "model.config");

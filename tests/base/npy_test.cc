@@ -32,7 +32,7 @@ constexpr std::string_view kGood = "{'descr': '<f4', 'fortran_order': False, 'sh
 
 TEST(NpyHeader, ReadsWhatNumPyWrote) {
   const NpyHeader header = read_npy_header(test_data("minilm/embeddings.npy"));
-  EXPECT_EQ(header.descr, "<f4");
+  EXPECT_EQ(header.item, ItemType::kFloat32);
   EXPECT_EQ(header.rows, 100);
   EXPECT_EQ(header.cols, 384);
   EXPECT_EQ(header.data_offset, 128);
@@ -40,27 +40,34 @@ TEST(NpyHeader, ReadsWhatNumPyWrote) {
 
 TEST(NpyHeader, IsWrittenByteForByteAsNumPyWritesIt) {
   const std::string numpy = testing::read_bytes(test_data("minilm/embeddings.npy")).substr(0, 128);
-  EXPECT_EQ(make_npy_header(100, 384, "<f4"), numpy);
+  EXPECT_EQ(make_npy_header(100, 384, ItemType::kFloat32), numpy);
 }
 
 TEST(NpyHeader, IsAsLongForTheLargestMatrixAsForTheSmallest) {
-  EXPECT_EQ(make_npy_header(0, 1, "<f2").size(), size_t{kNpyHeaderBytes});
-  EXPECT_EQ(make_npy_header(INT64_MAX, INT64_MAX, "<f4").size(), size_t{kNpyHeaderBytes});
+  for (const auto& [name, item] : kItemTypes) {
+    EXPECT_EQ(make_npy_header(0, 1, item).size(), size_t{kNpyHeaderBytes});
+    EXPECT_EQ(make_npy_header(INT64_MAX, INT64_MAX, item).size(), size_t{kNpyHeaderBytes});
+  }
 }
 
 TEST(NpyHeader, ComesBackAsWritten) {
   const TempDir dir;
-  const std::string path = dir.write("a.npy", make_npy_header(2, 3, "<f2") + std::string(12, 'x'));
-  const NpyHeader header = read_npy_header(path);
-  EXPECT_EQ(header.rows, 2);
-  EXPECT_EQ(header.cols, 3);
-  EXPECT_EQ(header.item_bytes(), 2);
-  EXPECT_EQ(header.file_bytes(), static_cast<int64_t>(std::filesystem::file_size(path)));
+  for (const auto& [name, item] : kItemTypes) {
+    const auto bytes = static_cast<size_t>(2 * 3 * facts_of(item).bytes);
+    const std::string path =
+        dir.write("a.npy", make_npy_header(2, 3, item) + std::string(bytes, 'x'));
+    const NpyHeader header = read_npy_header(path);
+    EXPECT_EQ(header.rows, 2);
+    EXPECT_EQ(header.cols, 3);
+    EXPECT_EQ(facts_of(header.item).name, name);
+    EXPECT_EQ(header.file_bytes(), static_cast<int64_t>(std::filesystem::file_size(path)));
+  }
 }
 
 TEST(NpyHeader, AcceptsNoRows) {
   const TempDir dir;
-  EXPECT_EQ(read_npy_header(dir.write("a.npy", make_npy_header(0, 384, "<f4"))).rows, 0);
+  EXPECT_EQ(read_npy_header(dir.write("a.npy", make_npy_header(0, 384, ItemType::kFloat32))).rows,
+            0);
 }
 
 TEST(NpyHeader, RefusesDamagedFiles) {
@@ -82,6 +89,15 @@ TEST(NpyHeader, RefusesDamagedFiles) {
     EXPECT_EQ(error.code.name(), "npy.header") << i;
     EXPECT_EQ(error.where, path) << i;
   }
+}
+
+TEST(NpyHeader, NamesTheElementTypesThatItReads) {
+  const TempDir dir;
+  const std::string path = dir.write(
+      "a.npy", file_with("{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), }", 48));
+  const auto error = refused([&] { read_npy_header(path); });
+  EXPECT_EQ(error.expected, "'<f4' (float32), '<f2' (float16), '|i1' (int8) or '|u1' (uint8)");
+  EXPECT_EQ(error.found, "'<f8'");
 }
 
 TEST(NpyHeader, RefusesOtherMatrices) {

@@ -35,6 +35,16 @@ TEST(PathKind, NothingUnderTheNameIsAbsent) {
   EXPECT_FALSE(path_exists(dir.file("dangling"), kCode));
 }
 
+TEST(IsDirectory, FollowsALinkAndTakesAFailureForAnError) {
+  const TempDir dir;
+  std::filesystem::create_symlink(dir.path(), dir.file("link"));
+  std::filesystem::create_symlink(dir.file("circle"), dir.file("circle"));
+  EXPECT_TRUE(is_directory(dir.file("link"), kCode));
+  EXPECT_FALSE(is_directory(dir.write("file", "x"), kCode));
+  EXPECT_FALSE(is_directory(dir.file("none"), kCode));
+  EXPECT_THROW(is_directory(dir.file("circle"), kCode), Error);
+}
+
 TEST(PathKind, AnyOtherErrorIsAnError) {
   const TempDir dir;
   std::filesystem::create_symlink(dir.file("circle"), dir.file("circle"));

@@ -42,6 +42,28 @@ TEST(StopListener, EndsWithoutASignal) {
   EXPECT_THAT(heard, IsEmpty());
 }
 
+// As timeout(1) does, which signals a process and its group.
+TEST(StopSignal, TakesTwoSignalsAtOnceForOneRequest) {
+  const StopSignal stop;
+  ::raise(SIGTERM);
+  ::raise(SIGTERM);
+  ::raise(SIGUSR1);
+  EXPECT_EQ(stop.number(), SIGTERM);
+}
+
+[[noreturn]] void signal_again(int number) {
+  const StopSignal stop;
+  ::raise(SIGTERM);
+  ::usleep(600'000);
+  ::raise(number);
+  ::_exit(0);
+}
+
+TEST(StopSignalDeathTest, ALaterSignalEndsTheProcess) {
+  EXPECT_EXIT(signal_again(SIGTERM), ::testing::KilledBySignal(SIGTERM), "");
+  EXPECT_EXIT(signal_again(SIGUSR1), ::testing::ExitedWithCode(75), "");
+}
+
 // Waits for a signal as a thread does that cannot look at a StopSignal.
 [[noreturn]] void wait_for_end(int number) {
   const StopSignal stop;

@@ -6,13 +6,16 @@
 #include <gtest/gtest.h>
 
 #include "base/names.h"
+#include "base/pooling_modes.h"
 #include "base/refused.h"
 
 namespace encode {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::refused;
+using ::testing::StartsWith;
 
 TEST(ComputeTypes, ComeBackFromTheirNames) {
   for (const auto type : {ComputeType::kFloat32, ComputeType::kBFloat16, ComputeType::kFloat16,
@@ -24,12 +27,22 @@ TEST(ComputeTypes, ComeBackFromTheirNames) {
 }
 
 TEST(PoolingModes, ComeBackFromTheirNames) {
-  for (const auto mode :
-       {PoolingMode::kCls, PoolingMode::kMean, PoolingMode::kMax, PoolingMode::kLastToken,
-        PoolingMode::kWeightedMean, PoolingMode::kMeanSqrtLen}) {
+  for (const auto& [name, mode] : kPoolingModes) {
+    EXPECT_EQ(parse_pooling_mode(name, ""), mode);
     EXPECT_EQ(parse_pooling_mode(to_string(mode), ""), mode);
   }
-  EXPECT_EQ(parse_pooling_mode("last", ""), PoolingMode::kLastToken);
+  EXPECT_THAT(names_of(kPoolingModes),
+              ElementsAre("cls", "mean", "max", "lasttoken", "weightedmean", "mean_sqrt_len_tokens",
+                          "none", "last", "mean_sqrt_len"));
+}
+
+// A place that two modes had would leave another place to a mode that has none.
+TEST(PoolingModes, HaveASwitchAndAPlaceInAModelDirectory) {
+  int place = 0;
+  for (const PoolingMode mode : kDirectoryPoolings) {
+    EXPECT_EQ(facts_of(mode).place, ++place) << to_string(mode);
+    EXPECT_THAT(std::string(facts_of(mode).switch_name), StartsWith("pooling_mode_"));
+  }
 }
 
 TEST(Names, AreListedWhereOneIsWrong) {

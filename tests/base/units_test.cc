@@ -18,6 +18,13 @@ TEST(FormatBytes, UsesDecimalUnits) {
   EXPECT_EQ(format_bytes_of(12, 512), "12 B");
 }
 
+TEST(ListInWords, HasAConjunctionBeforeTheLastWord) {
+  EXPECT_EQ(list_in_words({}, "or"), "");
+  EXPECT_EQ(list_in_words({"a"}, "or"), "a");
+  EXPECT_EQ(list_in_words({"a", "b"}, "or"), "a or b");
+  EXPECT_EQ(list_in_words({"a", "b", "c"}, "and"), "a, b and c");
+}
+
 TEST(ParseBytes, ReadsANumberWithAUnit) {
   EXPECT_EQ(parse_bytes("600MB"), 600'000'000);
   EXPECT_EQ(parse_bytes("1.5 GB"), 1'500'000'000);
@@ -73,10 +80,40 @@ TEST(Nearest, FindsATypoAndNothingElse) {
   EXPECT_EQ(nearest("x", nullptr, 0), "");
 }
 
+// A number that is not there is not meant to be the next one.
+TEST(Nearest, TakesNoNumberForATypo) {
+  const std::array<std::string, 3> columns = {"1", "12", "hello"};
+  EXPECT_EQ(nearest("2", columns.data(), columns.size()), "");
+  EXPECT_EQ(nearest("13", columns.data(), columns.size()), "");
+  EXPECT_EQ(nearest("helo2", columns.data(), columns.size()), "");
+  EXPECT_EQ(nearest("hello2", columns.data(), columns.size()), "hello");
+}
+
 TEST(Preview, KeepsTerminalsSafe) {
   EXPECT_EQ(preview("plain text"), "plain text");
   EXPECT_EQ(preview("a\x1b[31m\n"), "a\\x1b[31m\\x0a");
   EXPECT_EQ(preview("\xc3\xa9\xff"), "\\xc3\\xa9\\xff");
+}
+
+TEST(OneOf, NamesTheClosestOfALongList) {
+  EXPECT_EQ(one_of({"b", "a"}, "x"), "one of: b, a");
+  std::vector<std::string> names;
+  for (int i = 0; i < 40; ++i) names.push_back("a long name " + std::to_string(i));
+  names.emplace_back("RTX 4090");
+  const std::string text = one_of(names, "rtx 4080");
+  EXPECT_EQ(text.find("one of: RTX 4090, "), 0U) << text;
+  EXPECT_EQ(text.substr(text.size() - 14), " and 36 others");
+  EXPECT_LE(text.size(), 200U);
+}
+
+TEST(LowerCase, ChangesOnlyAToZ) {
+  EXPECT_EQ(lower_case("@AZ[`az{ 09 \xC3\x84"), "@az[`az{ 09 \xC3\x84");
+}
+
+TEST(Shorten, KeepsBothEnds) {
+  EXPECT_EQ(shorten("notes.csv_body_model", 16), "notes.c..._model");
+  EXPECT_EQ(shorten("notes.csv_body_model", 20), "notes.csv_body_model");
+  EXPECT_EQ(shorten("abcdefgh", 7), "ab...gh");
 }
 
 TEST(Preview, CutsAndSaysSo) {

@@ -1,4 +1,4 @@
-// Tests that invalid UTF-8 is repaired as in CPython. scripts/golden/make_files.py has made
+// Tests that invalid UTF-8 is repaired as in CPython. scripts/reference/make_files.py has made
 // utf8_replace.tsv with CPython's decoder.
 #include "base/utf8.h"
 

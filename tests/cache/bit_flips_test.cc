@@ -1,8 +1,9 @@
-// Flips a share of the bits of a small store; scripts/soak/cache_flips.sh flips all of them.
+// Flips a share of the bits of a small store; tests/soak/cache_flips.py flips all of them.
 #include "bit_flips.h"
 
 #include <filesystem>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <gtest/gtest.h>
 
@@ -21,6 +22,9 @@ std::string folder(const TempDir& dir) {
 
 class BitFlips : public ::testing::Test {
  protected:
+  void SetUp() override {
+    if (::sysconf(_SC_PAGESIZE) != 4096) GTEST_SKIP() << "the bits are those of pages of 4 kB";
+  }
   ~BitFlips() override { std::filesystem::remove_all(folder(dir_)); }
 
   // Flips each `step`-th of the bits.

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <filesystem>
 #include <string>
+#include <unistd.h>
 
 #include <gtest/gtest.h>
 
@@ -27,6 +28,10 @@ constexpr uint16_t kBranch = 1;
 
 class DamagedStore : public ::testing::Test {
  protected:
+  void SetUp() override {
+    if (::sysconf(_SC_PAGESIZE) != static_cast<long>(kPageBytes))
+      GTEST_SKIP() << "the places are those of 4 kB pages";
+  }
   DamagedStore() {
     prepare_folder(folder_);
     LmdbStore store(folder_, 100'000'000, LmdbStore::Access::kWrite);

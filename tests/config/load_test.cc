@@ -18,6 +18,7 @@ namespace {
 
 using testing::TempDir;
 
+constexpr const char* kSmall = "semantic: {model: m}\ninput: {file: a.txt}\n";
 const std::string configs_dir = testing::source_file("configs/");
 
 std::vector<std::string> names(const RunConfig& run) {
@@ -45,14 +46,16 @@ LoadedConfig load_text(const std::string& yaml, const std::vector<Override>& ove
 
 // Checks that the printed config loads to the same run, and that its settings print the same.
 void expect_round_trip(const LoadedConfig& loaded) {
-  const std::string printed = print_config(loaded);
-  LoadedConfig again = load_text(printed);
-  again.run.config_path = loaded.run.config_path;
-  EXPECT_EQ(again.run, loaded.run) << printed;
-  ASSERT_EQ(again.settings.size(), loaded.settings.size());
-  for (size_t i = 0; i < again.settings.size(); ++i) {
-    EXPECT_EQ(again.settings[i].key, loaded.settings[i].key);
-    EXPECT_EQ(again.settings[i].value, loaded.settings[i].value) << again.settings[i].key;
+  for (const PrintedKeys keys : {PrintedKeys::kAll, PrintedKeys::kGiven}) {
+    const std::string printed = print_config(loaded, keys);
+    LoadedConfig again = load_text(printed);
+    again.run.config_path = loaded.run.config_path;
+    EXPECT_EQ(again.run, loaded.run) << printed;
+    ASSERT_EQ(again.settings.size(), loaded.settings.size());
+    for (size_t i = 0; i < again.settings.size(); ++i) {
+      EXPECT_EQ(again.settings[i].key, loaded.settings[i].key);
+      EXPECT_EQ(again.settings[i].value, loaded.settings[i].value) << again.settings[i].key;
+    }
   }
 }
 
@@ -362,6 +365,14 @@ TEST(Print, ShowsEveryValueWithItsOrigin) {
   EXPECT_NE(printed.find("# default\n"), std::string::npos);
 }
 
+TEST(Print, LeavesTheDefaultsOutOnRequest) {
+  const std::string printed = print_config(load_text(kSmall), PrintedKeys::kGiven);
+  for (const char* given : {"model: m ", "file: a.txt "})
+    EXPECT_NE(printed.find(given), std::string::npos) << printed;
+  for (const char* left_out : {"# default", "hardware"})
+    EXPECT_EQ(printed.find(left_out), std::string::npos) << printed;
+}
+
 TEST(Print, ReadsBackTheConfigsAndAwkwardTexts) {
   expect_round_trip(load_config(configs_dir + "experiment.yaml", {}));
   expect_round_trip(load_config(configs_dir + "quickstart.yaml", {}));
@@ -377,13 +388,11 @@ data:
 
 TEST(Print, AFileNameCannotEndTheComment) {
   const TempDir dir;
-  const std::string path =
-      dir.write("a\nb: c.yaml", "semantic: {model: m}\ninput: {file: a.txt}\n");
-  expect_round_trip(load_config(path, {}));
+  expect_round_trip(load_config(dir.write("a\nb: c.yaml", kSmall), {}));
 }
 
 TEST(Limits, AFileOfOneMebibyteAndThirtyTwoLevelsIsRead) {
-  const std::string yaml = "semantic: {model: m}\ninput: {file: a.txt}\n";
+  const std::string yaml = kSmall;
   EXPECT_NO_THROW(load_text(yaml + std::string((1 << 20) - yaml.size(), '#')));
 }
 

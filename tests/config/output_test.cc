@@ -1,4 +1,4 @@
-// Tests the keys of the final's file format and columns: what is read, and what is refused.
+// Tests the keys of the final matrix's file format and columns: what is read, and what is refused.
 #include <string>
 #include <vector>
 
@@ -7,6 +7,7 @@
 
 #include "encode/error.h"
 
+#include "base/output_types.h"
 #include "base/refused.h"
 #include "config/load.h"
 #include "support/temp_dir.h"
@@ -15,6 +16,7 @@ namespace encode::testing {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 RunConfig load(const std::string& output, const std::string& input = "{file: a.jsonl, field: t}") {
   const TempDir dir;
@@ -34,6 +36,18 @@ std::vector<std::string> names_of(const FinalFormat& format) {
 }
 
 TEST(OutputKeys, AreANpyFileByDefault) { EXPECT_EQ(load("").store.final_format, FinalFormat()); }
+
+TEST(OutputKeys, AcceptEveryType) {
+  const auto type = [](std::string_view name) {
+    return load_config("", {{"semantic.model", "m", "--model"},
+                            {"input.file", "a.txt", "--input"},
+                            {"semantic.output_dtype", std::string(name), "--output-dtype"}})
+        .run.store.final_format.type;
+  };
+  for (const auto& [name, value] : kOutputTypes) EXPECT_EQ(type(name), value);
+  EXPECT_EQ(refused([&] { type("int4"); }).expected, output_types_in_words());
+  EXPECT_EQ(refused([&] { type("bfloat16"); }).what, "a matrix cannot be bfloat16");
+}
 
 TEST(OutputKeys, NameTheFormatAndTheColumns) {
   const FinalFormat format =
@@ -73,6 +87,24 @@ TEST(OutputKeys, AnUnknownSuffixIsRefusedWithTheListOfThoseThatExist) {
     EXPECT_EQ(refused(flag).exit_code, ExitCode::kUsage) << name;
     EXPECT_EQ(refused(flag).where, "--output");
   }
+}
+
+// The hint is the setting that makes the output a table.
+TEST(OutputKeys, ColumnsOfAnNpyFileNeedATable) {
+  const ErrorDetail key = refused([] { load("file: out/x.npy, columns: [id]"); });
+  EXPECT_EQ(key.code.name(), "config.conflict");
+  EXPECT_THAT(key.hint, HasSubstr("give output.file: out/x.parquet, or leave out output.columns"));
+  const auto by_flags = [](const std::vector<Override>& more) {
+    std::vector<Override> flags = {{"semantic.model", "m", "--model"},
+                                   {"input.file", "a.jsonl", "--input"},
+                                   {"input.field", "t", "--field"},
+                                   {"output.columns", "id", "--columns"}};
+    flags.insert(flags.end(), more.begin(), more.end());
+    return refused([&] { load_config("", flags); }).hint;
+  };
+  EXPECT_THAT(by_flags({{"output.file", "x.npy", "--output"}}),
+              HasSubstr("give --output x.parquet, or leave out --columns"));
+  EXPECT_THAT(by_flags({}), HasSubstr("give --output-format parquet"));
 }
 
 TEST(OutputKeys, RenameColumns) {

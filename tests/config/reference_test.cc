@@ -130,6 +130,9 @@ TEST(Reference, SettingsAreSpelledAsTheUserGivesThem) {
   EXPECT_EQ(spelled_setting("semantic.use_chunked_encoding", "true", true),
             "--set semantic.use_chunked_encoding=true");
   EXPECT_EQ(spelled_setting("hardware.max_restarts", "5", true), "--set hardware.max_restarts=5");
+  EXPECT_EQ(setting_name("semantic.dtype", true), "--dtype");
+  EXPECT_EQ(setting_name("semantic.dtype", false), "semantic.dtype");
+  EXPECT_EQ(setting_name("hardware.max_restarts", true), "--set hardware.max_restarts");
 }
 
 // A flag and --set name a key in the same way.

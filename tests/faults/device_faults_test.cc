@@ -44,7 +44,7 @@ std::string at_batch(const std::string& fault, int64_t batch) {
   return fault + "@batch:" + std::to_string(batch);
 }
 
-// Calls `check` for two batches of a run, or in scripts/soak/faults.sh for every batch.
+// Calls `check` for two batches of a run, or in the test soak.faults for every batch.
 void for_batches(const std::function<bool(int64_t batch)>& check) {
   if (!fault_soak()) {
     EXPECT_TRUE(check(1));
@@ -102,7 +102,7 @@ TEST(Always, PublishesNothingWrong) {
   for (const auto& [code, runs] : ends) std::cout << fmt::format("exit {}: {} runs\n", code, runs);
 }
 
-// The code with which a row is set aside.
+// The code with which a row is quarantined.
 std::string code_of_row(const std::string& fault) {
   static const std::map<std::string, std::string> kCodes = {
       {"oom", "device.memory"},         {"cuda", "device.cuda"},      {"late", "device.cuda"},
@@ -196,7 +196,7 @@ TEST_P(WrongVector, IsNotPublishedInStandardMode) {
 
 INSTANTIATE_TEST_SUITE_P(Faults, WrongVector, ::testing::Values("nan", "inf", "zero", "norm"));
 
-// Shows that the tests above can fail: without a fault no row is set aside.
+// Shows that the tests above can fail: without a fault no row is quarantined.
 TEST(PoisonRow, IsNoOneOnADeviceThatWorks) {
   FaultRun run({0, 77, 119});
   const FaultRunEnd end = run.run();

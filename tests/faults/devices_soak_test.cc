@@ -1,4 +1,4 @@
-// Runs two workers through many faults. Every build runs a short form; scripts/soak/devices.sh runs
+// Runs two workers through many faults. Every build runs a short form; the test soak.devices runs
 // the long one.
 #include <algorithm>
 #include <array>

@@ -15,7 +15,7 @@
 
 namespace encode::testing {
 
-// True in scripts/soak/faults.sh, where the tests try every batch.
+// True in the test soak.faults, where the tests try every batch.
 bool fault_soak();
 
 struct FaultRunEnd {
@@ -49,7 +49,7 @@ class FaultRun {
   std::string final(const std::string& stream = "tc") const {
     return cache("train_" + stream + "_embeddings.npy");
   }
-  // Returns the vector of a row of a final.
+  // Returns the vector of a row of a final matrix.
   std::vector<float> row(int64_t row, const std::string& stream = "tc") const;
 
   // Writes the texts of a stream again, with other poisoned rows.

@@ -72,7 +72,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   MemoryFile file({data + 1, size - 1});
   try {
-    read_twice(file, {.parquet = (data[0] & 1) != 0,
+    using encode::TextFormat;
+    read_twice(file, {.format = (data[0] & 1) != 0 ? TextFormat::kParquet : TextFormat::kArrow,
                       .path = "fuzz",
                       .column = (data[0] & 2) != 0 ? "input_ids" : "text"});
   } catch (const encode::Error& error) {

@@ -4,6 +4,7 @@ usage: pull_test.py ENCODE [unittest arguments]
 """
 import os
 import pty
+import shutil
 import ssl
 import subprocess
 import unittest
@@ -100,6 +101,10 @@ class Good(Pull):
         self.assertNotIn("pulling", end.err)
         self.assertNotIn("hub.offline", end.err)
         self.assertEqual(self.hub.seen, [])
+        shutil.rmtree(self.cache)
+        end = self.encode(*run, "--pull", "--quiet", ENCODE_WORKER="/bin/false")
+        self.assertNotEqual(self.hub.seen, [])
+        self.assertTrue(end.err.startswith("error["), end.err)
 
     def test_a_terminal_has_a_bar_and_a_log_has_lines(self):
         self.hub.bytes_per_second = 40_000

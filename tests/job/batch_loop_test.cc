@@ -142,7 +142,7 @@ TEST(BatchLoop, TriesABatchOnceMoreAndThenEachRowAlone) {
   EXPECT_THAT(loop.values, ElementsAre(1, 1, 0, 0));
   const auto log = loop.job.events_of<LogLine>();
   ASSERT_EQ(log.size(), 1U);
-  EXPECT_EQ(log[0].level, "warning");
+  EXPECT_EQ(log[0].level, LogLevel::kWarning);
   EXPECT_EQ(log[0].message, "tc: the device is out of memory; the batch is tried again");
 }
 

@@ -1,17 +1,26 @@
-// Tests how much a kill can cost: the windows that were encoded and are not durable yet.
+// Tests how much a kill or an error can cost: the windows that were encoded and are not durable
+// yet.
 #include "job/commit_thread.h"
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <fcntl.h>
+#include <filesystem>
 #include <future>
+#include <memory>
+#include <optional>
 #include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
 
 #include "encode/error.h"
+#include "encode/text.h"
 
 #include "base/file.h"
+#include "support/code_of.h"
+#include "support/temp_dir.h"
 
 namespace encode {
 namespace {
@@ -19,38 +28,54 @@ namespace {
 // A sink whose disk is slow: a commit waits until the test allows it.
 class SlowSink : public RowSink {
  public:
-  void begin(const ChunkTask& /*chunk*/) override {}
+  void begin(const ChunkTask& chunk) override {
+    if (chunk.index == bad_chunk) throw full_disk();
+  }
   void append(const WindowPart& /*part*/, std::span<const float> /*values*/) override {}
-  ChunkDone commit(const RowStats& /*stats*/, const ChunkOrigin& /*origin*/) override {
+  void end(const RowStats& /*stats*/, const ChunkOrigin& /*origin*/) override { ++ended_; }
+  std::vector<CommittedFile> commit() override {
     while (!allowed) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    ++committed;
-    if (fails)
-      throw Error({.code = "io.write",
-                   .exit_code = ExitCode::kIoError,
-                   .what = "the disk is full",
-                   .where = "",
-                   .expected = "",
-                   .found = "",
-                   .hint = ""});
-    return {};
+    const int64_t chunks = std::exchange(ended_, 0);
+    if (fails) throw full_disk();
+    committed += chunks;
+    groups.push_back(chunks);
+    return std::vector<CommittedFile>(static_cast<size_t>(chunks));
   }
 
   std::atomic<bool> allowed = false;
   std::atomic<bool> fails = false;
-  std::atomic<int> committed = 0;
+  std::atomic<int64_t> committed = 0;
+  std::optional<int64_t> bad_chunk;  // it cannot be begun
+  std::vector<int64_t> groups;       // the numbers of chunks that were committed together
+
+ private:
+  static Error full_disk() {
+    return Error({.code = "io.write",
+                  .exit_code = ExitCode::kIoError,
+                  .what = "the disk is full",
+                  .where = "",
+                  .expected = "",
+                  .found = "",
+                  .hint = ""});
+  }
+
+  int64_t ended_ = 0;
 };
 
-// A window of one row, which is a whole chunk.
-EncodedWindow window_of_row(int64_t row) {
-  WindowPart part;
-  part.chunk = {.index = row, .rows = {.begin = row, .end = row + 1}};
-  part.rows = part.chunk.rows;
+// A window of some rows. Each row is a whole chunk.
+EncodedWindow window_of_rows(RowRange rows) {
   EncodedWindow window;
-  window.parts = {part};
   window.dim = 1;
-  window.values = {1.0F};
+  for (int64_t row = rows.begin; row < rows.end; ++row) {
+    WindowPart part;
+    part.chunk = {.index = row, .rows = {.begin = row, .end = row + 1}};
+    part.rows = part.chunk.rows;
+    window.parts.push_back(part);
+    window.values.push_back(1.0F);
+  }
   return window;
 }
+EncodedWindow window_of_row(int64_t row) { return window_of_rows({row, row + 1}); }
 
 class CommitThreadTest : public ::testing::Test {
  protected:
@@ -91,6 +116,48 @@ TEST_F(CommitThreadTest, AFailedWriteEndsTheNextPush) {
   committer.push(window_of_row(0));
   sink_.allowed = true;
   EXPECT_THROW(committer.push(window_of_row(1)), Error);
+}
+
+TEST_F(CommitThreadTest, CommitsTheChunksOfAWindowTogether) {
+  sink_.allowed = true;
+  CommitThread committer(sink_, events_, 0, {.device = "cpu"});
+  committer.push(window_of_rows({0, 4}));
+  committer.push(window_of_row(4));
+  committer.push(window_of_rows({5, 5 + 2 * kChunksTogether + 1}));
+  committer.finish();
+  EXPECT_EQ(sink_.groups, (std::vector<int64_t>{4, 1, kChunksTogether, kChunksTogether, 1}));
+}
+
+TEST_F(CommitThreadTest, AnErrorCostsNoChunkThatHasEndedBefore) {
+  sink_.allowed = true;
+  sink_.bad_chunk = 2;
+  CommitThread committer(sink_, events_, 0, {.device = "cpu"});
+  committer.push(window_of_rows({0, 4}));
+  EXPECT_THROW(committer.finish(), Error);
+  EXPECT_EQ(sink_.committed, 2);
+}
+
+// In standard mode the worker publishes the matrix, so it must look at the input before.
+TEST(FinalSink, PublishesNoMatrixOfAnInputThatHasChanged) {
+  for (const bool grows : {false, true}) {
+    const testing::TempDir dir;
+    JobUnit unit;
+    unit.input.path = dir.write("in.txt", "a\nb\n");
+    unit.scan = scan_texts(unit.input, {});
+    unit.identity = {.name = "x", .fingerprint = "{}", .rows = 2, .dim = 1};
+    unit.final_path = dir.file("x.npy");
+    const std::unique_ptr<RowSink> sink = final_sink(unit);
+    WindowPart part;
+    part.chunk = {.index = 0, .rows = {.begin = 0, .end = 2}};
+    part.rows = part.chunk.rows;
+    const std::vector<float> values = {1.0F, 2.0F};
+    sink->begin(part.chunk);
+    sink->append(part, values);
+    sink->end({}, {.device = "cpu"});
+    if (grows) dir.write("in.txt", "a\nb\nc\n");
+    EXPECT_EQ(testing::code_of([&] { sink->commit(); }), grows ? "text.changed" : "no error");
+    EXPECT_EQ(std::filesystem::exists(unit.final_path), !grows);
+  }
 }
 
 }  // namespace

@@ -109,10 +109,10 @@ TEST_F(GteQwen2, ASearchEncodesItsQueriesInTheSameWay) {
 }
 
 TEST_F(GteQwen2, PreflightNamesTheRecipes) {
-  const ProgramEnd end =
-      Program(dir_.path(), {"preflight", "--model", layout, "--input", layout + "/texts.txt",
-                            "--output", dir_.file("out.npy"), "--device", "cpu"})
-          .wait();
+  const ProgramEnd end = Program(dir_.path(), {"preflight", "--verbose", "--model", layout,
+                                               "--input", layout + "/texts.txt", "--output",
+                                               dir_.file("out.npy"), "--device", "cpu"})
+                             .wait();
   EXPECT_THAT(end.out + end.err, HasSubstr("recipe qwen2_bidirectional"));
   EXPECT_THAT(end.out + end.err, HasSubstr("recipe qwen2_eos"));
 }

@@ -93,7 +93,7 @@ TEST(RealWorker, ARowWithoutTokensIsZeroAndCounted) {
   EXPECT_EQ(Program(runs.dir().path(), {"verify", runs.matrix("zero")}).wait().exit_code, 0);
 }
 
-// scripts/soak/memory.sh runs this test with ENCODE_SOAK_ROWS=500000 instead of 20,000 rows.
+// soak.memory runs this test with ENCODE_SOAK_ROWS=500000 instead of 20,000 rows.
 TEST(RealWorker, PeakMemoryDoesNotGrowWithTheRows) {
   const char* const wish = std::getenv("ENCODE_SOAK_ROWS");
   const int64_t rows = wish != nullptr ? std::stoll(wish) : 20000;

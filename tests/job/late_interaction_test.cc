@@ -186,7 +186,7 @@ TEST_F(LateInteraction, RowsOfTokenIdsGetNoMarker) {
   EXPECT_TRUE(read_bytes(runs_.matrix("ids")) == read_bytes(runs_.matrix("texts")));
 }
 
-// Makes the embedding of a token NaN, so that each row with this token is set aside.
+// Makes the embedding of a token NaN, so that each row with this token is quarantined.
 void spoil_token(const std::string& weights, int64_t token) {
   std::string bytes = read_bytes(weights);
   uint64_t header_bytes = 0;
@@ -225,7 +225,7 @@ TEST_F(LateInteraction, PlanPreflightAndTokenizeCountTheMarker) {
   const Json stream = Json::parse(plan.out)["devices"][0]["streams"][0];
   EXPECT_EQ(stream["tokens"], 110) << stream.dump();
   EXPECT_EQ(stream["longest_row_tokens"], 14);
-  const ProgramEnd preflight = encode({"preflight", "--config", file("c.yaml")});
+  const ProgramEnd preflight = encode({"preflight", "--verbose", "--config", file("c.yaml")});
   EXPECT_THAT(preflight.out + preflight.err,
               AllOf(HasSubstr("marker '[D] '"), HasSubstr("2 of the first 11 rows of"),
                     HasSubstr("longer than 14")));

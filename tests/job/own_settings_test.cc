@@ -94,7 +94,7 @@ TEST_F(OtherDevice, IsRefusedWithStrictNumerics) {
   EXPECT_THAT(end.err, HasSubstr("run.other_device"));
 }
 
-// Versions before 0.2.0 could search for algorithms. The records of their chunks say which.
+// Earlier versions could search for algorithms. The records of their chunks say which.
 class SearchedProducts : public OtherDevice {
  protected:
   void SetUp() override {

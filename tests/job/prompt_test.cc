@@ -23,7 +23,7 @@ ProgramEnd preflight(const RealRun& runs, const std::string& semantic) {
                                   "      tc: {}\n",
                                   dir.file("model"), dir.file("cache"), semantic,
                                   dir.write("a.txt", "abc\nde\n")));
-  return Program(dir.path(), {"preflight", "--config", dir.file("c.yaml")}).wait();
+  return Program(dir.path(), {"preflight", "--verbose", "--config", dir.file("c.yaml")}).wait();
 }
 
 // All rows would be the prompt alone.

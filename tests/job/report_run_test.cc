@@ -25,7 +25,7 @@ using ::testing::HasSubstr;
 
 constexpr int64_t kRows = 1500;  // the report takes all rows as its sample
 
-// A run with a config, as `encode report` needs it. The final is demo_tc_embeddings.npy.
+// A run with a config, as `encode report` needs it. The final matrix is demo_tc_embeddings.npy.
 class ReportOfARun : public ::testing::Test {
  protected:
   void run(const std::string& semantic, const std::string& hardware) const {

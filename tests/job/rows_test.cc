@@ -262,5 +262,17 @@ TEST_F(SelfTests, ADamagedFileCountsAsAbsent) {
   EXPECT_EQ(read_bytes(file_), good);
 }
 
+TEST_F(SelfTests, VectorsThatAreNoDigitsCountAsAbsent) {
+  ASSERT_EQ(again().exit_code, 0);
+  const std::string good = read_bytes(file_);
+  Json entries = Json::parse(good);
+  entries.erase("checksum");
+  for (auto& [key, entry] : entries.items())
+    entry["vectors"] = "g" + entry["vectors"].get<std::string>().substr(1);
+  write_file_durably(file_, seal(entries));
+  EXPECT_EQ(again().exit_code, 0);
+  EXPECT_EQ(read_bytes(file_), good);
+}
+
 }  // namespace
 }  // namespace encode::testing

@@ -117,7 +117,7 @@ TEST(OutputDtype, ChangedOnlyRebuildsTheFinal) {
     ASSERT_EQ(end.exit_code, 0) << end.err;
     EXPECT_THAT(end.err, HasSubstr("converted the float32 matrix"));
     EXPECT_THAT(end.err, ::testing::Not(HasSubstr("encode-worker"))) << "nothing was encoded";
-    EXPECT_EQ(read_npy_header(dir.file("out.npy")).descr, "|i1");
+    EXPECT_EQ(read_npy_header(dir.file("out.npy")).item, ItemType::kInt8);
     EXPECT_EQ(Program(dir.path(), {"verify", dir.file("out.npy")}).wait().exit_code, 0);
     // Back in float32 the matrix has the same bits. It comes from the chunks if they were kept;
     // otherwise it is encoded again.

@@ -125,7 +125,7 @@ TEST(NextWindow, ThatDoesNotFitFailsInItsOwnTurn) {
   EXPECT_EQ(failed[1].rows.begin, kFirstRow);
   const auto told = gpu.stream.job.events_of<LogLine>();
   EXPECT_EQ(std::count_if(told.begin(), told.end(),
-                          [](const LogLine& line) { return line.level == "warning"; }),
+                          [](const LogLine& line) { return line.level == LogLevel::kWarning; }),
             1)
       << "the batch is tried again once";
   EXPECT_TRUE(gpu.stream.bytes() == expected);

@@ -166,5 +166,16 @@ TEST(LinkedFiles, AGitLfsPointerIsNamedInEveryFile) {
   }
 }
 
+TEST(LinkedFiles, AGitLfsPointerIsNamedInPlaceOfATokenizer) {
+  const TinyModel model;
+  model.write("tokenizer.json",
+              "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 12345\n");
+  const ModelDirectory directory = model.open();
+  const ErrorDetail error = refused([&] { read_tokenizer_source(directory, {}); });
+  EXPECT_EQ(error.exit_code, ExitCode::kConfig);
+  EXPECT_THAT(error.found, HasSubstr("Git LFS pointer"));
+  EXPECT_THAT(error.where, HasSubstr("tokenizer.json"));
+}
+
 }  // namespace
 }  // namespace encode

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/refused.h"
 #include "tiny_model.h"
 
 namespace encode {
@@ -12,6 +13,8 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using testing::refused;
+using testing::TempDir;
 using testing::TinyModel;
 
 std::string config(const std::string& fields) { return R"({"vocab_size": 10, )" + fields + "}"; }
@@ -34,6 +37,28 @@ TEST(ModelDirectory, FilesAreAllThatCanChangeAResultSortedByName) {
               ElementsAre("1_Pooling/config.json", "config.json",
                           "config_sentence_transformers.json", "model.safetensors", "modules.json",
                           "sentence_bert_config.json", "tokenizer.json", "tokenizer_config.json"));
+}
+
+TEST(ModelDirectory, AFolderWithoutAModelNamesTheModelsBelowIt) {
+  const TempDir folder;
+  const auto open = [&] { open_model_directory(folder.path()); };
+  ErrorDetail error = refused(open);
+  EXPECT_EQ(error.code.name(), "model.missing");
+  EXPECT_EQ(error.exit_code, ExitCode::kNoInput);
+  EXPECT_EQ(error.what, "the folder holds no model");
+  EXPECT_EQ(error.found, "an empty folder");
+  folder.write("notes.csv", "id,text\n");
+  EXPECT_EQ(refused(open).found, "no config.json");
+  folder.write("org/small/config.json", "{}");
+  folder.write("big/modules.json", "[]");
+  folder.write("texts/a.csv", "text\n");
+  error = refused(open);
+  EXPECT_EQ(error.found, "no config.json, but 2 models below it: " + folder.file("big") + ", " +
+                             folder.file("org/small"));
+  EXPECT_THAT(error.hint, HasSubstr("--model " + folder.file("big")));
+  // With weights it is a copy of a model that lacks a file.
+  folder.write("model.safetensors", "");
+  EXPECT_EQ(refused(open).what, "a file of the model is missing");
 }
 
 TEST(ModelDirectory, HiddenSizeUnderItsOtherNames) {

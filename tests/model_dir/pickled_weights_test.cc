@@ -1,4 +1,4 @@
-// Reads files that torch.save() has written. scripts/golden/make_files.py makes them.
+// Reads files that torch.save() has written. scripts/reference/make_files.py makes them.
 #include <cstring>
 #include <filesystem>
 #include <fmt/format.h>

@@ -131,8 +131,25 @@ TEST_F(HubCache, LinkOutOfTheRepositoryIsRefused) {
 TEST_F(HubCache, DanglingLinkIsAnIncompleteDownload) {
   const std::string repository = add_model(hub(), "models--org--name");
   fs::remove(fs::canonical(repository + "/snapshots/" + kCommit + "/model.safetensors"));
-  testing::expect_refused([] { open_model_directory(resolve_model("org/name", std::nullopt)); },
-                          {"model.missing", "missing", "a file", "nothing", ExitCode::kNoInput});
+  testing::expect_refused(
+      [] { open_model_directory(resolve_model("org/name", std::nullopt)); },
+      {"model.missing", "missing", "a file", "which does not exist", ExitCode::kNoInput});
+}
+
+TEST_F(HubCache, ADanglingLinkIsNamedAsSuch) {
+  const TempDir folder;
+  fs::create_symlink("../old disk/model", folder.file("model"));
+  const ErrorDetail path =
+      testing::refused([&] { resolve_model(folder.file("model"), std::nullopt); });
+  EXPECT_EQ(path.code.name(), "model.not_found");
+  EXPECT_EQ(path.found, "a symbolic link to '../old disk/model', which does not exist");
+  const fs::path before = fs::current_path();
+  fs::current_path(folder.path());
+  const ErrorDetail name = testing::refused([] { resolve_model("model", std::nullopt); });
+  const ErrorDetail nothing = testing::refused([] { resolve_model("./none", std::nullopt); });
+  fs::current_path(before);
+  EXPECT_THAT(name.found, HasSubstr("which does not exist"));
+  EXPECT_THAT(nothing.hint, HasSubstr("the current directory, " + folder.path()));
 }
 
 TEST_F(HubCache, IdsAndRevisionsThatClimbAreRefused) {

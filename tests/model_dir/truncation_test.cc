@@ -32,14 +32,22 @@ TEST(Truncation, NeverRoundsALossToNothing) {
 
 TEST(Truncation, AdvisesALongerCutOnlyIfTheModelTakesIt) {
   Truncation cut = kCut;
-  EXPECT_THAT(truncation_advice(cut), HasSubstr("raise max_length if the model allows it"));
+  const auto advice = [&cut] { return truncation_advice(cut, "--max-length"); };
+  EXPECT_THAT(advice(), HasSubstr("raise --max-length if the model allows it"));
   cut.position_limit = 512;
-  EXPECT_THAT(truncation_advice(cut), HasSubstr("at most 512 tokens with this model"));
+  EXPECT_THAT(advice(), HasSubstr("raise --max-length (at most 512 tokens with this model)"));
   cut.position_limit = 0;
-  EXPECT_THAT(truncation_advice(cut), HasSubstr("raise max_length, "));
+  EXPECT_THAT(advice(), HasSubstr("raise --max-length, "));
   cut.position_limit = 256;
-  EXPECT_THAT(truncation_advice(cut), Not(HasSubstr("raise")));
-  EXPECT_THAT(truncation_advice(cut), HasSubstr("divide long texts"));
+  EXPECT_THAT(advice(), Not(HasSubstr("raise")));
+  EXPECT_THAT(advice(), HasSubstr("divide long texts"));
+}
+
+// A run with another max_length is refused while the output has the result of this one.
+TEST(Truncation, AdvisesAnotherOutputWhenThereIsAResult) {
+  EXPECT_THAT(truncation_advice(kCut, "semantic.max_length"), Not(HasSubstr("output")));
+  EXPECT_THAT(truncation_advice(kCut, "--max-length", "another --output FILE"),
+              HasSubstr("give the next run another --output FILE, because this result is kept"));
 }
 
 }  // namespace

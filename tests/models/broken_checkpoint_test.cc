@@ -81,7 +81,7 @@ INSTANTIATE_TEST_SUITE_P(
         Defect{"OtherPadding", "mpnet", [](Json& c) { c["pad_token_id"] = 2; }, "model.config",
                "pad_token_id"},
         Defect{"UnknownArchitecture", "bert", [](Json& c) { c["model_type"] = "gpt_bigcode"; },
-               "model.type", "qwen2"},
+               "model.type", "encode models"},
         Defect{"OtherArchitecture", "bert",
                [](Json& c) {
                  c.update({{"model_type", "qwen2"}, {"hidden_act", "silu"}});

@@ -1,6 +1,6 @@
 // Tests that a missing field of config.json has the default of the config class in
-// transformers 5.17. scripts/check_config_defaults.py compares all fields of all architectures with
-// transformers.
+// transformers 5.17. scripts/reference/check_config_defaults.py compares all fields of all
+// architectures with transformers.
 #include <filesystem>
 #include <ostream>
 

@@ -4,7 +4,7 @@
 
 #include <c10/core/InferenceMode.h>
 
-#include "nn/layers/linear.h"
+#include "nn/products/row_blocks.h"
 #include "npy_tensor.h"
 #include "support/temp_dir.h"
 

@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "loaded_model.h"
-#include "nn/layers/linear.h"
 #include "nn/layers/pooling.h"
+#include "nn/products/row_blocks.h"
 #include "support/temp_dir.h"
 
 namespace encode {

@@ -22,7 +22,7 @@ PackedBatch typed_sequences(const std::string& model) {
   return batch;
 }
 
-// scripts/golden/make_models.py makes typed_hidden_state.npy with transformers.
+// scripts/reference/make_models.py makes typed_hidden_state.npy with transformers.
 TEST(TokenTypes, GiveTheHiddenStatesOfTransformers) {
   const std::string folder = test_data("models/ernie");
   const PackedBatch batch = typed_sequences("ernie");
@@ -45,6 +45,7 @@ TEST(TokenTypes, ATypeThatTheModelDoesNotHaveIsRefused) {
   const ErrorDetail error = error_of([&] { model.forward(batch); });
   EXPECT_EQ(error.code.name(), "model.config");
   EXPECT_EQ(error.exit_code, ExitCode::kConfig);
+  EXPECT_EQ(error.where, test_data("models/ernie") + "/config.json: type_vocab_size");
 }
 
 // DistilBERT has no types. sentence-transformers does not hand them to such a model.

@@ -62,7 +62,7 @@ TEST(Cards, OfAmdAreRefused) {
   EXPECT_EQ(refused([] { require_card("mini"); }).what, "the GPU is not in the table of cards");
 }
 
-TEST(Cards, AnUnknownCardIsAnErrorThatListsAllOfThem) {
+TEST(Cards, AnUnknownCardIsAnErrorThatNamesTheClosest) {
   try {
     require_card("A100-8OGB");
     FAIL() << "the card was found";
@@ -70,8 +70,9 @@ TEST(Cards, AnUnknownCardIsAnErrorThatListsAllOfThem) {
     EXPECT_EQ(error.detail().code.name(), "plan.card");
     EXPECT_EQ(error.exit_code(), ExitCode::kUsage);
     EXPECT_THAT(error.detail().hint, ::testing::HasSubstr("A100-80GB"));
-    for (const GpuCard& card : gpu_cards())
-      EXPECT_THAT(error.detail().expected, ::testing::HasSubstr(std::string(card.name)));
+    EXPECT_THAT(error.detail().hint, ::testing::HasSubstr("encode plan --gpu list"));
+    EXPECT_THAT(error.detail().expected, ::testing::StartsWith("one of: A100-80GB, "));
+    EXPECT_LE(error.detail().expected.size(), 80U);
   }
 }
 

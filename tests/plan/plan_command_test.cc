@@ -64,7 +64,7 @@ TEST_F(PlanCommand, FindsABatchThatFillsMostOfTheCard) {
   EXPECT_LE(stream["memory_share"], 0.85);
   EXPECT_EQ(stream["batch_tokens"].get<int64_t>() % 8192, 0) << "whole launches";
   EXPECT_EQ(stream["rows"], 100'000);
-  EXPECT_GE(stream["prices"].size(), 4U);
+  EXPECT_GE(stream["prices"].size(), 3U);
   EXPECT_GT(json["disk"]["final_bytes"], 0);
   EXPECT_GT(stream["padding"]["longest"], 1);
   EXPECT_TRUE(json["seconds"].is_null()) << "the rate of a card without a name is not known";
@@ -92,7 +92,7 @@ TEST_F(PlanCommand, TheDiskIsTheSumOfItsParts) {
     sum += disk[part].get<int64_t>();
   EXPECT_EQ(disk["peak_bytes"], sum - disk["existing_bytes"].get<int64_t>());
   EXPECT_THAT(plan({"--gpu-memory", "24GB", "--rows", "100000"}).out,
-              ::testing::ContainsRegex("disk +614.5 MB = chunks 307.2 MB . finals 307.2 MB . log "
+              ::testing::ContainsRegex("disk +614.5 MB = chunks 307.2 MB . matrices 307.2 MB . log "
                                        "and records 0.1 MB, at once"));
 }
 
@@ -107,6 +107,23 @@ TEST_F(PlanCommand, TakesTheSizeOfTheChunksFromAFlag) {
   EXPECT_EQ(json["settings"]["semantic.chunk_size"], "7000");
   card.back() = "auto";
   EXPECT_EQ(plan_json(card)["devices"][0]["streams"][0]["chunk_size"], best);
+}
+
+TEST_F(PlanCommand, SaysWhyABatchIsNotTheOneThatWasAskedFor) {
+  const std::vector<std::string> asked = {"--gpu", "a100 80gb", "--batch-size", "100000"};
+  EXPECT_THAT(plan_json(asked)["devices"][0]["streams"][0]["batch_note"].get<std::string>(),
+              HasSubstr("the default of --batch-tokens limits a batch to 16,384 tokens"));
+  const std::string text = plan(asked).out;
+  EXPECT_THAT(text, HasSubstr("--batch-size 100000 stands for 51,200,000 tokens"));
+  EXPECT_THAT(text, Not(HasSubstr("the command line asks for it")));
+  EXPECT_THAT(plan({"--device", "cpu", "--batch-size", "100000"}).out,
+              HasSubstr("a batch on a CPU has at most 512 tokens"));
+}
+
+TEST_F(PlanCommand, ListsTheCards) {
+  const ProgramEnd end = Program(dir_.path(), {"plan", "--gpu", "list"}, environment_).wait();
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(end.out, HasSubstr("A100-80GB"));
 }
 
 TEST_F(PlanCommand, ANamedCardHasATime) {
@@ -153,6 +170,22 @@ TEST_F(PlanWithoutTexts, SaysSo) {
   EXPECT_THAT(end.out, HasSubstr("none are given: 1,000,000 rows of 128 tokens"));
   EXPECT_THAT(end.out, HasSubstr("--input plans for your texts"));
   EXPECT_THAT(end.out, Not(HasSubstr("none.txt"))) << "there is no such file";
+}
+
+// Without a rate there is no time, and nothing says how large a chunk should be.
+TEST_F(PlanWithoutTexts, HasNoColumnsWithoutValues) {
+  const ProgramEnd end = plan_model({"--gpu-memory", "24"});
+  EXPECT_THAT(end.out, Not(HasSubstr("chunk_size")));
+  EXPECT_THAT(end.out, HasSubstr("not known, because its memory does not tell how fast a GPU is"));
+  EXPECT_THAT(end.out, Not(::testing::ContainsRegex("memory +time")));
+}
+
+TEST_F(PlanWithoutTexts, NamesFlagsForTheRun) {
+  const ProgramEnd end = plan_model({"--gpu", "A10"});
+  EXPECT_THAT(end.out, ::testing::ContainsRegex(
+                           "for the run +--batch-size [0-9]+ --batch-tokens [0-9]+ --chunk-size"));
+  EXPECT_THAT(end.out, Not(HasSubstr("semantic.")));
+  EXPECT_THAT(plan({"--gpu", "A10"}).out, HasSubstr("semantic.batch_tokens "));
 }
 
 TEST_F(PlanWithoutTexts, TakesTheNumberOfRows) {
@@ -207,6 +240,16 @@ TEST_F(PlanCommand, PlansForTheCpu) {
   EXPECT_GE(device["streams"][0]["threads"], 1);
   EXPECT_FALSE(json["settings"].contains("semantic.batch_size")) << "a GPU may run this config";
   EXPECT_TRUE(json["settings"].contains("hardware.threads"));
+}
+
+TEST_F(PlanCommand, ShowsTheMemoryLimitOfTheRun) {
+  const std::vector<std::string> limited = {"--device", "cpu", "--memory-limit", "1GB"};
+  const Json device = plan_json(limited)["devices"][0];
+  EXPECT_EQ(device["usable_bytes"], 1'000'000'000);
+  EXPECT_LE(device["streams"][0]["memory"]["total_bytes"], 1'000'000'000);
+  EXPECT_THAT(plan(limited).out, HasSubstr("from --memory-limit"));
+  const ProgramEnd gpu = plan({"--gpu", "H100", "--memory-limit", "3GB"});
+  EXPECT_THAT(gpu.out, HasSubstr("the limit is 3.0 GB"));
 }
 
 // The stand-in for the driver has GPUs of which other processes use a part.

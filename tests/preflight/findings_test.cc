@@ -57,7 +57,7 @@ TEST(PreflightFindings, EachColouredLineHasANextStep) {
   PreflightFindings findings;
   findings.yellow("b", "slow", "wait");
   findings.red("c", error(ExitCode::kData));
-  const std::string text = render_text(findings, 1.25);
+  const std::string text = render_text(findings, 1.25, /*verbose=*/true);
   EXPECT_EQ(text,
             "yellow  b                 slow\n"
             "                          next: wait\n"
@@ -66,12 +66,31 @@ TEST(PreflightFindings, EachColouredLineHasANextStep) {
             "preflight: 0 green, 1 yellow, 1 red in 1.25 s\n");
 }
 
+// What a user has to mend must not scroll away above what works.
+TEST(PreflightFindings, ShowProblemsLastAndWhatWorksOnlyOnRequest) {
+  PreflightFindings findings;
+  findings.red("c", error(ExitCode::kData));
+  findings.green("a", "good");
+  findings.yellow("b", "slow", "wait");
+  const std::string problems =
+      "yellow  b                 slow\n"
+      "                          next: wait\n"
+      "red     c                 [io.read] it is broken: here\n"
+      "                          next: mend it\n"
+      "preflight: 1 green, 1 yellow, 1 red in 1.25 s";
+  EXPECT_EQ(render_text(findings, 1.25, /*verbose=*/false),
+            problems + "; --verbose shows the green lines\n");
+  EXPECT_EQ(render_text(findings, 1.25, /*verbose=*/true),
+            "green   a                 good\n" + problems + "\n");
+  EXPECT_EQ(Json::parse(render_json(findings, 0))["findings"].size(), 3U);
+}
+
 TEST(PreflightFindings, AreWrappedInATerminal) {
   PreflightFindings findings;
   findings.green("tokenizer", "one two three four five six seven eight nine ten");
   findings.yellow("prompt of_a_long_name", "eins\nzwei drei vier fünf sechs sieben acht neun",
                   "/a/path/that/is/longer/than/the/line/and/stays/whole");
-  EXPECT_EQ(render_text(findings, 1.25, 60),
+  EXPECT_EQ(render_text(findings, 1.25, /*verbose=*/true, 60),
             "green   tokenizer         one two three four five six seven\n"
             "                          eight nine ten\n"
             "yellow  prompt of_a_long_name  eins\n"
@@ -80,8 +99,8 @@ TEST(PreflightFindings, AreWrappedInATerminal) {
             "                          next:\n"
             "                          /a/path/that/is/longer/than/the/line/and/stays/whole\n"
             "preflight: 1 green, 1 yellow, 0 red in 1.25 s\n");
-  const std::string narrow = render_text(findings, 1.25, 40);
-  EXPECT_EQ(narrow, render_text(findings, 1.25)) << "there is no room to wrap";
+  const std::string narrow = render_text(findings, 1.25, /*verbose=*/true, 40);
+  EXPECT_EQ(narrow, render_text(findings, 1.25, /*verbose=*/true)) << "there is no room to wrap";
 }
 
 TEST(PreflightFindings, OfADeviceAreAddedWithoutErrorsThatAreThere) {
@@ -98,7 +117,7 @@ TEST(PreflightFindings, OfADeviceAreAddedWithoutErrorsThatAreThere) {
 TEST(PreflightFindings, TextOfFilesCannotHarmATerminal) {
   PreflightFindings findings;
   findings.yellow("b\x1b[2J", "a\x1b]0;title", "\u202e");
-  const std::string text = render_text(findings, 0);
+  const std::string text = render_text(findings, 0, /*verbose=*/true);
   const std::string json = render_json(findings, 0);
   EXPECT_EQ(text.find('\x1b'), std::string::npos);
   EXPECT_EQ(json.find('\x1b'), std::string::npos);

@@ -18,6 +18,19 @@ TEST(HostChecks, TooLittleMemoryToReadAheadIsYellow) {
   EXPECT_EQ(findings.count(Grade::kYellow), 1);
 }
 
+TEST(HostChecks, TheLimitOfTheRunCountsAsTheAvailableMemory) {
+  HostFacts host;
+  host.memory = {.limit_bytes = 8 * kGb, .available_bytes = 8 * kGb};
+  HostNeeds needs = {.worker_bytes = kGb / 2, .prefetch_bytes = kGb / 4, .limit = {.bytes = kGb}};
+  PreflightFindings findings;
+  check_memory_to_run(host, needs, findings);
+  EXPECT_EQ(findings.count(Grade::kYellow), 0);
+  needs.limit.workers = 2;
+  check_memory_to_run(host, needs, findings);
+  ASSERT_EQ(findings.count(Grade::kYellow), 1);
+  EXPECT_NE(findings.all().back().found.find("hardware.memory_limit"), std::string::npos);
+}
+
 RunConfig on_gpu() {
   RunConfig config;
   config.hardware.device = parse_device("cuda");
@@ -37,7 +50,7 @@ TEST(DefenceChecks, EachDefenceIsInForceByDefault) {
   EXPECT_TRUE(finds(on_gpu(), Grade::kGreen, "expandable_segments:True"));
   EXPECT_TRUE(finds(on_gpu(), Grade::kGreen, "after at least 50 chunks"));
   EXPECT_TRUE(finds(on_gpu(), Grade::kGreen, "a row that kills every worker is found"));
-  EXPECT_TRUE(finds(on_gpu(), Grade::kGreen, "no final while a row is set aside"));
+  EXPECT_TRUE(finds(on_gpu(), Grade::kGreen, "no matrix while a row is set aside"));
   EXPECT_FALSE(finds(on_gpu(), Grade::kYellow, ""));
 }
 

@@ -102,6 +102,12 @@ std::vector<Problem> make_problems() {
          s.write_config("", "");
        },
        "red", "preflight.device", 69},
+      {"MemoryLimitBelowTheModel",
+       [](HealthyExperiment& s) { s.write_config("", "  memory_limit: 32MB\n"); }, "red",
+       "limit.memory", 78},
+      {"MemoryLimitBelowWhatIsReadAhead",
+       [](HealthyExperiment& s) { s.write_config("", "  memory_limit: 200MB\n"); }, "yellow",
+       "within the limit of 200.0 MB", 0},
       {"PluginMissing",
        [](HealthyExperiment& s) {
          s.add_gpu({});

@@ -91,6 +91,12 @@ class Reader(unittest.TestCase):
         with self.assertRaises(TypeError):
             self.final("rows").bits()
 
+    def test_a_type_that_the_reader_does_not_know_is_refused(self):
+        path = self.root / "rows.npy.manifest.json"
+        path.write_text(sealed({**json.loads(path.read_text()), "output_dtype": "int4"}) + "\n")
+        with self.assertRaisesRegex(Damaged, "'int4'; this reader knows float32, "):
+            self.final("rows")
+
     def test_the_bits_of_the_parts_of_a_combined_matrix_begin_at_bytes(self):
         final = self.final("ubinary")
         dim = final.dim
@@ -109,6 +115,15 @@ class Reader(unittest.TestCase):
     def test_truncated_rows_are_listed(self):
         self.assertEqual(self.final("rows").truncated(), [TruncatedRow(7, 8, 1), TruncatedRow(8, 8, 2), TruncatedRow(9, 8, 3)])
         self.assertEqual(self.final("rows").set_aside(), [])
+        self.publish("part", self.exact, stats={"tokens": 10, "truncated_rows": 0, "lost_tokens": 0, "zero_token_rows": 0})
+        self.assertEqual(self.final("part").truncated(), [])
+        self.publish("part", self.exact)  # its counts are those of "rows"
+        with self.assertRaisesRegex(Damaged, "names no list"):
+            self.final("part").truncated()
+
+    def test_a_suffix_in_capital_letters_stays_in_the_names_beside(self):
+        encode(self.root, "capital", suffix="NPY")
+        self.assertEqual(open_final(self.root / "capital.NPY").truncated(), self.final("rows").truncated())
 
     def publish(self, name, matrix, **facts):
         """Writes a matrix and its manifest, which is the one of rows.npy with other facts. Returns the manifest."""
@@ -268,7 +283,7 @@ class Reader(unittest.TestCase):
         try:
             import pyarrow  # noqa: F401
         except ImportError as error:
-            self.skipTest(f"pyarrow cannot be imported ({error}); scripts/soak/columnar.py runs this test with pyarrow")
+            self.skipTest(f"pyarrow cannot be imported ({error}); tests/soak/columnar.py runs this test with pyarrow")
         for path in self.encode_tables():
             final = open_final(path)
             np.testing.assert_array_equal(final.matrix, self.exact)

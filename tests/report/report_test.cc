@@ -233,7 +233,7 @@ TEST_F(Report, NamesRangesThatDoNotFit) {
   }
   EXPECT_EQ(collect_report(config_)["problems"], Json::array());
   write_file_without_sync(ranges_path(matrix()),
-                          make_npy_header(1, 2, "<f4") + std::string(8, '\0'));
+                          make_npy_header(1, 2, ItemType::kFloat32) + std::string(8, '\0'));
   EXPECT_THAT(collect_report(config_)["problems"].dump(), HasSubstr("store.damaged"));
 }
 

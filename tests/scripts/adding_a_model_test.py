@@ -22,13 +22,12 @@ SAMPLES = {"tests/models/config_defaults_test.cc", "tests/models/found_weights_t
 
 
 def files_that_name(model):
-    """Returns the sources that name an architecture: its model_type, its file or its loader, and those that list its file. The
-    checks of scripts/soak do not count, because they measure a few models and need no new ones, and neither do SAMPLES and the
-    classes of tokenizers."""
+    """Returns the sources that name an architecture: its model_type, its file or its loader, and those that list its file.
+    SAMPLES and the classes of tokenizers do not count."""
     name = re.compile(rf"(?<![\w-])(load_)?{model.replace('_', '[_-]')}\b")
     return {str(path.relative_to(ROOT)) for folder in ("src", "tests/models", "scripts")
             for path in (ROOT / folder).rglob("*")
-            if path.suffix in (".h", ".cc", ".py", ".sh", ".txt") and not {"soak", "tokenizer"} & set(path.parts)
+            if path.suffix in (".h", ".cc", ".py", ".sh", ".txt") and "tokenizer" not in path.parts
             and "tokenizer" not in path.name and str(path.relative_to(ROOT)) not in SAMPLES and name.search(path.read_text())}
 
 
@@ -68,7 +67,7 @@ class AddingAModel(unittest.TestCase):
         self.assertIn("src/models/bert.cc", files_that_name("jina_bert"))
 
     def test_names_exist(self):
-        code = sources("src/models", "src/model_dir", "src/nn", "tests/models") + (ROOT / "scripts/check_models.py").read_text()
+        code = sources("src/models", "src/model_dir", "src/nn", "tests/models") + (ROOT / "scripts/reference/check_models.py").read_text()
         for name in set(re.findall(r"`(?:\w+::)?(\w+)(?:<\w+>)?`", TEXT)) - {"encode", "nn"}:
             self.assertIn(name, code, name)
 

@@ -15,27 +15,21 @@ from unittest import mock
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts/gpu"))
-import chunks
-import clocks
+import checks
 import context
-import encode_runs
 import gpu_check
-import kernels
 import limited
-import peers
-import plan
-import results
 import shapes
 import speed
 
 LONG_SECONDS = 600
-# Takes the place of run_step.py. Each step does what its name says.
+# Takes the place of gpu_check.py --run-step. Each step does what its name says.
 STEP_PROGRAM = f'''
 import pathlib, subprocess, sys, time
 sys.path.insert(0, {str(ROOT / "scripts/gpu")!r})
-from results import Results
+from context import Results
 found = Results(pathlib.Path(sys.argv[sys.argv.index("--entries") + 1]))
-name = sys.argv[1]
+name = sys.argv[2]
 found.table("speed", "model", "tokens/s")
 found.row("minilm", 1234567)
 if name == "hangs":
@@ -55,7 +49,7 @@ else:
 
 
 def step(name, limit=LONG_SECONDS, least=0):
-    return plan.Step(name, "", limit, least, f"what {name} does")
+    return gpu_check.Step(name, "", limit, least, f"what {name} does")
 
 
 def alive(pid):
@@ -138,22 +132,22 @@ class TheResults(TemporaryFolder):
     def test_a_line_that_was_being_written_is_left_out(self):
         path = self.folder / "entries"
         with contextlib.redirect_stdout(io.StringIO()):
-            results.Results(path).table("speed", "model")
+            context.Results(path).table("speed", "model")
         with path.open("a") as file:
             file.write('{"row": ["mini')
-        self.assertEqual(results.read_results(path)["tables"], [{"title": "speed", "header": ["model"], "rows": []}])
+        self.assertEqual(context.read_results(path)["tables"], [{"title": "speed", "header": ["model"], "rows": []}])
 
     def test_figures_that_are_missing_are_dashes(self):
         with contextlib.redirect_stdout(io.StringIO()):
-            results.Results(self.folder / "entries").table("speed", "model")
-            results.Results(self.folder / "entries").row("minilm", float("nan"), None, 61.234567)
-        row = results.read_results(self.folder / "entries")["tables"][0]["rows"][0]
-        self.assertEqual(results.markdown_row(row), "| minilm | - | - | 61.23 |")
+            context.Results(self.folder / "entries").table("speed", "model")
+            context.Results(self.folder / "entries").row("minilm", float("nan"), None, 61.234567)
+        row = context.read_results(self.folder / "entries")["tables"][0]["rows"][0]
+        self.assertEqual(context.markdown_row(row), "| minilm | - | - | 61.23 |")
 
     def test_tables_of_another_script_are_taken_over(self):
         with contextlib.redirect_stdout(io.StringIO()):
-            results.Results(self.folder / "entries").markdown("cost", "| rows | mode |\n|---|---|\n| 100 | standard |\n\nFAIL")
-        self.assertEqual(results.read_results(self.folder / "entries")["tables"],
+            context.Results(self.folder / "entries").markdown("cost", "| rows | mode |\n|---|---|\n| 100 | standard |\n\nFAIL")
+        self.assertEqual(context.read_results(self.folder / "entries")["tables"],
                          [{"title": "cost", "header": ["rows", "mode"], "rows": [["100", "standard"]]}])
 
 
@@ -164,8 +158,8 @@ class Allocator(unittest.TestCase):
     def bad_checks(self, *unused_mib):
         """Returns the names of the checks that fail for chunks after which so much memory is unused."""
         found = mock.Mock()
-        chunks.allocator(found, [{"device_allocated_bytes": self.IN_USE * chunks.MIB,
-                                  "device_reserved_bytes": (self.IN_USE + mib) * chunks.MIB} for mib in unused_mib])
+        checks.allocator(found, [{"device_allocated_bytes": self.IN_USE * checks.MIB,
+                                  "device_reserved_bytes": (self.IN_USE + mib) * checks.MIB} for mib in unused_mib])
         return [call.args[0] for call in found.check.call_args_list if not call.args[1]]
 
     def test_a_working_set_may_stay(self):
@@ -184,30 +178,30 @@ class Plan(unittest.TestCase):
     REPORTS = 2
 
     def test_the_steps_of_a_list_run_in_the_order_of_the_plan(self):
-        self.assertEqual([step.name for step in plan.chosen("throughput,facts")], ["facts", "throughput"])
-        self.assertEqual(plan.chosen(""), list(plan.STEPS))
+        self.assertEqual([step.name for step in gpu_check.chosen("throughput,facts")], ["facts", "throughput"])
+        self.assertEqual(gpu_check.chosen(""), list(gpu_check.STEPS))
         with self.assertRaisesRegex(ValueError, "no step 'fast'; the steps are facts,"):
-            plan.chosen("facts,fast")
+            gpu_check.chosen("facts,fast")
 
     def test_the_calls_reach_each_step_and_fit_the_machine(self):
         page = (ROOT / "docs/gpu.md").read_text()
         calls = re.findall(r"^scripts/gpu_check.sh .*--budget (\d+) --steps (\S+)$", page, re.MULTILINE)
         expected = {name: int(seconds) for name, seconds in re.findall(r"^\| (\w+) \| (\d+) \| \d+ \|", page, re.MULTILINE)}
-        self.assertEqual(set(expected), set(plan.BY_NAME))
+        self.assertEqual(set(expected), set(gpu_check.BY_NAME))
         reached = set()
         for budget, names in calls:
-            steps = plan.chosen(names)
+            steps = gpu_check.chosen(names)
             reached |= {step.name for step in steps}
             self.assertLess(int(budget), self.CALL_SECONDS)
             self.assertLessEqual(sum(expected[step.name] for step in steps), int(budget), names)
             self.assertLessEqual(len(steps) + self.REPORTS, self.FILES, names)
-        self.assertEqual(reached, set(plan.BY_NAME))
+        self.assertEqual(reached, set(gpu_check.BY_NAME))
 
     def test_the_page_and_the_help_name_the_limits_and_the_steps(self):
         limits = re.findall(r"^\| (\w+) \| \d+ \| (\d+) \|", (ROOT / "docs/gpu.md").read_text(), re.MULTILINE)
-        self.assertEqual(limits, [(step.name, str(step.limit)) for step in plan.STEPS])
+        self.assertEqual(limits, [(step.name, str(step.limit)) for step in gpu_check.STEPS])
         help_text = (ROOT / "scripts/gpu_check.sh").read_text()
-        self.assertEqual(re.findall(r"^#   (\w+) {3,}", help_text, re.MULTILINE), [step.name for step in plan.STEPS])
+        self.assertEqual(re.findall(r"^#   (\w+) {3,}", help_text, re.MULTILINE), [step.name for step in gpu_check.STEPS])
 
 
 class Speeds(unittest.TestCase):
@@ -253,37 +247,37 @@ class Speeds(unittest.TestCase):
         self.assertTrue(all(sum(tokens[word] for word in text.split()[1:]) >= 5 for text in found), found)
 
     def test_the_clocks_are_the_medians_of_the_samples_of_the_timing(self):
-        sampled = clocks.Clocks()
+        sampled = context.Clocks()
         lines = ["345, 2619, 70.1, 40, 0x1", "1700, 2619, 600, 50, 0x4", "[N/A], 1, 1, 1, 0x0", "1900, 2619, 640, 60, 0x0"]
-        sampled.samples = [(moment, numbers) for moment, line in enumerate(lines) if (numbers := clocks.parse(line))]
+        sampled.samples = [(moment, numbers) for moment, line in enumerate(lines) if (numbers := context.parse_clocks(line))]
         self.assertEqual(sampled.between(1, 3), (1800, 2619, 620, 55, "0x4"))
-        self.assertEqual(sampled.between(5, 6), (None,) * len(clocks.HEADER))
+        self.assertEqual(sampled.between(5, 6), (None,) * len(context.CLOCK_HEADER))
 
 
 class Runs(unittest.TestCase):
     def test_a_failure_is_the_exit_code_and_the_code_of_the_error(self):
         events = [{"event": "chunk_done"}, {"event": "error", "code": "vectors.all_bad"}]
-        self.assertEqual(encode_runs.Run(events, None, 65).failure(), "exit code 65 vectors.all_bad")
-        self.assertEqual(encode_runs.Run([], None, -9).failure(), "exit code -9")
+        self.assertEqual(context.Run(events, None, 65).failure(), "exit code 65 vectors.all_bad")
+        self.assertEqual(context.Run([], None, -9).failure(), "exit code -9")
 
     def test_the_time_is_that_of_the_main_thread(self):
         events = [{"event": "stream_done", "seconds": {"rows awaited": 1, "encode": 4, "commit awaited": 2, "tokenize": 3}},
                   {"event": "stream_done", "rows": 100}]
-        self.assertEqual(encode_runs.encoding_seconds(encode_runs.Run(events, None, 0).stages()), 7)
+        self.assertEqual(context.encoding_seconds(context.Run(events, None, 0).stages()), 7)
 
 
 class Peers(TemporaryFolder):
     def summary(self, *rows):
-        found = results.Results(self.folder / "entries")
+        found = context.Results(self.folder / "entries")
         with contextlib.redirect_stdout(io.StringIO()):
-            found.table("peers", *peers.HEADER)
+            found.table("peers", *speed.PEER_HEADER)
             for row in rows:
                 found.row(*row)
-            peers.summarize(found)
-        return results.read_results(found.path)["headline"]
+            speed.summarize_peers(found)
+        return context.read_results(found.path)["headline"]
 
     def test_without_any_peer_the_step_is_skipped_with_the_reason(self):
-        with self.assertRaisesRegex(results.Skipped, "No module named 'sentence_transformers'"):
+        with self.assertRaisesRegex(context.Skipped, "No module named 'sentence_transformers'"):
             self.summary(("compile minilm", "SKIP", "No module named 'sentence_transformers'"))
 
     def test_a_missing_peer_leaves_the_figures_of_the_others(self):
@@ -301,11 +295,11 @@ class Sanitizer(TemporaryFolder):
             path = self.folder / name
             path.write_text(f"#!/bin/sh\n{text}\n")
             path.chmod(0o755)
-        entries = results.Results(self.folder / "entries")
+        entries = context.Results(self.folder / "entries")
         variables = {"PATH": f"{self.folder}:{os.environ['PATH']}"}
         with mock.patch.dict(os.environ, variables), contextlib.redirect_stdout(io.StringIO()):
-            kernels.sanitizer(types.SimpleNamespace(bundle=self.folder), entries)
-        return results.read_results(self.folder / "entries")
+            checks.sanitizer(types.SimpleNamespace(bundle=self.folder), entries)
+        return context.read_results(self.folder / "entries")
 
     def test_errors_fail_the_check(self):
         found = self.run_sanitizer("========= ERROR SUMMARY: 2 errors")
@@ -316,7 +310,7 @@ class Sanitizer(TemporaryFolder):
         self.assertEqual(self.run_sanitizer("========= RACECHECK SUMMARY: 0 hazards displayed")["failed"], [])
 
     def test_a_test_that_is_skipped_is_not_good(self):
-        self.assertFalse(kernels.judged(0, ["[  PASSED  ] 1 test.", "[  SKIPPED ] GpuKernels.One"])[0])
+        self.assertFalse(checks.judged(0, ["[  PASSED  ] 1 test.", "[  SKIPPED ] GpuKernels.One"])[0])
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Tests scripts/hub_layouts: the coverage page is what the tables make, and names every model that `encode models` names.
+"""Tests scripts/reference/hub_layouts: the coverage page is what the tables make, and names every model that `encode models` names.
 
 usage: hub_layouts_test.py [ENCODE]    without a program, only the tables and the page are tested
 """
@@ -9,8 +9,8 @@ import sys
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "scripts/hub_layouts"))
-import coverage_page
+sys.path.insert(0, str(ROOT / "scripts/reference/hub_layouts"))
+import check
 import layout
 
 PROGRAM = sys.argv.pop(1) if len(sys.argv) > 1 else None
@@ -40,10 +40,10 @@ class Tables(unittest.TestCase):
 
     def test_enough_layouts_that_work_have_a_public_source(self):
         working = [entry for entry in ENTRIES if entry["state"] != "refused"]
-        self.assertGreaterEqual(sum(map(coverage_page.confirmed, working)), LEAST_CONFIRMED)
+        self.assertGreaterEqual(sum(map(check.confirmed, working)), LEAST_CONFIRMED)
 
     def test_the_page_is_what_the_tables_make(self):
-        self.assertEqual(coverage_page.PAGE.read_text(), coverage_page.text(ENTRIES), "scripts/check_hub_layouts.py --write-page makes it")
+        self.assertEqual(check.PAGE.read_text(), check.page_text(ENTRIES), f"{check.__file__} --write-page makes it")
 
 
 @unittest.skipUnless(PROGRAM, "needs the path of encode")

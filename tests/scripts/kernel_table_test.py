@@ -1,10 +1,10 @@
-"""Tests scripts/gpu/kernel_table.py: it counts what a record says, and finds what must not happen."""
+"""Tests tests/cuda/runtime_stand_in/kernel_table.py: it counts what a record says, and finds what must not happen."""
 import pathlib
 import sys
 import tempfile
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts/gpu"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cuda/runtime_stand_in"))
 import kernel_table
 
 BATCHES = 8

@@ -1,4 +1,5 @@
-"""Compares docs/reference/log-events.md and status.md with the sources and with a run.
+"""Compares docs/reference/log-events.md and status.md with the sources and with a run, and the checks of `encode verify` in
+docs/store-format.md with the sources.
 
     reference_test.py PATH_OF_ENCODE
 """
@@ -16,6 +17,9 @@ MODEL = ROOT / "tests/data/models/distilbert"
 EVERY_EVENT = {"time", "level", "event", "message"}
 # A call that logs an event, with a name that is whole or only begins in the source ("gpu_" + ...).
 CALL = re.compile(r'\blog_?\.(?:debug|detail|info|warning|result)\(\s*(?:std::string\()?"(\w+)"')
+
+# A call that adds a finding of `encode verify`.
+FINDING = re.compile(r'(?:\.|->)(?:check|warn|check_fingerprint)\(\s*"(\w+)"')
 
 
 def table_rows(path, first):
@@ -60,6 +64,21 @@ class LogEvents(unittest.TestCase):
     def test_an_event_is_found(self):
         self.assertEqual(events_of('log_.info(\n    "new_event", x); log.detail("other", y); dialog.info("no")'),
                          {"new_event", "other"})
+
+
+class VerifyChecks(unittest.TestCase):
+    def test_the_page_has_the_checks_of_the_sources(self):
+        found = set()
+        for path in (ROOT / "src/store/verify").glob("*.cc"):
+            found |= set(FINDING.findall(path.read_text()))
+        listed = set()
+        for cells in table_rows(ROOT / "docs/store-format.md", "check"):
+            listed |= words(cells[0])
+        self.assertEqual(found, listed)
+
+    def test_a_check_is_found(self):
+        self.assertEqual(FINDING.findall('findings.check(\n  "one", a); x\n.warn("two", b); check("no"); f.checks("no")'),
+                         ["one", "two"])
 
 
 class Run(unittest.TestCase):

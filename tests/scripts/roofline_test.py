@@ -10,9 +10,8 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts/gpu"))
 import roofline
-import roofline_kernels
-from roofline_kernels import KERNEL_PAGE, LAYER_COSTS, Batching, Sizes, Stale
-from roofline_time import SCENARIOS, Change, Clock
+import roofline_model
+from roofline_model import KERNEL_PAGE, LAYER_COSTS, SCENARIOS, Batching, Change, Clock, Sizes, Stale
 from shapes import card_peak
 
 PAGE = ROOT / "docs/gpu-roofline.md"
@@ -31,7 +30,7 @@ def clock(scenario="expected", change=Change(), device="H100"):
 
 class Counts(unittest.TestCase):
     def test_the_formulas_give_the_counts_of_the_programs(self):
-        roofline_kernels.check()
+        roofline_model.check()
 
     def test_another_count_is_found(self):
         page, costs = KERNEL_PAGE.read_text(), LAYER_COSTS.read_text()
@@ -42,17 +41,17 @@ class Counts(unittest.TestCase):
             self.assertIn(before, page[line:])
             changed = page[:line] + page[line:].replace(before, after, 1)
             with self.assertRaises(Stale, msg=before):
-                roofline_kernels.check(changed, costs)
+                roofline_model.check(changed, costs)
         for before, after in (("kBFloat16, 9, 3456", "kBFloat16, 9, 3328"), ("kBFloat16, 8, 2944", "kBFloat16, 7, 2944"),
                               ('Cost{"qwen2", ComputeType::kBFloat16', 'Cost{"qwen2", ComputeType::kFloat16')):
             self.assertIn(before, costs)
             with self.assertRaises(Stale, msg=before):
-                roofline_kernels.check(page, costs.replace(before, after))
+                roofline_model.check(page, costs.replace(before, after))
 
     def test_products_multiply_as_often_as_the_mfu_says(self):
         for name in roofline.MODELS:
             sizes = roofline.model_of(name).sizes
-            weights = sum(kernel.n * kernel.k for kernel in roofline_kernels.layer_kernels(sizes))
+            weights = sum(kernel.n * kernel.k for kernel in roofline_model.layer_kernels(sizes))
             self.assertEqual(2 * sizes.layers * weights, roofline.flops_per_token(name, 0))
 
     def test_batches_are_those_of_the_program(self):
@@ -67,7 +66,7 @@ class Counts(unittest.TestCase):
 
     def test_a_source_of_another_form_is_an_error(self):
         with self.assertRaises(Stale):
-            roofline_kernels.constant(roofline_kernels.BATCH_PLAN, r"kNoSuchConstant = (\d+);")
+            roofline_model.constant(roofline_model.BATCH_PLAN, r"kNoSuchConstant = (\d+);")
 
 
 class Assumptions(unittest.TestCase):

@@ -73,15 +73,31 @@ def anchors(page):
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
+def relative_links(text):
+    links = re.findall(r"\]\(([^)\s]+)\)", re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL))
+    return [link for link in links if not re.match(r"\w+:", link)]
+
+
 def dead_links(page, text):
     """Yields the relative links of a page outside docs/ that lead nowhere."""
-    for link in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)):
-        if re.match(r"\w+:", link):
-            continue
+    for link in relative_links(text):
         path, _, anchor = link.partition("#")
         target = page.parent / path if path else page
         if not target.exists() or (anchor and anchor not in anchors(target)):
             yield link
+
+
+class Index(unittest.TestCase):
+    def test_it_links_every_page(self):
+        linked = {link.partition("#")[0] for link in relative_links((ROOT / "docs/index.md").read_text())}
+        pages = {str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md")}
+        self.assertEqual(pages - linked, {"index.md"})
+
+    def test_the_readme_links_it_and_what_a_new_user_needs(self):
+        linked = set(relative_links((ROOT / "README.md").read_text()))
+        needed = ("index", "tutorial", "install", "inputs", "outputs", "models", "pull", "preflight", "planning", "search",
+                  "config", "errors", "troubleshooting")
+        self.assertEqual({f"docs/{name}.md" for name in needed} - linked, set())
 
 
 class OtherPages(unittest.TestCase):

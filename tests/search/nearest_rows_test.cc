@@ -124,8 +124,8 @@ TEST(NearestRows, AreExactInFloat16) {
 
 // Whatever the similarity of the model is, integers and bits are scored with the dot product.
 TEST(NearestRows, AreExactInIntegersAndBits) {
-  for (const OutputType type :
-       {OutputType::kInt8, OutputType::kUint8, OutputType::kBinary, OutputType::kUbinary}) {
+  for (const auto& [name, type] : kOutputTypes) {
+    if (facts_of(type).quantization == Quantization::kNone) continue;
     const auto bytes = static_cast<size_t>(output_columns(type, kDim)) * 1000;
     expect_exact(ValuesMatrix(type, kDim, random_bytes(bytes)), Similarity::kCosine,
                  Similarity::kDot);

@@ -58,6 +58,7 @@ TEST_F(SearchErrors, CommandLinesThatAreNotComplete) {
          "put the matrix first: encode search " + matrix + " zebra");
   expect({"zebra", "of m.npy"}, "usage", 64, "no matrix is named");
   expect({"--matrix", "nowhere.npy", "zebra"}, "npy.open", 66);
+  expect({matrix, "--stream", "tc", "zebra"}, "usage", 64, "--stream names a stream of a config");
   expect(by_matrix({"-k", "0"}), "usage", 64);
   expect(by_matrix({"-k", "10001"}), "usage", 64);
   expect(by_matrix({"--queries", "x"}), "usage", 64);
@@ -119,14 +120,15 @@ TEST_F(SearchErrors, TheModelAndTheTextsThatCannotBeFound) {
   run_.run();
   const std::vector<std::string> words = {run_.matrix(), "--device", "cpu", "zebra"};
   EXPECT_EQ(run_.search(words).exit_code, 0);
+  std::filesystem::remove(run_.dir().file(".out.npy.run.json"));
+  EXPECT_EQ(run_.search(words).exit_code, 0) << "the manifest names the model, too";
   const std::string moved = run_.dir().file("moved.txt");
   std::filesystem::rename(run_.texts(), moved);
   expect(words, "search.sources", 66, "the texts of the matrix cannot be found");
   expect(words, "search.sources", 66, "name the texts with --texts FILE");
   std::filesystem::rename(run_.model(), run_.dir().file("moved_model"));
   expect(words, "search.sources", 66, "the model and the texts of the matrix cannot be found");
-  std::filesystem::remove(run_.dir().file(".out.npy.run.json"));
-  expect(words, "search.sources", 66, "no record of the run that names the model");
+  expect(words, "search.sources", 66, "which is recorded as the model of the run");
   std::vector<std::string> with_flags = words;
   with_flags.insert(with_flags.end(),
                     {"--texts", moved, "--model", run_.dir().file("moved_model")});

@@ -167,6 +167,59 @@ TEST_F(Search, TextsOfSeveralFiles) {
   EXPECT_EQ(found["hits"][0]["row"], 2);
 }
 
+// The manifest has the path as the run was given it. It is looked for in the current directory, in
+// that of the run, and beside the matrix; a file of this name with another size is passed over.
+TEST_F(Search, ARelativePathOfTheTextsIsFoundFromEveryFolder) {
+  const std::string work = run_.dir().file("work");
+  std::filesystem::create_directory(work);
+  std::filesystem::copy(run_.texts(), work + "/rows.txt");
+  const auto encode_in = [&](const std::string& folder, std::vector<std::string> words) {
+    const auto enter = [&folder] { std::filesystem::current_path(folder); };
+    return Program(run_.dir().path(), std::move(words), {}, enter).wait();
+  };
+  const ProgramEnd made = encode_in(work, {"run", "--model", run_.model(), "--device", "cpu",
+                                           "--input", "rows.txt", "--output", "out.npy"});
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  run_.dir().write("other/rows.txt", "something else\n");
+  for (const char* folder : {"work", "other", "."}) {
+    const ProgramEnd end = encode_in(run_.dir().file(folder), {"search", work + "/out.npy", "zebra",
+                                                               "--device", "cpu", "-k", "1"});
+    EXPECT_EQ(end.exit_code, 0) << folder << end.err;
+    EXPECT_THAT(end.out, HasSubstr("1.0000    5  zebra\n")) << folder;
+  }
+  std::filesystem::rename(work, run_.dir().file("moved"));
+  const std::string matrix = run_.dir().file("moved/out.npy");
+  EXPECT_EQ(encode_in("/", {"search", matrix, "zebra", "--device", "cpu"}).exit_code, 0);
+  std::filesystem::remove(run_.dir().file("moved/rows.txt"));
+  const ProgramEnd missing = encode_in("/", {"search", matrix, "zebra", "--device", "cpu"});
+  EXPECT_EQ(missing.exit_code, 66);
+  EXPECT_THAT(missing.err, HasSubstr("no file 'rows.txt' in /, "));
+  EXPECT_THAT(missing.err, HasSubstr(run_.dir().file("moved")));
+}
+
+TEST_F(Search, EachTextIsAQueryOfItsOwn) {
+  run_.run();
+  const std::vector<Json> found = run_.hits({"-k", "1", "zebra", "open the file"});
+  ASSERT_THAT(found, SizeIs(2));
+  EXPECT_EQ(found[0]["hits"][0]["text"], "zebra");
+  EXPECT_EQ(found[1]["hits"][0]["text"], "open the file");
+}
+
+TEST_F(Search, ATableShowsItsColumns) {
+  const std::string csv = run_.dir().write("t.csv", "id,text\nx-1,zebra\nx-2,the end\n");
+  const std::string table = run_.dir().file("t.parquet");
+  const ProgramEnd made =
+      Program(run_.dir().path(), {"run", "--model", run_.model(), "--device", "cpu", "--input", csv,
+                                  "--field", "text", "--output", table, "--columns", "text,id"})
+          .wait();
+  if (made.err.find("arrow.plugin") != std::string::npos) GTEST_SKIP() << "no Arrow plugin";
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  const ProgramEnd end = run_.search({table, "--device", "cpu", "-k", "1", "the end"});
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(end.out, HasSubstr("row  id   text\n"));
+  EXPECT_THAT(end.out, HasSubstr("  1  x-2  the end\n"));
+}
+
 TEST_F(Search, ALongQueryIsCutAndTheReportSaysSo) {
   run_.run({"--max-length", "6"});
   const ProgramEnd end = run_.search(

@@ -1,5 +1,7 @@
 #include "search/search_report.h"
 
+#include <optional>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -81,6 +83,24 @@ TEST(SearchReport, TokenIdsStandInPlaceOfAText) {
   EXPECT_THAT(render_result(setting(), result, 80), HasSubstr("token ids 101 7 102"));
   EXPECT_EQ(Json::parse(to_json_line(setting(), result))["hits"][0]["input_ids"],
             Json({101, 7, 102}));
+}
+
+TEST(SearchReport, TheColumnsOfTheInputStandBeforeTheText) {
+  SearchSetting with_ids = setting();
+  with_ids.columns = {"id", "title"};
+  SearchResult result = result_with("a text");
+  result.hits[0].text.columns = {"n-17", "M\xc3\xbcll\nheute"};
+  result.hits.push_back({.row = 8, .score = 0.25F, .text = {.row = 10, .utf8 = "b", .bytes = 1}});
+  result.hits[1].text.columns = {"5", std::nullopt};
+  EXPECT_EQ(render_result(with_ids, result, 80),
+            "     score    row  id    title       text\n"
+            "    0.5000      7  n-17  M\xc3\xbcll heute  a text\n"
+            "    0.2500      8  5                 b\n");
+  const Json hits = Json::parse(to_json_line(with_ids, result))["hits"];
+  EXPECT_EQ(hits[0]["columns"], Json({{"id", "n-17"}, {"title", "M\xc3\xbcll\nheute"}}));
+  EXPECT_EQ(hits[1]["columns"], Json({{"id", "5"}, {"title", nullptr}}));
+  EXPECT_THAT(render_result(with_ids, result, 30), Not(HasSubstr("title")))
+      << "a narrow terminal has room for the first one only";
 }
 
 TEST(SearchReport, JsonHasEveryField) {

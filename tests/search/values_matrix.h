@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/output_types.h"
 #include "store/matrix/matrix.h"
 
 namespace encode::testing {
@@ -35,8 +36,7 @@ class ValuesMatrix final : public Matrix {
     manifest.identity.dim = dim;
     manifest.type = type;
     manifest.columns = output_columns(type, dim);
-    const int64_t item = type == OutputType::kFloat32 ? 4 : type == OutputType::kFloat16 ? 2 : 1;
-    manifest.identity.rows = std::ssize(stored) / (manifest.columns * item);
+    manifest.identity.rows = std::ssize(stored) / (manifest.columns * item_facts(type).bytes);
     return manifest;
   }
 

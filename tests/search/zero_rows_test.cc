@@ -3,6 +3,7 @@
 
 #include "encode/store.h"
 
+#include "base/output_types.h"
 #include "search/nearest_rows.h"
 #include "store/fake_job.h"
 #include "support/temp_dir.h"
@@ -12,9 +13,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-
-constexpr OutputType kTypes[] = {OutputType::kFloat32, OutputType::kFloat16, OutputType::kInt8,
-                                 OutputType::kUint8,   OutputType::kBinary,  OutputType::kUbinary};
 
 std::vector<int64_t> zero_rows_of(const FakeJob& job, OutputType type) {
   const TempDir dir;
@@ -28,15 +26,15 @@ TEST(ZeroRows, AreFoundInEveryType) {
   FakeJob job;
   job.identity.dim = 12;
   job.set_aside = {3, 17, 29};
-  for (const OutputType type : kTypes)
-    EXPECT_THAT(zero_rows_of(job, type), ElementsAre(3, 17, 29)) << to_string(type);
+  for (const auto& [name, type] : kOutputTypes)
+    EXPECT_THAT(zero_rows_of(job, type), ElementsAre(3, 17, 29)) << name;
 }
 
 TEST(ZeroRows, ThereAreNoneIfEveryRowHasAVector) {
   FakeJob job;
   job.identity.dim = 12;
-  for (const OutputType type : kTypes)
-    EXPECT_THAT(zero_rows_of(job, type), IsEmpty()) << to_string(type);
+  for (const auto& [name, type] : kOutputTypes)
+    EXPECT_THAT(zero_rows_of(job, type), IsEmpty()) << name;
 }
 
 }  // namespace

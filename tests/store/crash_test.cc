@@ -61,6 +61,12 @@ TEST(Crash, KillDuringCleanUpToo) {
   EXPECT_GT(sweep(FaultMode::kKillBefore, small_job(false)), 110);
 }
 
+TEST(Crash, KillBeforeEveryCallOfChunksThatAreCommittedTogether) {
+  FakeJob job = small_job(true);
+  job.together = 3;
+  EXPECT_GT(sweep(FaultMode::kKillBefore, job), 80);
+}
+
 TEST(Crash, KillBeforeEveryCallOfTokenEmbeddings) {
   FakeJob job = token_embeddings_job();
   job.keep_chunks = false;
@@ -97,6 +103,7 @@ FakeJob random_job(std::mt19937& random) {
   job.chunk_rows = 1 + static_cast<int64_t>(random() % 9);
   job.identity.rows = 20 + static_cast<int64_t>(random() % 20);
   if (random() % 3 == 0) job.set_aside = {0, 7, 8, 19};
+  job.together = static_cast<int64_t>(1 + random() % 3);
   return job;
 }
 
@@ -152,6 +159,7 @@ TEST_P(Failure, OfAnyCallIsCleanAndResumable) {
   const ErrnoCase fault = GetParam();
   FakeJob job = small_job(false);
   job.chunk_rows = 10;
+  job.together = 2;
   int64_t failed_runs = 0;
   for (int64_t k = 1;; ++k) {
     const TempDir dir;
@@ -227,7 +235,7 @@ std::ostream& operator<<(std::ostream& out, const LookCase& look) { return out <
 
 class Look : public ::testing::TestWithParam<LookCase> {
  protected:
-  // Every chunk but one is committed, and there is no final.
+  // Every chunk but one is committed, and there is no final matrix.
   Look() : job_(token_embeddings_job()) {
     job_.set_aside = {5, 6};
     run_fake_job(cache_, job_);

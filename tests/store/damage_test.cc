@@ -1,5 +1,5 @@
 // Flips every bit of the files of a store, and truncates the files to every length. The store must
-// report the damage, or still publish a final with the right bytes.
+// report the damage, or still publish a final matrix with the right bytes.
 #include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
@@ -20,7 +20,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// A job of two chunks and one final. The files are so small that every bit can be tried.
+// A job of two chunks and one final matrix. The files are so small that every bit can be tried.
 class Damage : public ::testing::Test {
  protected:
   Damage() : Damage(FakeJob()) {}
@@ -43,7 +43,7 @@ class Damage : public ::testing::Test {
   }
 
   // Resumes the job. Returns the chunks that it encodes again, or nullopt if it refuses to run. If
-  // it publishes a final, checks the bytes of the final.
+  // it publishes a final matrix, checks the bytes of the final matrix.
   std::optional<std::vector<int64_t>> resume() {
     try {
       std::vector<int64_t> encoded = run_fake_job(cache_, job_);
@@ -204,7 +204,7 @@ TEST_F(Damage, ChunkDamagedAfterOpenIsFoundByAssembly) {
   EXPECT_FALSE(std::filesystem::exists(final_));
 }
 
-// Damages the final and the files beside it. None of them may pass as valid.
+// Damages the final matrix and the files beside it. None of them may pass as valid.
 void expect_each_damage_is_seen(const std::string& final_path, const FakeJob& job,
                                 const std::vector<std::string>& paths) {
   for (const std::string& path : paths) {

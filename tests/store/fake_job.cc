@@ -133,12 +133,53 @@ std::vector<int32_t> lengths_of(const FakeJob& job, RowRange rows) {
   return lengths;
 }
 
-// The vectors of one row. A row that is set aside has zeros, or no vector of tokens.
+// The vectors of one row. A row that is quarantined has zeros, or no vector of tokens.
 std::vector<float> vectors_of(const FakeJob& job, RowRange row) {
   const bool aside = is_set_aside(job, row.begin);
   const int64_t dim = job.identity.dim;
   if (job.identity.token_embeddings) return aside ? std::vector<float>() : fake_vectors(row, dim);
   return aside ? std::vector<float>(static_cast<size_t>(dim)) : fake_rows(row, dim);
+}
+
+WrittenChunk write_chunk(ChunkStore& store, int64_t index, const FakeJob& job) {
+  WrittenChunk chunk = {.writer = store.begin(index), .stats = {}, .origin = {.device = "cpu"}};
+  const RowRange rows = store.chunk(index);
+  for (int64_t row = rows.begin; row < rows.end; ++row) {
+    const RowRange one = {.begin = row, .end = row + 1};
+    chunk.writer->append(vectors_of(job, one));
+    if (job.identity.token_embeddings) chunk.writer->append_lengths(lengths_of(job, one));
+    if (is_set_aside(job, row)) {
+      const SetAsideRow aside = set_aside_row(row);
+      chunk.writer->append_set_aside({&aside, 1});
+      ++chunk.stats.set_aside_rows;
+      continue;
+    }
+    RowStats row_stats = fake_stats(one);
+    if (job.identity.token_embeddings) row_stats.tokens = fake_lengths(one).front();
+    chunk.stats.add(row_stats);
+    chunk.writer->append_truncated(fake_truncated(one));
+  }
+  return chunk;
+}
+
+// Encodes the pending chunks, and commits `job.together` of them at a time.
+std::vector<int64_t> encode_pending(ChunkStore& store, const FakeJob& job,
+                                    const std::function<void(int64_t)>& on_commit) {
+  std::vector<int64_t> encoded;
+  std::vector<WrittenChunk> chunks;
+  const auto commit = [&] {
+    for (const ChunkRecord& record : store.commit(chunks)) {
+      encoded.push_back(record.index);
+      if (on_commit) on_commit(record.index);
+    }
+    chunks.clear();
+  };
+  for (const int64_t index : store.pending()) {
+    chunks.push_back(write_chunk(store, index, job));
+    if (std::ssize(chunks) == job.together) commit();
+  }
+  commit();
+  return encoded;
 }
 
 }  // namespace
@@ -155,25 +196,8 @@ ChunkRecord commit_chunk(ChunkStore& store, int64_t index, const StreamIdentity&
 }
 
 ChunkRecord commit_chunk(ChunkStore& store, int64_t index, const FakeJob& job) {
-  const auto writer = store.begin(index);
-  const RowRange rows = store.chunk(index);
-  RowStats stats;
-  for (int64_t row = rows.begin; row < rows.end; ++row) {
-    const RowRange one = {.begin = row, .end = row + 1};
-    writer->append(vectors_of(job, one));
-    if (job.identity.token_embeddings) writer->append_lengths(lengths_of(job, one));
-    if (is_set_aside(job, row)) {
-      const SetAsideRow aside = set_aside_row(row);
-      writer->append_set_aside({&aside, 1});
-      ++stats.set_aside_rows;
-      continue;
-    }
-    RowStats row_stats = fake_stats(one);
-    if (job.identity.token_embeddings) row_stats.tokens = fake_lengths(one).front();
-    stats.add(row_stats);
-    writer->append_truncated(fake_truncated(one));
-  }
-  return writer->commit(stats, {.device = "cpu"});
+  const WrittenChunk chunk = write_chunk(store, index, job);
+  return chunk.writer->commit(chunk.stats, chunk.origin);
 }
 
 std::vector<int64_t> run_fake_job(const std::string& cache_dir, const FakeJob& job,
@@ -183,11 +207,7 @@ std::vector<int64_t> run_fake_job(const std::string& cache_dir, const FakeJob& j
   std::vector<int64_t> encoded;
   if (final_state(final_path, job.identity, /*check_hash=*/true) != FinalState::kValid) {
     const auto store = ChunkStore::open(cache_dir, job.identity, job.chunk_rows, job.open);
-    for (const int64_t index : store->pending()) {
-      commit_chunk(*store, index, job);
-      encoded.push_back(index);
-      if (on_commit) on_commit(index);
-    }
+    encoded = encode_pending(*store, job, on_commit);
     FinalContent content;
     content.format.file = job.file;
     if (job.file != MatrixFormat::kNpy)
@@ -208,7 +228,7 @@ std::string expected_matrix(const FakeJob& job, RowRange rows) {
     values.insert(values.end(), vectors.begin(), vectors.end());
   }
   std::string bytes = make_npy_header(static_cast<int64_t>(values.size()) / job.identity.dim,
-                                      job.identity.dim, "<f4");
+                                      job.identity.dim, ItemType::kFloat32);
   bytes.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
   return bytes;
 }

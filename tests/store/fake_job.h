@@ -18,11 +18,12 @@ struct FakeJob {
   int64_t chunk_rows = 4;
   bool keep_chunks = true;
   ChunkStore::Open open = ChunkStore::Open::kResume;
-  // The rows that the job sets aside, ascending. The final has zeros in their place.
+  // The rows that the job quarantines, ascending. The final matrix has zeros in their place.
   std::vector<int64_t> set_aside = {};
+  int64_t together = 1;  // the number of chunks that are committed together
   // A table has the columns row and text.
   MatrixFormat file = MatrixFormat::kNpy;
-  std::string table = "";  // the bytes of the final if it is a table
+  std::string table = "";  // the bytes of the final matrix if it is a table
 
   std::string final_path(const std::string& cache_dir) const;
 };
@@ -30,7 +31,7 @@ struct FakeJob {
 // Returns a job of token embeddings, with 0 to 3 vectors for each row.
 FakeJob token_embeddings_job();
 
-// Returns a job whose final is a table. Runs it once, to know the bytes of the table.
+// Returns a job whose final matrix is a table. Runs it once, to know the bytes of the table.
 FakeJob table_job(MatrixFormat file);
 // Returns the text of a row; nullopt for some rows.
 std::optional<std::string> fake_text(int64_t row);
@@ -52,14 +53,14 @@ ChunkRecord commit_chunk(ChunkStore& store, int64_t index, int64_t dim);
 ChunkRecord commit_chunk(ChunkStore& store, int64_t index, const StreamIdentity& identity);
 ChunkRecord commit_chunk(ChunkStore& store, int64_t index, const FakeJob& job);
 
-// Locks the cache, opens the store, encodes the pending chunks, publishes the final, and removes
-// the chunks unless the job keeps them. Calls `on_commit` with the chunk's index after each commit.
-// Returns the indices of the chunks that it encoded.
+// Locks the cache, opens the store, encodes the pending chunks, publishes the final matrix, and
+// removes the chunks unless the job keeps them. Calls `on_commit` with the index of each committed
+// chunk. Returns the indices of the chunks that it encoded.
 std::vector<int64_t> run_fake_job(const std::string& cache_dir, const FakeJob& job,
                                   const std::function<void(int64_t)>& on_commit = {});
 
-// These functions return the content that the matrix of some rows, and the files of the final, must
-// have. They do not use the store.
+// These functions return the content that the matrix of some rows, and the files of the final
+// matrix, must have. They do not use the store.
 std::string expected_matrix(const FakeJob& job, RowRange rows);
 std::string expected_final(const FakeJob& job);
 std::string expected_ledger(const FakeJob& job);

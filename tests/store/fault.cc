@@ -16,9 +16,16 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-// This file replaces open(), write() and other functions. So it calls the kernel with syscall(2).
+// This file replaces open(), write() and other functions. So it calls the kernel with syscall(2),
+// and only with calls that Linux has on every processor: 64-bit ARM has no rename(2), but
+// renameat(2).
 namespace encode::testing {
 namespace {
+
+template <typename... Arguments>
+int call(long number, Arguments... arguments) {
+  return static_cast<int>(::syscall(number, arguments...));
+}
 
 constexpr unsigned kDelayMicroseconds = 5000;
 
@@ -90,9 +97,10 @@ void refuse_second_sync(int fd) {
   }
 }
 
-// Reports a change by a call with this result.
-void note(int64_t result, const Change& change) {
-  if (result >= 0 && plan.on_change != nullptr) plan.on_change(change);
+// Reports a change by a counted call, and returns its result.
+int note(bool counted, int result, const Change& change) {
+  if (counted && result >= 0 && plan.on_change != nullptr) plan.on_change(change);
+  return result;
 }
 
 // The same for a change of an open file.
@@ -206,6 +214,7 @@ int64_t fault_calls() { return calls; }
 
 }  // namespace encode::testing
 
+using encode::testing::call;
 using encode::testing::Change;
 using encode::testing::FaultMode;
 using encode::testing::fd_under_root;
@@ -266,19 +275,17 @@ ssize_t pread(int fd, void* data, size_t size, off_t offset) {
 
 int stat(const char* path, struct stat* info) noexcept {
   return look("stat", under_root(path),
-              [&] { return static_cast<int>(::syscall(SYS_newfstatat, AT_FDCWD, path, info, 0)); });
+              [&] { return call(SYS_newfstatat, AT_FDCWD, path, info, 0); });
 }
 
 int lstat(const char* path, struct stat* info) noexcept {
-  return look("stat", under_root(path), [&] {
-    return static_cast<int>(::syscall(SYS_newfstatat, AT_FDCWD, path, info, AT_SYMLINK_NOFOLLOW));
-  });
+  return look("stat", under_root(path),
+              [&] { return call(SYS_newfstatat, AT_FDCWD, path, info, AT_SYMLINK_NOFOLLOW); });
 }
 
 int fstat(int fd, struct stat* info) noexcept {
-  return look("fstat", fd_under_root(fd), [&] {
-    return static_cast<int>(::syscall(SYS_newfstatat, fd, "", info, AT_EMPTY_PATH));
-  });
+  return look("fstat", fd_under_root(fd),
+              [&] { return call(SYS_newfstatat, fd, "", info, AT_EMPTY_PATH); });
 }
 
 dirent* readdir(DIR* directory) {
@@ -307,58 +314,51 @@ int rename(const char* from, const char* to) noexcept {
     ::_exit(encode::testing::kLockRemovedStatus);
   const bool counted = under_root(to);
   const int result = interpose("rename", counted,
-                               [&] { return static_cast<int>(::syscall(SYS_rename, from, to)); });
-  if (counted) note(result, {.kind = Change::Kind::kRename, .path = from, .new_path = to});
-  return result;
+                               [&] { return call(SYS_renameat, AT_FDCWD, from, AT_FDCWD, to); });
+  return note(counted, result, {.kind = Change::Kind::kRename, .path = from, .new_path = to});
 }
 
 int link(const char* from, const char* to) noexcept {
   return interpose("link", under_root(to),
-                   [&] { return static_cast<int>(::syscall(SYS_link, from, to)); });
+                   [&] { return call(SYS_linkat, AT_FDCWD, from, AT_FDCWD, to, 0); });
 }
 
 int fchmod(int fd, mode_t mode) noexcept {
-  return interpose("fchmod", fd_under_root(fd),
-                   [&] { return static_cast<int>(::syscall(SYS_fchmod, fd, mode)); });
+  return interpose("fchmod", fd_under_root(fd), [&] { return call(SYS_fchmod, fd, mode); });
 }
 
 int unlink(const char* path) noexcept {
   if (encode::testing::is_lock_file(path)) ::_exit(encode::testing::kLockRemovedStatus);
   const bool counted = under_root(path);
   const int result =
-      interpose("unlink", counted, [&] { return static_cast<int>(::syscall(SYS_unlink, path)); });
-  if (counted) note(result, {.kind = Change::Kind::kUnlink, .path = path});
-  return result;
+      interpose("unlink", counted, [&] { return call(SYS_unlinkat, AT_FDCWD, path, 0); });
+  return note(counted, result, {.kind = Change::Kind::kUnlink, .path = path});
 }
 
 int rmdir(const char* path) noexcept {
   const bool counted = under_root(path);
   const int result =
-      interpose("rmdir", counted, [&] { return static_cast<int>(::syscall(SYS_rmdir, path)); });
-  if (counted) note(result, {.kind = Change::Kind::kUnlink, .path = path});
-  return result;
+      interpose("rmdir", counted, [&] { return call(SYS_unlinkat, AT_FDCWD, path, AT_REMOVEDIR); });
+  return note(counted, result, {.kind = Change::Kind::kUnlink, .path = path});
 }
 
 int mkdir(const char* path, mode_t mode) noexcept {
   const bool counted = under_root(path);
-  const int result = interpose("mkdir", counted,
-                               [&] { return static_cast<int>(::syscall(SYS_mkdir, path, mode)); });
-  if (counted) note(result, {.kind = Change::Kind::kMakeDirectory, .path = path});
-  return result;
+  const int result =
+      interpose("mkdir", counted, [&] { return call(SYS_mkdirat, AT_FDCWD, path, mode); });
+  return note(counted, result, {.kind = Change::Kind::kMakeDirectory, .path = path});
 }
 
 int ftruncate(int fd, off_t size) noexcept {
-  const int result = interpose("ftruncate", fd_under_root(fd), [&] {
-    return static_cast<int>(::syscall(SYS_ftruncate, fd, size));
-  });
+  const int result =
+      interpose("ftruncate", fd_under_root(fd), [&] { return call(SYS_ftruncate, fd, size); });
   note_file(result, fd, {.kind = Change::Kind::kResize, .path = {}});
   return result;
 }
 
 int fallocate(int fd, int mode, off_t offset, off_t size) {
-  const int result = interpose("fallocate", fd_under_root(fd), [&] {
-    return static_cast<int>(::syscall(SYS_fallocate, fd, mode, offset, size));
-  });
+  const int result = interpose("fallocate", fd_under_root(fd),
+                               [&] { return call(SYS_fallocate, fd, mode, offset, size); });
   note_file(result, fd, {.kind = Change::Kind::kResize, .path = {}});
   return result;
 }

@@ -184,6 +184,7 @@ class ImageCut : public ::testing::Test {
 CutPlan usual_plan(bool keep_chunks) {
   CutPlan plan;
   plan.job.keep_chunks = keep_chunks;
+  plan.job.together = keep_chunks ? 2 : 1;
   plan.every_calls = soak_round() == 0 ? 7 : 1;
   return plan;
 }

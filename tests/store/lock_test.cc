@@ -176,8 +176,8 @@ TEST(Lock, FileSystemWithoutLocksIsRefused) {
   EXPECT_THAT(result.message, HasSubstr("store.lock"));
 }
 
-// Runs without locks delete each other's temporary files, so that a final can lack its manifest. A
-// later run then refuses it and asks the user to move it away.
+// Runs without locks delete each other's temporary files, so that a final matrix can lack its
+// manifest. A later run then refuses it and asks the user to move it away.
 void move_unknown_files_away(const std::string& final_path) {
   for (std::string path; !(path = foreign_final_file(final_path)).empty();)
     std::filesystem::remove(path);

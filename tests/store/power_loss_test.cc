@@ -49,6 +49,7 @@ FakeJob job_of(int variant) {
   job.keep_chunks = variant / 2 % 2 == 0;
   job.chunk_rows = 3 + variant;
   if (variant % 3 == 0) job.set_aside = {2, 17, 18};
+  job.together = 1 + variant % 4;
   return job;
 }
 

@@ -1,5 +1,5 @@
-// Compares finals of every type with the results of sentence-transformers and NumPy for the same
-// numbers. tests/data/README.md names the script that makes these results.
+// Compares final matrices of every type with the results of sentence-transformers and NumPy for the
+// same numbers. tests/data/README.md names the script that makes these results.
 #include "store/quantize.h"
 
 #include <algorithm>
@@ -14,6 +14,7 @@
 #include "encode/store.h"
 
 #include "base/npy_reader.h"
+#include "base/output_types.h"
 #include "fake_job.h"
 #include "support/temp_dir.h"
 
@@ -65,7 +66,7 @@ TEST_P(Quantized, ByteEqualToSentenceTransformers) {
   const Source source("embeddings");
   EXPECT_EQ(quantized(source, GetParam()), values_of(golden(name)));
   const NpyHeader header = read_npy_header(golden(name));
-  EXPECT_EQ(header.descr, npy_type(GetParam()));
+  EXPECT_EQ(header.item, facts_of(GetParam()).item);
   EXPECT_EQ(header.cols, output_columns(GetParam(), source.dim));
 }
 
@@ -92,7 +93,7 @@ TEST(Quantizer, Float16IsNumPys) {
             values_of(golden("float16")));
 }
 
-// The formula of docs/store-format.md, and half a bucket as the error.
+// The formula of docs/store-format.md.
 TEST(Dequantizer, IntegersAreTheMiddlesOfTheirBuckets) {
   const Source source("embeddings");
   Ranges ranges(source.dim);
@@ -113,8 +114,27 @@ TEST(Dequantizer, IntegersAreTheMiddlesOfTheirBuckets) {
       const float step = (ranges.highest()[column] - lowest) / 255;
       const float bucket = items[i] + (type == OutputType::kInt8 ? 128.0F : 0.0F);
       EXPECT_EQ(values[i], lowest + (bucket + 0.5F) * step);
+    }
+  }
+}
+
+TEST(Dequantizer, AnIntegerIsHalfAStepFromItsValueAtMost) {
+  const Source source("embeddings");
+  Ranges ranges(source.dim);
+  ranges.widen(source.rows);
+  for (const auto& [name, type] : kOutputTypes) {
+    if (!has_ranges(type)) continue;
+    const std::string stored = quantized(source, type);
+    std::vector<float> buffer;
+    as_floats({.bytes = std::as_bytes(std::span(stored)), .type = type, .dim = source.dim}, buffer);
+    ASSERT_EQ(buffer.size(), source.rows.size()) << name;
+    Dequantizer(type, ranges).convert(buffer);
+    const auto steps = static_cast<double>((int64_t{1} << facts_of(type).bits) - 1);
+    for (size_t i = 0; i < buffer.size(); ++i) {
+      const size_t column = i % static_cast<size_t>(source.dim);
+      const double width = static_cast<double>(ranges.highest()[column]) - ranges.lowest()[column];
       constexpr double kLeastNormal = 1e-37;  // below it a step has few digits
-      EXPECT_NEAR(values[i], source.rows[i], 0.5001 * step + kLeastNormal);
+      ASSERT_NEAR(buffer[i], source.rows[i], 0.5001 * width / steps + kLeastNormal) << name;
     }
   }
 }
@@ -157,7 +177,7 @@ TEST(Ranges, OfAnotherShapeOrOrderAreRefused) {
   const TempDir dir;
   const std::array<float, 2> upside_down = {1, -1};
   dir.write("ranges.npy",
-            make_npy_header(2, 1, "<f4") +
+            make_npy_header(2, 1, ItemType::kFloat32) +
                 std::string(reinterpret_cast<const char*>(upside_down.data()), sizeof upside_down));
   EXPECT_EQ(code_of([&] { Ranges::read(dir.file("ranges.npy"), 1); }), "store.ranges");
 }
@@ -168,7 +188,7 @@ TEST(Ranges, TooWideForFloat32AreRefused) {
   EXPECT_EQ(code_of([&] { ranges.npy_bytes(); }), "store.ranges");
 }
 
-// A finished job of 30 rows in chunks of 4 rows. The shape of the final is [30, 4].
+// A finished job of 30 rows in chunks of 4 rows. The shape of the final matrix is [30, 4].
 class FinalTypes : public ::testing::Test {
  protected:
   FinalTypes() {
@@ -179,7 +199,7 @@ class FinalTypes : public ::testing::Test {
     ChunkStore::open(dir_.path(), job_.identity, job_.chunk_rows, ChunkStore::Open::kResume)
         ->assemble(path_, {.format = format}, {});
   }
-  // Returns the values of the final, quantized from all rows in one call.
+  // Returns the values of the final matrix, quantized from all rows in one call.
   std::string expected(OutputType type) const {
     Ranges ranges(job_.identity.dim);
     const std::vector<float> rows = fake_rows({0, 30}, job_.identity.dim);
@@ -194,12 +214,11 @@ class FinalTypes : public ::testing::Test {
 };
 
 TEST_F(FinalTypes, RangesAreThoseOfAllRowsNotOfAChunk) {
-  for (const OutputType type : {OutputType::kFloat32, OutputType::kFloat16, OutputType::kInt8,
-                                OutputType::kUint8, OutputType::kBinary, OutputType::kUbinary}) {
+  for (const auto& [name, type] : kOutputTypes) {
     assemble({.type = type, .ranges_file = ""});
-    EXPECT_EQ(values_of(path_), expected(type)) << to_string(type);
-    EXPECT_EQ(final_state(path_, job_.identity, true), FinalState::kValid) << to_string(type);
-    EXPECT_EQ(std::filesystem::exists(ranges_path(path_)), has_ranges(type)) << to_string(type);
+    EXPECT_EQ(values_of(path_), expected(type)) << name;
+    EXPECT_EQ(final_state(path_, job_.identity, true), FinalState::kValid) << name;
+    EXPECT_EQ(std::filesystem::exists(ranges_path(path_)), has_ranges(type)) << name;
     const Manifest manifest = read_manifest(path_).value();
     EXPECT_EQ(manifest.type, type);
     EXPECT_EQ(manifest.identity.dim, 4);

@@ -1,4 +1,4 @@
-// Rows that were set aside: what the chunks record, and what a final has in their place.
+// Rows that were quarantined: what the chunks record, and what a final matrix has in their place.
 #include <algorithm>
 #include <filesystem>
 
@@ -24,7 +24,7 @@ SetAsideRow bad_row(int64_t row) {
   return {.row = row, .code = "device.cuda", .message = "illegal address"};
 }
 
-// A job of 30 rows in chunks of 4 rows. The rows 5, 6 and 29 are set aside.
+// A job of 30 rows in chunks of 4 rows. The rows 5, 6 and 29 are quarantined.
 class SetAside : public ::testing::Test {
  protected:
   std::unique_ptr<ChunkStore> open() const {
@@ -45,6 +45,7 @@ class SetAside : public ::testing::Test {
     const RowRange range = store.chunk(index);
     const auto writer = store.begin(index);
     writer->append(rows_with_zeros(range));
+    writer->append_truncated(fake_truncated(range));
     RowStats stats = fake_stats(range);
     for (const SetAsideRow& row : rows_) {
       if (row.row < range.begin || row.row >= range.end) continue;
@@ -125,7 +126,7 @@ TEST_F(SetAside, ZerosStandInPlaceOfTheRowsAndAreListed) {
 
 TEST_F(SetAside, DroppedRowsAreMissingFromTheFinal) {
   encode();
-  // Row 0 was set aside in another stream of the split.
+  // Row 0 was quarantined in another stream of the split.
   std::vector<SetAsideRow> all = {bad_row(0), rows_[0], rows_[1], rows_[2]};
   assemble(QuarantinePolicy::kDrop, all);
   EXPECT_EQ(read_npy_header(path_).rows, 26);
@@ -163,7 +164,7 @@ TEST_F(SetAside, DiscardedChunksArePendingNowAndLater) {
   rows_ = {};
   encode();
   const auto store = open();
-  EXPECT_EQ(store->set_aside().size(), 2U);  // chunk 1 was encoded with its rows set aside
+  EXPECT_EQ(store->set_aside().size(), 2U);  // chunk 1 was encoded with its rows quarantined
 }
 
 TEST_F(SetAside, AFinalWithZerosKeepsItsListInAnotherFormat) {

@@ -38,7 +38,7 @@ class SharedStore : public ::testing::Test {
   }
   std::string log_path() const { return folder() + "/chunks.log"; }
   std::string folder() const { return chunks_dir(dir_.path(), job_.identity.name); }
-  // Returns the final that the chunks on disk give.
+  // Returns the final matrix that the chunks on disk give.
   std::string final_bytes() const {
     const auto store = open(ChunkStore::Open::kResume);
     EXPECT_THAT(store->dropped(), IsEmpty());

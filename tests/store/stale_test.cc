@@ -1,5 +1,5 @@
-// Tests that chunks and finals are never used again if any field of their fingerprint differs.
-// tests/fingerprint checks that the fingerprint has every field that can change a vector.
+// Tests that chunks and final matrices are never used again if any field of their fingerprint
+// differs. tests/fingerprint checks that the fingerprint has every field that can change a vector.
 #include <filesystem>
 #include <memory>
 #include <string>

@@ -10,6 +10,7 @@
 
 #include "base/hash.h"
 #include "store/fake_job.h"
+#include "support/error_of.h"
 #include "support/temp_dir.h"
 
 namespace encode::testing {
@@ -17,15 +18,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-
-ErrorDetail error_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.detail();
-  }
-  return {.code = {}, .exit_code = ExitCode::kOk, .what = ""};
-}
 
 std::unique_ptr<ChunkStore> open_store(const std::string& cache_dir, const FakeJob& job) {
   return ChunkStore::open(cache_dir, job.identity, job.chunk_rows, job.open);
@@ -325,6 +317,23 @@ TEST(Final, StandardModeWritesTheSameBytes) {
   EXPECT_EQ(final_state(path, job.identity, true), FinalState::kValid);
 }
 
+// Also of a matrix that an earlier version wrote, which has an empty list.
+TEST(Final, WithoutTruncatedRowsHasNoListAndWithThemNeedsOne) {
+  const TempDir dir;
+  const FakeJob job;
+  const std::string path = dir.file("final.npy");
+  const RowRange rows = {.begin = 0, .end = 30};
+  for (const bool counted : {false, true}) {
+    write_bytes(ledger_path(path), "");
+    const auto writer = begin_final(path, job.identity);
+    writer->append(fake_rows(rows, job.identity.dim));
+    writer->publish(counted ? fake_stats(rows) : RowStats{.tokens = 210}, {.device = "cpu"});
+    EXPECT_FALSE(std::filesystem::exists(ledger_path(path))) << "the older list is gone";
+    EXPECT_EQ(final_state(path, job.identity, true),
+              counted ? FinalState::kDamaged : FinalState::kValid);
+  }
+}
+
 TEST(Final, StatesAreToldApart) {
   const TempDir dir;
   const FakeJob job;
@@ -346,53 +355,6 @@ TEST(Final, StatesAreToldApart) {
   std::filesystem::remove(manifest_path(path));
   EXPECT_EQ(final_state(path, job.identity, false), FinalState::kDamaged)
       << "a matrix without its commit mark";
-}
-
-TEST(Combine, ColumnsOfThePartsSideBySide) {
-  const TempDir dir;
-  FakeJob tc;
-  FakeJob commit;
-  commit.identity = {.name = "train_commit", .fingerprint = R"({"seed":9})", .rows = 30, .dim = 3};
-  run_fake_job(dir.path(), tc);
-  run_fake_job(dir.path(), commit);
-  const std::vector<std::string> parts = {tc.final_path(dir.path()), commit.final_path(dir.path())};
-  const std::string combined = final_path(dir.path(), "train_combined");
-  combine_finals(parts, combined, "train_combined");
-
-  const std::string bytes = read_bytes(combined);
-  const std::string left = expected_final(tc);
-  const std::string right = expected_final(commit);
-  for (size_t row = 0; row < 30; ++row) {
-    EXPECT_EQ(bytes.substr(128 + row * 28, 16), left.substr(128 + row * 16, 16));
-    EXPECT_EQ(bytes.substr(128 + row * 28 + 16, 12), right.substr(128 + row * 12, 12));
-  }
-  EXPECT_EQ(final_state(combined, combined_identity(parts, "train_combined"), true),
-            FinalState::kValid);
-  EXPECT_THAT(read_manifest(combined)->parts,
-              ElementsAre("train_tc_embeddings.npy", "train_commit_embeddings.npy"));
-}
-
-TEST(Combine, RefusesDamagedAndUnequalParts) {
-  const TempDir dir;
-  FakeJob tc;
-  FakeJob commit;
-  commit.identity = {.name = "train_commit", .fingerprint = R"({"seed":9})", .rows = 29, .dim = 3};
-  run_fake_job(dir.path(), tc);
-  run_fake_job(dir.path(), commit);
-  const std::string left = tc.final_path(dir.path());
-  const std::string combined = dir.file("combined.npy");
-  EXPECT_EQ(error_of([&] {
-              combine_finals({left, commit.final_path(dir.path())}, combined, "c");
-            }).code.name(),
-            "store.combine_rows");
-  std::string bytes = read_bytes(left);
-  bytes[200] = static_cast<char>(bytes[200] ^ 4);
-  write_bytes(left, bytes);
-  EXPECT_EQ(error_of([&] {
-              combine_finals({left, left}, combined, "c");
-            }).code.name(),
-            "store.damaged");
-  EXPECT_FALSE(std::filesystem::exists(combined));
 }
 
 }  // namespace

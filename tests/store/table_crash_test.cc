@@ -1,6 +1,6 @@
-// Runs jobs whose final is a table, each time with one fault: SIGKILL at a system call that changes
-// a file, or a full disk from this call on. Every call gets every fault. After each fault the same
-// job must finish with the right bytes.
+// Runs jobs whose final matrix is a table, each time with one fault: SIGKILL at a system call that
+// changes a file, or a full disk from this call on. Every call gets every fault. After each fault
+// the same job must finish with the right bytes.
 #include <cerrno>
 #include <string>
 
@@ -71,7 +71,7 @@ TEST_P(TableCrash, FullDiskFromEveryCallOn) {
   EXPECT_GT(failed, 20);
 }
 
-// Shows that the sweeps can fail: a final with one other byte is seen.
+// Shows that the sweeps can fail: a final matrix with one other byte is seen.
 TEST_P(TableCrash, ControlTornTableIsSeen) {
   const FakeJob job = job_of_chunks(GetParam());
   const TempDir dir;

@@ -1,9 +1,10 @@
-// Tests of finals that are tables: Arrow C++ reads them back, and MatrixReader reads them.
+// Tests of final matrices that are tables: Arrow C++ reads them back, and MatrixReader reads them.
 #include "columnar/table.h"
 
 #include <cstring>
 #include <filesystem>
 #include <fmt/format.h>
+#include <map>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -72,25 +73,26 @@ TEST_P(Table, HasTheBitsOfTheNpyFileInEveryType) {
   FakeJob job;
   job.identity.dim = 12;
   const auto store = encoded(job);
-  const std::vector<std::pair<OutputType, std::shared_ptr<arrow::DataType>>> types = {
-      {OutputType::kFloat32, arrow::float32()}, {OutputType::kFloat16, arrow::float16()},
-      {OutputType::kInt8, arrow::int8()},       {OutputType::kUint8, arrow::uint8()},
-      {OutputType::kBinary, arrow::int8()},     {OutputType::kUbinary, arrow::uint8()}};
-  for (const auto& [type, item] : types) {
+  const std::map<ItemType, std::shared_ptr<arrow::DataType>> items = {
+      {ItemType::kFloat32, arrow::float32()},
+      {ItemType::kFloat16, arrow::float16()},
+      {ItemType::kInt8, arrow::int8()},
+      {ItemType::kUint8, arrow::uint8()}};
+  for (const auto& [name, type] : kOutputTypes) {
     FinalContent npy;
     npy.format.type = type;
     store->assemble(dir_.file("a.npy"), npy, {});
     store->assemble(path("b"), content(type), {});
     const auto table = read_table(path("b"));
-    EXPECT_EQ(vector_bytes(*table), npy_rows(dir_.file("a.npy"))) << to_string(type);
+    EXPECT_EQ(vector_bytes(*table), npy_rows(dir_.file("a.npy"))) << name;
     const auto& list = static_cast<const arrow::FixedSizeListType&>(
         *table->schema()->GetFieldByName("embedding")->type());
-    EXPECT_TRUE(list.value_type()->Equals(item)) << list.ToString();
+    EXPECT_TRUE(list.value_type()->Equals(items.at(facts_of(type).item))) << list.ToString();
     EXPECT_EQ(list.list_size(), output_columns(type, job.identity.dim));
     EXPECT_EQ(numbers_of(*table, "row"), numbers_up_to(job.identity.rows));
     EXPECT_THAT(table->ColumnNames(), ElementsAre("row", "text", "embedding"));
     const auto metadata = table->schema()->metadata();
-    EXPECT_EQ(metadata->Get("encode.output_dtype").ValueOr(""), to_string(type));
+    EXPECT_EQ(metadata->Get("encode.output_dtype").ValueOr(""), name);
     EXPECT_EQ(metadata->Get("encode.dim").ValueOr(""), "12");
     EXPECT_EQ(final_state(path("b"), job.identity, true), FinalState::kValid);
   }
@@ -138,7 +140,7 @@ TEST_P(Table, LacksDroppedRows) {
   Texts expected;
   for (const int64_t row : rows) expected.push_back(fake_text(row));
   EXPECT_EQ(texts_of(*table, "text"), expected);
-  // The same final as a file of another format, made from this one, keeps the gaps.
+  // The same final matrix as a file of another format, made from this one, keeps the gaps.
   reformat_final(path("b"), path("c"), format(OutputType::kFloat16), fake_texts());
   EXPECT_EQ(numbers_of(*read_table(path("c")), "row"), rows);
 }
@@ -233,7 +235,7 @@ TEST_P(Table, IsReadInBlocks) {
   const auto reader = open_matrix_reader(path("b"), Elements::kFloat32);
   EXPECT_EQ(reader->format(), GetParam());
   EXPECT_EQ(reader->rows(), 30);
-  EXPECT_EQ(reader->descr(), "<f4");
+  EXPECT_EQ(reader->item(), ItemType::kFloat32);
   EXPECT_THAT(reader->columns(), ElementsAre("row", "text"));
   EXPECT_EQ(rows_by(*reader), expected_matrix(FakeJob(), {0, 30}).substr(128));
   EXPECT_EQ(reader->xxh3_hex(), xxh3_hex(job.table));
@@ -244,9 +246,10 @@ TEST_P(Table, IsReadInBlocks) {
 TEST_P(Table, OtherColumnsAreReadRowByRow) {
   write_bytes(path("b"), table_job(GetParam()).table);
   FileBytes file(path("b"));
-  const bool parquet = GetParam() == MatrixFormat::kParquet;
+  const TextFormat format =
+      GetParam() == MatrixFormat::kParquet ? TextFormat::kParquet : TextFormat::kArrow;
   for (const char* column : {kTextColumn, kRowColumn}) {
-    const auto reader = open_column(file, {.parquet = parquet,
+    const auto reader = open_column(file, {.format = format,
                                            .path = path("b"),
                                            .column = column,
                                            .values = ColumnRequest::Values::kAny});
@@ -314,7 +317,7 @@ TEST_P(Table, ArrowRefusesRowsThatDoNotFit) {
   Discard sink;
   const auto writer = open_table_writer(sink, {.parquet = GetParam() == MatrixFormat::kParquet,
                                                .path = "x",
-                                               .descr = "<f4",
+                                               .item = ItemType::kFloat32,
                                                .items = 1,
                                                .columns = {{.name = "text"}}});
   TableRows rows;

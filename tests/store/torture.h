@@ -11,7 +11,7 @@
 
 namespace encode::testing {
 
-// The number of the round of scripts/soak/store.sh, in which the tests do more; 0: a usual run.
+// The number of the round of tests/soak/store.sh, in which the tests do more; 0: a usual run.
 uint32_t soak_round();
 
 struct ChildResult {
@@ -31,12 +31,12 @@ ChildResult run_child(const std::string& cache_dir, const FakeJob& job, const Fa
 ChildResult run_child(const std::function<void(const std::function<void(int64_t)>& ack)>& action,
                       const FaultPlan& plan);
 
-// Returns "torn PATH" if a file with the name of a final or of a chunk does not have all its bytes,
-// or "".
+// Returns "torn PATH" if a file with the name of a final matrix or of a chunk does not have all its
+// bytes, or "".
 std::string torn_file(const std::string& cache_dir, const FakeJob& job);
 
 // Runs the job without faults and returns what is wrong with the result. Returns "" if every byte
-// of the final is right and no chunk of `acked` (the committed chunks) was encoded again.
+// of the final matrix is right and no chunk of `acked` (the committed chunks) was encoded again.
 std::string resume_problem(const std::string& cache_dir, const FakeJob& job,
                            const std::vector<int64_t>& acked);
 

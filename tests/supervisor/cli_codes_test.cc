@@ -70,6 +70,7 @@ std::vector<Provocation> provocations() {
        {"tokenize", "--tokenizer", "@/tokenizer.json", "--input", "@/ids.jsonl", "--field",
         "input_ids", "--output", "@/out.jsonl"}},
       {"usage", 64, {"run", "--modell", "x"}},
+      {"job.protocol", 78, kByConfig, no_restart, "other_build:-1:100"},
       {"worker.garbage", 70, kByConfig, no_restart, "noise:0:100"},
       {"worker.incomplete", 70, kByConfig, no_restart, "lie:0:100"},
       {"worker.spawn", 71, run_model("@/model"), "", "none"},

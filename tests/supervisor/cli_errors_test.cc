@@ -59,7 +59,7 @@ std::vector<Broken> broken_things() {
        "--chunk-size",
        {"run", "--config", "@/c.yaml", "--chunk-size", "many"},
        ""},
-      {"NothingToRun", 64, "", {"run"}, ""},
+      {"NothingToRun", 64, "--input - reads standard input", {"run"}, ""},
       // Broken configs.
       {"ConfigMissing", 66, "nowhere.yaml", {"--config", "@/nowhere.yaml"}, ""},
       {"ConfigNotYaml", 78, "c.yaml:", kByConfig, "semantic: [1, 2\n"},

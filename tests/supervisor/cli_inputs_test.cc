@@ -125,10 +125,10 @@ TEST_F(CliInputs, RowsWithoutATextAreCountedInTheLogAndInTheSummary) {
       "gaps.jsonl", "{\"text\":\"\"}\n{\"text\":\"  \"}\n{\"text\":\"a\"}\n{\"text\":\"\"}\n");
   const ProgramEnd end = run(path);
   ASSERT_EQ(end.exit_code, 0) << end.err;
-  for (const std::string& said : {end.err, end.out}) {
+  for (const std::string& said : {end.err, end.out})
     EXPECT_THAT(said, HasSubstr("2 rows have an empty text, and 1 row has only white space"));
-    EXPECT_THAT(said, HasSubstr("--empty-row reject"));
-  }
+  EXPECT_THAT(end.err, HasSubstr("--empty-row reject"));
+  EXPECT_THAT(end.out, Not(HasSubstr("--empty-row reject"))) << "the warning says what to do";
   EXPECT_THAT(run(path, {"--empty-row", "reject", "--fresh"}).out, Not(HasSubstr("an empty text")));
   EXPECT_THAT(run(dir_.file("part-a.jsonl"), {"--fresh"}).out, Not(HasSubstr("white space")));
 }
@@ -182,6 +182,28 @@ TEST_F(CliInputs, TokenizedTwiceAreUpToDate) {
   EXPECT_EQ(tokenize("-").exit_code, 64);
 }
 
+// As with `encode run`, the error lists the columns.
+TEST_F(CliInputs, TokenizedWithoutAFieldNameTheColumns) {
+  const std::string csv = dir_.write("t.csv", "id,body\n1,a\n");
+  const auto tokenize = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> words = {"tokenize",
+                                      "--tokenizer",
+                                      test_data("tokenizer/wordpiece/tokenizer.json"),
+                                      "--input",
+                                      csv,
+                                      "--output",
+                                      dir_.file("ids.jsonl")};
+    words.insert(words.end(), more.begin(), more.end());
+    return Program(dir_.path(), words).wait();
+  };
+  const ProgramEnd without = tokenize({});
+  EXPECT_EQ(without.exit_code, 64);
+  EXPECT_THAT(without.err, HasSubstr("error[config.required]: the input needs a field"));
+  EXPECT_THAT(without.err, HasSubstr("which has: id, body"));
+  EXPECT_THAT(without.err, HasSubstr("--field NAME"));
+  EXPECT_EQ(tokenize({"--field", "body"}).exit_code, 0);
+}
+
 TEST_F(CliInputs, OfAnUnknownSuffixNeedAFormat) {
   const std::string path = dir_.write("mine.data", "id,text\n1,a\n");
   const ProgramEnd end = run(path);
@@ -190,7 +212,7 @@ TEST_F(CliInputs, OfAnUnknownSuffixNeedAFormat) {
   EXPECT_EQ(run(path, {"--format", "csv"}).exit_code, 0);
 }
 
-// The final of another type is made from the float32 matrix and its manifest.
+// The final matrix of another type is made from the float32 matrix and its manifest.
 TEST_F(CliInputs, AnotherTypeKeepsTheNamesOfTheFiles) {
   ASSERT_EQ(run(dir_.file("part-*.jsonl"), {"--standard", "--output-dtype", "float16"}).exit_code,
             0);

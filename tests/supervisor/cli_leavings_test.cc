@@ -4,7 +4,6 @@
 #include <cstdlib>
 #include <fcntl.h>
 #include <filesystem>
-#include <fmt/format.h>
 #include <string>
 #include <unistd.h>
 #include <vector>
@@ -13,7 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "base/json.h"
-#include "supervisor/program.h"
+#include "supervisor/leavings.h"
 #include "support/temp_dir.h"
 
 namespace encode::testing {
@@ -26,61 +25,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-class Leavings : public ::testing::Test {
- protected:
-  Leavings() {
-    std::string rows;
-    for (int row = 0; row < 5; ++row) rows += fmt::format("{{\"text\":\"row {}\"}}\n", row);
-    dir_.write("in/texts.jsonl", rows);
-    dir_.write("records/.keep", "");
-    fs::create_directory(dir_.file("out"));
-  }
-  std::vector<std::string> flags(const std::string& command) const {
-    return {command,
-            "--model",
-            test_data("models/bert"),
-            "--input",
-            dir_.file("in/texts.jsonl"),
-            "--field",
-            "text",
-            "--output",
-            output()};
-  }
-  ProgramEnd encode(std::vector<std::string> words, Program::Environment environment = {}) const {
-    environment["FAKE_WORKER_RECORDS"] = dir_.file("records");
-    return Program(dir_.path(), std::move(words), environment).wait();
-  }
-  ProgramEnd run(const std::vector<std::string>& more = {},
-                 const Program::Environment& environment = {}) const {
-    std::vector<std::string> words = flags("run");
-    words.insert(words.end(), {"--chunk-size", "2"});
-    words.insert(words.end(), more.begin(), more.end());
-    return encode(words, environment);
-  }
-  std::string output() const { return dir_.file("out/x.npy"); }
-  std::string cache(const std::string& name = "") const {
-    return dir_.file("out/.x.npy.cache" + (name.empty() ? "" : "/" + name));
-  }
-  std::vector<std::string> left() const {
-    std::vector<std::string> names;
-    for (const auto& entry : fs::directory_iterator(dir_.file("out")))
-      names.push_back(entry.path().filename().string());
-    std::sort(names.begin(), names.end());
-    return names;
-  }
-  static std::vector<std::string> usual() {
-    return {".x.npy.run.json", "x.npy", "x.npy.manifest.json", "x.truncated.jsonl"};
-  }
-  int64_t encoded() const {
-    const std::string path = dir_.file("records/encoded_chunks");
-    if (!fs::exists(path)) return 0;
-    const std::string text = read_bytes(path);
-    return std::count(text.begin(), text.end(), '\n');
-  }
-
-  TempDir dir_;
-};
-
 TEST_F(Leavings, OfAFinishedRunAreTheMatrixItsFilesAndARecord) {
   const ProgramEnd end = run();
   ASSERT_EQ(end.exit_code, 0) << end.err;
@@ -88,26 +32,44 @@ TEST_F(Leavings, OfAFinishedRunAreTheMatrixItsFilesAndARecord) {
   EXPECT_LT(fs::file_size(dir_.file("out/.x.npy.run.json")), 64U << 10);
 }
 
-TEST_F(Leavings, ASecondRunFindsTheResultCompleteAndEncodesNothing) {
-  ASSERT_EQ(run().exit_code, 0);
-  const std::string record = read_bytes(dir_.file("out/.x.npy.run.json"));
-  const ProgramEnd again = run();
-  EXPECT_EQ(again.exit_code, 0) << again.err;
-  EXPECT_THAT(again.err, HasSubstr("already done"));
-  EXPECT_EQ(encoded(), 3);
+// A list of rows is there only if it has rows, and a later result without such rows has none.
+TEST_F(Leavings, AListOfTruncatedRowsIsThereOnlyIfARowWasCut) {
+  ASSERT_EQ(run({}, {{"FAKE_WORKER", "cut:0:1"}}).exit_code, 0);
+  const std::string list = dir_.file("out/x.truncated.jsonl");
+  EXPECT_THAT(read_bytes(list), HasSubstr("\"lost_tokens\":3"));
+  ASSERT_EQ(encode({"verify", output()}).exit_code, 0);
+  fs::rename(list, dir_.file("list"));
+  EXPECT_EQ(encode({"verify", output()}).exit_code, 65) << "the manifest names the list";
+  fs::rename(dir_.file("list"), list);
+  ASSERT_EQ(run({"--fresh"}).exit_code, 0);
   EXPECT_EQ(left(), usual());
-  EXPECT_EQ(read_bytes(dir_.file("out/.x.npy.run.json")), record) << "of the run that encoded";
+  EXPECT_EQ(encode({"verify", output()}).exit_code, 0);
+}
+
+// The result has no list of its own, so the file of this name is of the user.
+TEST_F(Leavings, AFileOfTheUserIsNotTakenForAListOfTruncatedRows) {
+  ASSERT_EQ(run().exit_code, 0);
+  const std::string list = dir_.write("out/x.truncated.jsonl", "my notes");
+  EXPECT_EQ(run({"--fresh"}).exit_code, 73);
+  EXPECT_EQ(read_bytes(list), "my notes");
+}
+
+// The first run has said all of it.
+TEST_F(Leavings, AFolderThatTheRunHasCreatedIsNamed) {
+  std::vector<std::string> words = flags("run");
+  words.back() = dir_.file("out/new/deep/x.npy");
+  const ProgramEnd first = encode(words);
+  ASSERT_EQ(first.exit_code, 0) << first.err;
+  const std::string line = "created the folder " + dir_.file("out/new/deep") + " for the output";
+  EXPECT_THAT(first.err, HasSubstr(line));
+  EXPECT_THAT(encode(words).err, Not(HasSubstr(line)));
+  words.back() = dir_.file("out/other/x.npy");
+  words.insert(words.end(), {"--cache-dir", dir_.file("caches/x")});
+  EXPECT_THAT(encode(words).err, HasSubstr("created the folder " + dir_.file("out/other")));
 }
 
 // Another cache directory does not help where the output itself is of another run.
-TEST_F(Leavings, ARunWithOtherOptionsIsToldToChooseAnotherOutput) {
-  ASSERT_EQ(run().exit_code, 0);
-  const ProgramEnd other = run({"--max-length", "16"});
-  EXPECT_EQ(other.exit_code, 78);
-  EXPECT_THAT(other.err, HasSubstr("another --output FILE; --fresh"));
-  EXPECT_EQ(left(), usual());
-}
-
+// The chunks of an unfinished run name no model, so its job does.
 TEST_F(Leavings, OfARunThatWasStoppedBeforeItsFirstChunkDoNotStandInTheWayOfAnother) {
   EXPECT_EQ(run({}, {{"FAKE_WORKER", "69:-1:1"}}).exit_code, 69);
   EXPECT_EQ(run({"--max-length", "16"}).exit_code, 0);
@@ -165,17 +127,6 @@ TEST_F(Leavings, OfAFailedRunAreWhatItGoesOnFrom) {
   EXPECT_EQ(encoded(), 3);
   EXPECT_GT(before, 0);
   EXPECT_EQ(left(), usual());
-}
-
-TEST_F(Leavings, ARunOfAnEarlierVersionGoesOnInItsDirectory) {
-  EXPECT_EQ(run({}, {{"FAKE_WORKER", "69:2:1"}}).exit_code, 69);
-  fs::rename(cache(), output() + ".cache");
-  const int64_t before = encoded();
-  EXPECT_EQ(run().exit_code, 0);
-  EXPECT_EQ(encoded(), 3);
-  EXPECT_GT(before, 0);
-  EXPECT_THAT(left(), Not(Contains(".x.npy.cache")));
-  EXPECT_THAT(left(), Contains("x.npy.cache")) << "as the earlier version left it";
 }
 
 TEST_F(Leavings, RowsThatWereRejectedAreListedBesideTheMatrix) {

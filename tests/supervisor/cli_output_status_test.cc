@@ -1,11 +1,8 @@
 // Tests `encode status` and `encode report` for an output, without a config.
-#include <chrono>
 #include <csignal>
-#include <cstdlib>
 #include <fcntl.h>
 #include <filesystem>
 #include <string>
-#include <thread>
 #include <unistd.h>
 #include <vector>
 
@@ -13,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "base/json.h"
+#include "supervisor/output_status.h"
 #include "supervisor/program.h"
 #include "support/temp_dir.h"
 
@@ -23,75 +21,6 @@ namespace fs = std::filesystem;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
-
-class StatusOfAnOutput : public ::testing::Test {
- protected:
-  StatusOfAnOutput() {
-    dir_.write("texts.jsonl", "{\"text\":\"a\"}\n{\"text\":\"b\"}\n{\"text\":\"c\"}\n");
-    dir_.write("records/.keep", "");
-  }
-
-  ProgramEnd encode(const std::vector<std::string>& arguments) const {
-    // A finished run does not remove a directory with files of the fake worker.
-    return Program(dir_.path(), arguments, {{"FAKE_WORKER_RECORDS", dir_.file("records")}}).wait();
-  }
-  std::vector<std::string> run_words(const std::string& input) const {
-    return {"run",      "--model",  test_data("models/bert"),
-            "--input",  input,      "--field",
-            "text",     "--format", "jsonl",
-            "--output", own(),      "--chunk-size",
-            "20"};
-  }
-  // 400 rows take two seconds in a slow run: a batch of four rows takes 20 ms.
-  void write_many_texts() const {
-    std::string rows;
-    for (int row = 0; row < 400; ++row) rows += "{\"text\":\"row " + std::to_string(row) + "\"}\n";
-    dir_.write("texts.jsonl", rows);
-  }
-  Program::Environment slow() const {
-    return {{"FAKE_WORKER_RECORDS", dir_.file("records")}, {"FAKE_WORKER_SLOW_MS", "20"}};
-  }
-  // Waits for the first chunk.
-  bool committed() const {
-    for (int i = 0; i < 4000; ++i) {
-      if (fs::exists(dir_.file("records/encoded_chunks"))) return true;
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
-    return false;
-  }
-  // Runs a command that `encode` has printed. Returns the exit status.
-  int in_shell(const std::string& command) const {
-    const std::string line = "encode() { ENCODE_WORKER='" + built_file(FAKE_WORKER_PROGRAM) +
-                             "' FAKE_WORKER_RECORDS='" + dir_.file("records") + "' '" +
-                             built_file(ENCODE_PROGRAM) + "' \"$@\"; }\n" + command + " 2> '" +
-                             dir_.file("shell.err") + "' > '" + dir_.file("shell.out") + "'\n";
-    return std::system(("bash '" + dir_.write("line.sh", line) + "'").c_str());
-  }
-  ProgramEnd run(std::vector<std::string> more = {}) const {
-    std::vector<std::string> arguments = run_words(dir_.file("texts.jsonl"));
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return encode(arguments);
-  }
-  Json status(const std::string& path) const {
-    const ProgramEnd end = encode({"status", path, "--json"});
-    EXPECT_EQ(end.exit_code, 0) << end.err;
-    return end.exit_code == 0 ? Json::parse(end.out) : Json();
-  }
-  std::string own() const { return dir_.file("own.npy"); }
-
-  // Returns the data of the page that a command has written.
-  Json page(std::vector<std::string> arguments) const {
-    arguments.insert(arguments.end(), {"--output", dir_.file("r.html")});
-    const ProgramEnd end = encode(arguments);
-    EXPECT_EQ(end.exit_code, 0) << end.err;
-    const std::string text = read_bytes(dir_.file("r.html"));
-    const std::string open = "<script id=\"data\" type=\"application/json\">";
-    const size_t begin = text.find(open) + open.size();
-    return Json::parse(text.substr(begin, text.find("</script", begin) - begin));
-  }
-
-  TempDir dir_;
-};
 
 TEST_F(StatusOfAnOutput, IsThatOfItsRun) {
   ASSERT_EQ(run().exit_code, 0);
@@ -140,6 +69,28 @@ TEST_F(StatusOfAnOutput, SaysAtOnceThatARunWasKilledAndGivesTheCommandThatGoesOn
   EXPECT_EQ(status(own())["state"], "done");
 }
 
+// The same command would be refused, because the chunks are those of the old content.
+TEST_F(StatusOfAnOutput, AStoppedRunSaysThatItsInputHasChangedMeanwhile) {
+  write_many_texts();
+  const std::string texts = dir_.file("texts.jsonl");
+  const std::string old_content = read_bytes(texts);
+  Program program(dir_.path(), run_words(texts), slow());
+  ASSERT_TRUE(committed());
+  dir_.write("texts.jsonl", old_content + "{\"text\":\"a new row\"}\n");
+  program.signal(SIGINT);
+  const ProgramEnd end = program.wait();
+  ASSERT_EQ(end.signal, SIGINT) << end.err;
+  EXPECT_THAT(end.err,
+              HasSubstr(texts + " was changed after the run had begun: --fresh starts "
+                                "over with the new content, and when the old content is "
+                                "back, the same command continues from there: encode run"));
+  const ProgramEnd refused = run();
+  EXPECT_EQ(refused.exit_code, 78);
+  EXPECT_THAT(refused.err, HasSubstr("another input"));
+  dir_.write("texts.jsonl", old_content);
+  EXPECT_EQ(run().exit_code, 0);
+}
+
 // The texts that were piped are gone, so the command reads the copy that the run has made.
 TEST_F(StatusOfAnOutput, OfARunOfStandardInputNamesTheCopyAndReadsItAgain) {
   write_many_texts();
@@ -151,6 +102,7 @@ TEST_F(StatusOfAnOutput, OfARunOfStandardInputNamesTheCopyAndReadsItAgain) {
     program.signal(SIGTERM);
     const ProgramEnd end = program.wait();
     ASSERT_EQ(end.signal, SIGTERM) << end.err;
+    EXPECT_THAT(end.err, HasSubstr("rows are saved"));
     EXPECT_THAT(end.err, HasSubstr("the same command continues from there: encode run --model "));
   }
   fs::remove(texts);
@@ -161,24 +113,6 @@ TEST_F(StatusOfAnOutput, OfARunOfStandardInputNamesTheCopyAndReadsItAgain) {
   EXPECT_EQ(in_shell(next.substr(next.find("encode run"))), 0);
   EXPECT_EQ(status(own())["state"], "done");
   EXPECT_THAT(encode({"status", own()}).out, HasSubstr(copy)) << "it is all that is left";
-}
-
-TEST_F(StatusOfAnOutput, IsThatOfTheUsualDirectoryIfNothingIsNamed) {
-  const auto here = [this](std::vector<std::string> words) {
-    return Program(dir_.path(), std::move(words), {{"FAKE_WORKER_RECORDS", dir_.file("records")}},
-                   [this] { EXPECT_EQ(::chdir(dir_.path().c_str()), 0); })
-        .wait();
-  };
-  const ProgramEnd none = here({"status"});
-  EXPECT_EQ(none.exit_code, 64);
-  EXPECT_THAT(none.err, HasSubstr("no run in cache/embeddings"));
-  ASSERT_EQ(here({"run", "--model", test_data("models/bert"), "--input", dir_.file("texts.jsonl"),
-                  "--field", "text"})
-                .exit_code,
-            0);
-  const ProgramEnd end = here({"status", "--json"});
-  ASSERT_EQ(end.exit_code, 0) << end.err;
-  EXPECT_EQ(Json::parse(end.out)["cache_dir"], "cache/embeddings");
 }
 
 TEST_F(StatusOfAnOutput, IsKnownFromTheManifestAloneWhenTheRecordIsGone) {
@@ -231,6 +165,26 @@ TEST_F(StatusOfAnOutput, ReportNeedsNoConfig) {
   EXPECT_THAT(report["config"].get<std::string>(), HasSubstr("max_length"));
 }
 
+// The job in the directory is that of the last run, which has made another matrix.
+TEST_F(StatusOfAnOutput, ReportFindsTheModelOfEachMatrixInACacheDirectory) {
+  const std::string cache = dir_.file("cache");
+  dir_.write("more.jsonl", "{\"text\":\"d\"}\n");
+  for (const char* const name : {"texts.jsonl", "more.jsonl"}) {
+    ASSERT_EQ(encode({"run", "--model", test_data("models/bert"), "--input", dir_.file(name),
+                      "--field", "text", "--cache-dir", cache})
+                  .exit_code,
+              0);
+  }
+  int matrices = 0;
+  for (const auto& entry : fs::directory_iterator(cache)) {
+    if (entry.path().extension() != ".npy") continue;
+    ++matrices;
+    const Json report = page({"report", entry.path().string()});
+    EXPECT_EQ(report["streams"][0]["model"], fs::canonical(test_data("models/bert")).string());
+  }
+  EXPECT_EQ(matrices, 2);
+}
+
 TEST_F(StatusOfAnOutput, ReportNeedsNoRecord) {
   ASSERT_EQ(run().exit_code, 0);
   ASSERT_TRUE(fs::remove(dir_.file(".own.npy.run.json")));
@@ -240,12 +194,34 @@ TEST_F(StatusOfAnOutput, ReportNeedsNoRecord) {
   EXPECT_EQ(report["streams"][0]["model"], test_data("models/bert"));
 }
 
-TEST_F(StatusOfAnOutput, ReportSaysThatAMatrixIsNotFinished) {
+TEST_F(StatusOfAnOutput, ReportOfAnUnfinishedRunShowsHowFarItIs) {
+  write_many_texts();
+  Program program(dir_.path(), run_words(dir_.file("texts.jsonl")), slow());
+  ASSERT_TRUE(committed());
+  program.signal(SIGINT);
+  ASSERT_EQ(program.wait().signal, SIGINT);
+  ASSERT_FALSE(fs::exists(own()));
+  const Json report = page({"report", own()});
+  EXPECT_EQ(report["problems"], Json::array());
+  EXPECT_EQ(report["run"]["state"], "stopped");
+  ASSERT_EQ(report["streams"].size(), 1U);
+  EXPECT_EQ(report["streams"][0]["name"], "own");
+  EXPECT_EQ(report["streams"][0]["rows"], 400);
+  EXPECT_GT(report["streams"][0]["rows_done"], 0);
+  EXPECT_EQ(report["streams"][0]["model"], fs::canonical(test_data("models/bert")).string());
+  EXPECT_THAT(report["missing"].dump(), HasSubstr("own: no finished matrix"));
+  EXPECT_THAT(report["config"].get<std::string>(), HasSubstr("max_length"));
+}
+
+// The run has ended before its job was written, so only its status is known.
+TEST_F(StatusOfAnOutput, ReportOfARunThatHasOnlyBegunShowsItsState) {
   ASSERT_EQ(run({"--keep-chunks"}).exit_code, 0);
   fs::remove(own() + ".manifest.json");
-  const ProgramEnd end = encode({"report", own()});
-  EXPECT_EQ(end.exit_code, 66);
-  EXPECT_THAT(end.err, HasSubstr("report.unfinished"));
+  for (const char* const gone : {"job.json", "own_chunks"})
+    ASSERT_GT(fs::remove_all(dir_.file(std::string(".own.npy.cache/") + gone)), 0U);
+  const Json report = page({"report", own()});
+  EXPECT_EQ(report["streams"], Json::array());
+  EXPECT_EQ(report["run"]["state"], "done");
 }
 
 TEST_F(StatusOfAnOutput, ReportRefusesACombinedMatrix) {

@@ -1,4 +1,4 @@
-// Tests of `encode run` with finals in Parquet and Arrow, with the fake worker.
+// Tests of `encode run` with final matrices in Parquet and Arrow, with the fake worker.
 #include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
@@ -24,7 +24,7 @@ using ::testing::HasSubstr;
 namespace fs = std::filesystem;
 using Arguments = std::vector<std::string>;
 
-// A run of 23 rows in chunks of 5 rows, whose final is in the cache directory.
+// A run of 23 rows in chunks of 5 rows, whose final matrix is in the cache directory.
 class CliTables : public ::testing::Test {
  protected:
   CliTables() {
@@ -64,10 +64,11 @@ class CliTables : public ::testing::Test {
   }
   std::vector<std::string> values(const std::string& path, const std::string& column) const {
     FileBytes file(path);
-    const auto reader = open_column(file, {.parquet = path.ends_with(".parquet"),
-                                           .path = path,
-                                           .column = column,
-                                           .values = ColumnRequest::Values::kAny});
+    const auto reader = open_column(
+        file, {.format = path.ends_with(".parquet") ? TextFormat::kParquet : TextFormat::kArrow,
+               .path = path,
+               .column = column,
+               .values = ColumnRequest::Values::kAny});
     std::vector<std::string> values;
     for (ColumnValue value; reader->next(value);) values.emplace_back(value.text);
     return values;
@@ -156,7 +157,7 @@ TEST_F(CliTables, DamagedOnesAreSeenAndMadeAgain) {
   EXPECT_EQ(encode({"verify", final("parquet")}).exit_code, 0);
 }
 
-// The chunks are gone after the first run, so the new final is made from the old one.
+// The chunks are gone after the first run, so the new final matrix is made from the old one.
 TEST_F(CliTables, AnotherFormatNeedsNoEncoding) {
   ASSERT_EQ(run().exit_code, 0);
   const std::string npy = read_bytes(final("npy"));
@@ -171,7 +172,7 @@ TEST_F(CliTables, AnotherFormatNeedsNoEncoding) {
       run({"--output-format", "parquet", "--columns", "id", "--output-dtype", "float16"}).exit_code,
       0)
       << "other columns and another type, from the table itself";
-  EXPECT_EQ(open_matrix_reader(final("parquet"), Elements::kAny)->descr(), "<f2");
+  EXPECT_EQ(open_matrix_reader(final("parquet"), Elements::kAny)->item(), ItemType::kFloat16);
   ASSERT_EQ(run().exit_code, 0);
   EXPECT_EQ(read_bytes(final("npy")), npy) << "from the Arrow file";
   EXPECT_EQ(encoded(), chunks);
@@ -219,7 +220,7 @@ TEST_F(CliTables, PreflightChecksTheColumns) {
   EXPECT_NE(end.exit_code, 0);
 }
 
-// The combined matrix of tables is the .npy file that the finals in .npy give.
+// The combined matrix of tables is the .npy file that the final matrices in .npy give.
 TEST(Tables, OfASplitAreCombined) {
   const auto combined = [](MatrixFormat format) {
     Experiment experiment;
@@ -236,7 +237,7 @@ TEST(Tables, OfASplitAreCombined) {
   EXPECT_EQ(combined(MatrixFormat::kArrow), npy);
 }
 
-// An input that changes while the rows are encoded is seen before the final is published.
+// An input that changes while the rows are encoded is seen before the final matrix is published.
 TEST(Tables, OfAnInputThatChangedAreNotPublished) {
   Experiment experiment;
   experiment.config.streams.pop_back();

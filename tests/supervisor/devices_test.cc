@@ -126,6 +126,17 @@ TEST(Devices, OfAnotherKindAreRefusedBeforeTheyCommitAChunk) {
   EXPECT_EQ(run.read(run.tc()), undisturbed_tc());
 }
 
+// No device can be blamed for it, so the run does not go on with the other one.
+TEST(Devices, AWorkerOfAnotherBuildEndsTheRun) {
+  TwoDevices run;
+  const RunResult result = run.run("other_build:-1:9@1");
+  EXPECT_EQ(result.exit_code, ExitCode::kConfig);
+  EXPECT_EQ(result.error.code.name(), "job.protocol");
+  EXPECT_FALSE(run.recorded(FaultAction::kDeviceLost));
+  ASSERT_EQ(run.run().exit_code, ExitCode::kOk) << "the committed chunks are good";
+  EXPECT_EQ(run.read(run.tc()), undisturbed_tc());
+}
+
 TEST(Devices, AnErrorThatIsNotTheDevicesEndsTheRun) {
   TwoDevices run;
   run.environment.worker.program = "/no/such/worker";

@@ -3,7 +3,9 @@
 // "crash:2:1" crashes once, in chunk 2. Chunk -1 is the time before the first chunk. "crash:2:1@1"
 // is a misdeed of worker 1 only. "75:*:9" happens in any chunk. With "gpus:-1:9" the worker claims
 // to run on one of three GPUs, and with "unlike:-1:9" on a device of another kind. "cut:0:1" says
-// that max_length has cut the first row of chunk 0 to one token of four.
+// that max_length has cut the first row of chunk 0 to one token of four. With "other_build:-1:9"
+// the worker is of another build than `encode`; with "upgrade:2:1" it crashes in chunk 2, and the
+// workers after it are of another build.
 #include <algorithm>
 #include <csignal>
 #include <cstdint>
@@ -25,6 +27,7 @@
 
 #include "base/file.h"
 #include "base/hash.h"
+#include "protocol/same_build.h"
 
 namespace encode {
 namespace {
@@ -64,15 +67,21 @@ class Misdeed {
   // Returns true if the worker must do `what` now, and then counts one more misdeed.
   bool due(const std::string& what, int64_t chunk) const {
     const bool here = every_chunk_ ? chunk >= 0 : chunk == chunk_;
-    if (what != what_ || !here) return false;
-    int64_t done = 0;
-    std::ifstream(counter_) >> done;
-    if (done >= times_) return false;
-    std::ofstream(counter_) << done + 1;
+    if (what != what_ || !here || count() >= times_) return false;
+    const int64_t next = count() + 1;
+    std::ofstream(counter_) << next;
     return true;
   }
+  // Returns true if an earlier worker did `what`.
+  bool done(const std::string& what) const { return what == what_ && count() > 0; }
 
  private:
+  int64_t count() const {
+    int64_t done = 0;
+    std::ifstream(counter_) >> done;
+    return done;
+  }
+
   std::string counter_;
   std::string what_;
   int64_t chunk_ = 0;
@@ -86,6 +95,7 @@ class FakeWorker {
       : job_(std::move(job)), events_(events_fd), misdeed_(job_.cache_dir, job_path) {}
 
   int run() {
+    greet();
     load_model();
     ModelLoaded loaded;
     loaded.device.name = misdeed_.due("unlike", -1) ? "another" : "fake";
@@ -118,9 +128,18 @@ class FakeWorker {
     write_all(events_, line.data(), line.size(), "events");
   }
 
+  // A worker of another build then does nothing until it is killed.
+  void greet() const {
+    const bool other = misdeed_.done("upgrade") || misdeed_.due("other_build", -1);
+    const std::string line =
+        other ? "{\"kind\":\"greeting\",\"protocol\":\"of another build\"}\n" : greeting();
+    write_all(events_, line.data(), line.size(), "events");
+    if (other) std::this_thread::sleep_for(std::chrono::hours(1));
+  }
+
   void misbehave(int64_t chunk) {
     using std::chrono::hours;
-    if (misdeed_.due("crash", chunk)) std::raise(SIGSEGV);
+    if (misdeed_.due("crash", chunk) || misdeed_.due("upgrade", chunk)) std::raise(SIGSEGV);
     if (misdeed_.due("killed", chunk)) std::raise(SIGKILL);
     if (misdeed_.due("hang", chunk)) std::this_thread::sleep_for(hours(1));
     if (misdeed_.due("75", chunk)) std::_Exit(75);
@@ -279,7 +298,7 @@ int main(int argc, char** argv) {
   if (argc != 5) return 64;
   std::signal(SIGTERM, [](int) { encode::stop_requested = 1; });
   const std::string job = encode::read_file(argv[2], 1 << 26, "io.read");
-  encode::FakeWorker worker(encode::job_spec_from_json(job), argv[2], std::stoi(argv[4]));
+  encode::FakeWorker worker(encode::job_of_this_build(job), argv[2], std::stoi(argv[4]));
   try {
     return worker.run();
   } catch (const encode::Error& error) {

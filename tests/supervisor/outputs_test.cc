@@ -201,7 +201,7 @@ TEST_F(Outputs, FinalIsCheckedForEachType) {
   expect_refused(arguments, standard, false);
 }
 
-// What encode itself has left at the path of a final is replaced without --overwrite.
+// What encode itself has left at the path of a final matrix is replaced without --overwrite.
 TEST_F(Outputs, OwnFinalsAreMadeAgain) {
   const std::string path = dir_.file("out.npy");
   ASSERT_EQ(encode(run(path), false).exit_code, 0);
@@ -259,7 +259,7 @@ TEST_F(Outputs, FreshDeletesOnlyOwnFinals) {
   EXPECT_EQ(encode(arguments, false).exit_code, 0);
 }
 
-// A final that has no such list may have a file of the user in its place.
+// A final matrix that has no such list may have a file of the user in its place.
 TEST_F(Outputs, FreshDeletesOnlyOwnListsOfRowsThatWereSetAside) {
   const std::string matrix = dir_.file("out.npy");
   ASSERT_EQ(encode(run(matrix), false).exit_code, 0);
@@ -328,7 +328,7 @@ TEST(CacheFiles, OwnFilesAreAccepted) {
   EXPECT_EQ(experiment.run().exit_code, ExitCode::kOk);
 }
 
-// What hardware.product_search of versions before 0.2.0 has left. The names are no licence: another
+// What hardware.product_search of earlier versions has left. The names are no licence: another
 // file with one of them stays.
 TEST(CacheFiles, OfEarlierVersionsAreAcceptedAndRemoved) {
   const TempDir dir;

@@ -6,8 +6,10 @@
 #include <cstdlib>
 #include <fcntl.h>
 #include <pty.h>
+#include <sstream>
 #include <string>
 #include <unistd.h>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -43,9 +45,51 @@ TEST(ProgressLine, ShowsRowsRateAndTimeLeft) {
   EXPECT_THAT(render_progress(kHalf, 120), HasSubstr("[###############...............]"));
 }
 
+// A run that is stopped keeps only the saved rows.
+TEST(ProgressLine, ShowsTheSavedRowsIfTheyAreFewer) {
+  ProgressView view = kHalf;
+  view.rows_saved = 20000;
+  EXPECT_EQ(render_progress(view, 0),
+            "train_tc  50% 25,000/50,000 rows, 20,000 saved, 20.7k tokens/s, 3 m 05 s left");
+  view.rows_saved = view.rows_done;
+  EXPECT_EQ(render_progress(view, 0), render_progress(kHalf, 0));
+}
+
 TEST(ProgressLine, FitsEveryWidth) {
   for (size_t width = 1; width < 200; ++width)
     EXPECT_LE(render_progress(kHalf, width).size(), width);
+}
+
+// A name as a run without --output makes it.
+TEST(ProgressLine, ALongNameIsShortenedBeforeAFactIsLost) {
+  ProgressView view = kHalf;
+  view.stream = "tickets_2024_q3.csv_body_all-MiniLM-L6-v2";
+  EXPECT_EQ(render_progress(view, 79),
+            "tickets_202...niLM-L6-v2  50% 25,000/50,000 rows, 20.7k tokens/s, 3 m 05 s left");
+  view.rows_saved = 20000;
+  EXPECT_EQ(render_progress(view, 79),
+            "tickets_2024...iniLM-L6-v2  50% 25,000/50,000 rows, 20,000 saved, 3 m 05 s left");
+  EXPECT_THAT(render_progress(view, 0), StartsWith(view.stream)) << "a log has the whole name";
+}
+
+TEST(ProgressLine, ANumberIsNeverCut) {
+  for (const char* const name : {"s", "tickets_2024_q3.csv_body_all-MiniLM-L6-v2"}) {
+    ProgressView view = kHalf;
+    view.stream = name;
+    for (size_t width = 36; width < 120; ++width) {
+      EXPECT_THAT(render_progress(view, width),
+                  ::testing::AnyOf(::testing::EndsWith(" 25,000/50,000 rows"),
+                                   ::testing::EndsWith(" 25,000/50,000 rows, 3 m 05 s left"),
+                                   ::testing::EndsWith(", 20.7k tokens/s, 3 m 05 s left")))
+          << width;
+    }
+  }
+}
+
+TEST(Progress, QuietAndJsonShowNone) {
+  EXPECT_TRUE(shows_progress(at_level("warning")));
+  EXPECT_FALSE(shows_progress(at_level("error")));
+  EXPECT_FALSE(shows_progress({.file = "", .json = true}));
 }
 
 TEST(ProgressLine, UnknownIsLeftOut) {
@@ -148,7 +192,7 @@ TEST_F(TerminalTest, ProgressRedrawsAtMostTenTimesASecond) {
   const Clock::time_point start = Clock::now();
   int redraws = 0;
   for (int ms = 0; ms < 1000; ++ms) {
-    progress.update("s", ms, 1000, 1000 - ms);
+    progress.update({.stream = "s", .rows_done = ms, .rows_total = 1000}, 1000 - ms);
     progress.tick(start + std::chrono::milliseconds(ms));
     redraws += screen().empty() ? 0 : 1;
   }
@@ -156,7 +200,7 @@ TEST_F(TerminalTest, ProgressRedrawsAtMostTenTimesASecond) {
   EXPECT_LE(redraws, 11);
 }
 
-// The file has everything; beside the bar, lines would only push it down.
+// The file has everything. On a terminal with a bar, more lines would only push the bar down.
 TEST_F(TerminalTest, ABarHasOnlyWarningsAboveIt) {
   Terminal terminal(slave_.get());
   RunLog log({}, terminal, terminal);
@@ -191,13 +235,39 @@ TEST_F(TerminalTest, TheTableIsShownWithWarningsAndNotWithErrorsOnly) {
   EXPECT_EQ(screen(), "");
 }
 
+TEST_F(TerminalTest, ALongWarningIsBrokenAtWordsOnTheScreenAndNotInTheFile) {
+  ::setenv("NO_COLOR", "1", 1);
+  resize(80);
+  const testing::TempDir dir;
+  const std::string command = "encode cache verify --dir '" + std::string(80, 'x') + " y'";
+  const std::string warning =
+      "13 rows have an empty text; such rows are encoded like others. To leave them out, give "
+      "--empty-row reject (empty_row: reject in the config), or check the cache with: " +
+      command;
+  Terminal terminal(slave_.get());
+  RunLog log({}, terminal, terminal);
+  log.open_file(dir.file("encode.log"));
+  log.warning("event", warning);
+  std::string shown = screen();
+  shown.erase(std::remove(shown.begin(), shown.end(), '\r'), shown.end());
+  std::istringstream lines(shown);
+  std::vector<std::string> wide;
+  for (std::string line; std::getline(lines, line);) {
+    EXPECT_THAT(line, ::testing::AnyOf(::testing::ContainsRegex("^[0-9:]+ warning: 13 rows"),
+                                       StartsWith("         ")));
+    if (line.size() >= 80) wide.push_back(line);
+  }
+  EXPECT_THAT(wide, ::testing::ElementsAre("         " + command));
+  EXPECT_THAT(testing::read_bytes(dir.file("encode.log")), HasSubstr("warning: " + warning + "\n"));
+}
+
 TEST_F(TerminalTest, ShowsAStepUntilThereAreNumbers) {
   Terminal terminal(slave_.get());
   RunLog log({}, terminal, terminal);
   Progress progress(terminal, log, true);
   progress.step("loading the model");
   EXPECT_EQ(screen(), "loading the model");
-  progress.update("s", 1, 10, 9);
+  progress.update({.stream = "s", .rows_done = 1, .rows_total = 10}, 9);
   progress.tick(Clock::now() + std::chrono::seconds(1));
   EXPECT_THAT(screen(), HasSubstr("1/10 rows"));
   Progress(terminal, log, false).step("nothing");
@@ -215,7 +285,7 @@ TEST_F(TerminalTest, ANarrowTerminalGetsNoLineThatWraps) {
     EXPECT_LT(screen().size(), columns) << columns;
     progress.clear();
     screen();
-    progress.update("a_stream_with_a_long_name", 1, 10, 9);
+    progress.update({.stream = "a_stream_with_a_long_name", .rows_done = 1, .rows_total = 10}, 9);
     progress.tick(Clock::now() + std::chrono::seconds(1));
     EXPECT_LT(screen().size(), columns) << columns;
     progress.clear();
@@ -250,12 +320,37 @@ TEST_F(PlainLog, ALongRunHasALineOfProgressInAMinute) {
   const Clock::time_point start = Clock::now();
   int lines = 0;
   for (int second = 0; second <= 36'000; ++second) {
-    progress.update("s", second, 36'000, 36'000 - second);
+    progress.update({.stream = "s", .rows_done = second, .rows_total = 36'000}, 36'000 - second);
     progress.tick(start + std::chrono::seconds(second));
     lines += text().empty() ? 0 : 1;
   }
   EXPECT_GE(lines, 600);
   EXPECT_LE(lines, 606);
+}
+
+TEST_F(PlainLog, CountsTheRowsThatAStoppedRunGivesUp) {
+  const testing::TempDir dir;
+  Terminal pipe(write_end_.get());
+  RunLog log({}, pipe, pipe);
+  Progress progress(pipe, log, true);
+  RunConfig config;
+  config.store.cache_dir = dir.path();
+  RunReporter reporter(log, progress, config, 1);
+  const std::vector<UnitProgress> units = {
+      {.name = "a", .input_path = "", .rows = 100, .chunks = 10}};
+  reporter.worker_started({.number = 0, .label = ""}, units);
+  reporter.event(0, UnitStarted{.unit = 0, .plan = {}});
+  reporter.event(0, BatchDone{.unit = 0, .rows_done = 16, .tokens_done = 8});
+  ChunkDone saved;
+  saved.rows = {0, 10};
+  reporter.event(0, saved);
+  reporter.event(0, BatchDone{.unit = 0, .rows_done = 19, .tokens_done = 9});
+  reporter.tick(Clock::now() + std::chrono::minutes(1));
+  EXPECT_THAT(text(), HasSubstr("19/100 rows, 10 saved"));
+  reporter.worker_ended(0);
+  EXPECT_EQ(reporter.unsaved_rows(), 9);
+  reporter.worker_started({.number = 0, .label = ""}, units);
+  EXPECT_EQ(reporter.unsaved_rows(), 0) << "the next worker computes them again";
 }
 
 // The worker opens the chunks of a window at once, long before it saves them.

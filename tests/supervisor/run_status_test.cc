@@ -89,7 +89,7 @@ TEST(RunStatus, OfAFinishedRunIsDone) {
       << "without a config the files name the streams";
 }
 
-// The rerun finds chunks and finals of other options, and changes nothing.
+// The rerun finds chunks and final matrices of other options, and changes nothing.
 TEST(RunStatus, OfAFinishedRunStaysDoneWhenALaterRunIsRefused) {
   Experiment experiment;
   ASSERT_EQ(experiment.run().exit_code, ExitCode::kOk);
@@ -355,16 +355,13 @@ TEST(RunStatus, ADirectoryThatIsMissingIsRefusedAndAnEmptyOneIsNot) {
   EXPECT_FALSE(fs::exists(dir.file("LOCK"))) << "no file was made";
 }
 
-TEST(RunStatus, OfADirectoryAboveOnesWithRunsNamesThem) {
+TEST(RunStatus, OfADirectoryThatNoRunHasUsedAsksForAnother) {
   const TempDir dir;
-  fs::create_directories(dir.file("embeddings"));
   fs::create_directories(dir.file("other"));
-  const RunStatus before = status_of_directory(dir.path());
-  EXPECT_THAT(before.advice, HasSubstr("Start the run"));
-  dir.write("embeddings/LOCK", "{}");
+  dir.write("other/LOCK", "a file of another program");
   const RunStatus status = status_of_directory(dir.path());
-  EXPECT_THAT(status.advice, HasSubstr("encode status " + dir.file("embeddings")));
-  EXPECT_THAT(status.advice, Not(HasSubstr("other")));
+  EXPECT_THAT(status.advice, HasSubstr("No run has used this directory"));
+  EXPECT_THAT(status.runs, IsEmpty());
 }
 
 }  // namespace

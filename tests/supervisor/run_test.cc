@@ -79,8 +79,7 @@ TEST(Run, LogTellsWhereItIs) {
   for (const char* text : {"==== train_tc: 17 rows", "embedding dimension 64"})
     EXPECT_THAT(result.log, HasSubstr(text));
   EXPECT_THAT(result.log, Not(HasSubstr("chunk_0002"))) << "a line for each chunk is too much";
-  EXPECT_THAT(result.out, HasSubstr("(17, 64)"));
-  EXPECT_THAT(result.out, HasSubstr("rows_in = rows_out + rejected holds"));
+  EXPECT_THAT(result.out, HasSubstr("no row was lost: rows read = written + rejected\n"));
   EXPECT_THAT(result.log, Not(HasSubstr("\x1b"))) << "no control sequences without a terminal";
 }
 
@@ -227,7 +226,8 @@ TEST(Run, ChangedInputIsRefusedUntilFresh) {
   EXPECT_EQ(refused.error.code.name(), "run.foreign_final");
   EXPECT_THAT(refused.error.found, HasSubstr("input: other content"))
       << "it names the field that differs";
-  EXPECT_THAT(refused.error.hint, HasSubstr("--output FILE or --cache-dir DIR; --fresh"));
+  EXPECT_THAT(refused.error.hint, HasSubstr("give this run another --cache-dir DIR; --fresh"))
+      << "a run with several streams takes no --output";
   EXPECT_EQ(experiment.read(experiment.tc()), undisturbed_tc()) << "no file was changed";
 
   experiment.config.store.fresh = true;
@@ -313,6 +313,28 @@ TEST(Run, StatusFileSaysHowItEnded) {
   const Json status = Json::parse(experiment.read(experiment.cache("status.json")));
   EXPECT_EQ(status.at("state"), "failed");
   EXPECT_EQ(status.at("exit_code"), 69);
+}
+
+TEST(Summary, HasATableInPlainWordsThatFitsATerminal) {
+  RunSummary summary;
+  summary.host_memory = "host memory 7.1% (23.5 GB available)";
+  summary.matrices = {{.name = "a_stream",
+                       .path = "x.npy",
+                       .rows_in = 50'621,
+                       .rows = 50'621,
+                       .dim = 384,
+                       .tokens = 8'130'217,
+                       .truncation = {},
+                       .tokens_per_second = 4200}};
+  const std::string text = render(summary);
+  EXPECT_EQ(text,
+            "stream    rows read  rejected  written  dim     tokens  truncated  tokens/s\n"
+            "a_stream     50,621         0   50,621  384  8,130,217          0      4.2k\n"
+            "no row was lost: rows read = written + rejected\n"
+            "a_stream: x.npy\n"
+            "time 0.00 s, peak memory 0 B, host memory 7.1% (23.5 GB available)\n");
+  summary.chunked = false;
+  EXPECT_THAT(render(summary), HasSubstr("time 0.00 s in one pass, without chunks, peak"));
 }
 
 TEST(Summary, RowsThatDoNotAddUpAreAnError) {

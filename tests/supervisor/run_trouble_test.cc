@@ -20,6 +20,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 class Recoverable : public ::testing::TestWithParam<const char*> {};
 
@@ -37,8 +38,26 @@ INSTANTIATE_TEST_SUITE_P(Misdeeds, Recoverable,
                                            "noise:1:1", "lie:2:1", "crash:-1:1", "75:-1:2",
                                            "stuck_load:-1:1", "stuck_load:2:1"));
 
+// The shell ends with 127, as the loader does if it does not find a library.
+TEST(RunTrouble, AWrongTorchRootIsNamed) {
+  Experiment experiment;
+  experiment.environment.worker.program = experiment.dir().write("worker", "#!/bin/sh\nexit 127\n");
+  std::filesystem::permissions(experiment.environment.worker.program,
+                               std::filesystem::perms::owner_all);
+  EXPECT_THAT(experiment.run().error.hint, StartsWith("set TORCH_ROOT to the folder"));
+  ::setenv("TORCH_ROOT", experiment.dir().path().c_str(), 1);
+  const ErrorDetail wrong = experiment.run().error;
+  EXPECT_EQ(wrong.code.name(), "worker.spawn");
+  EXPECT_THAT(wrong.hint, StartsWith("TORCH_ROOT is '" + experiment.dir().path() +
+                                     "', which has no lib/libtorch_cpu.so: set it to the folder"));
+  std::filesystem::create_directory(experiment.dir().file("lib"));
+  experiment.dir().write("lib/libtorch_cpu.so", "");
+  EXPECT_THAT(experiment.run().error.hint, StartsWith("set TORCH_ROOT to the folder"));
+  ::unsetenv("TORCH_ROOT");
+}
+
 // Workers trust the log, so a chunk that is damaged while the run goes on is found when the final
-// is made. It is encoded again.
+// matrix is made. It is encoded again.
 TEST(RunTrouble, AChunkThatIsDamagedDuringTheRunIsEncodedAgain) {
   const auto flip = [](const std::string& path) {
     std::string bytes = read_bytes(path);
@@ -188,6 +207,34 @@ TEST(RunTrouble, FewGarbageLinesAreToldAndSurvived) {
   EXPECT_EQ(experiment.read(experiment.tc()), undisturbed_tc());
 }
 
+// As after an upgrade that has replaced only one of the two programs.
+TEST(RunTrouble, AWorkerOfAnotherBuildEndsTheRunAtOnce) {
+  Experiment experiment;
+  const RunResult result = experiment.run("other_build:-1:9");
+  EXPECT_EQ(result.exit_code, ExitCode::kConfig);
+  EXPECT_EQ(result.error.code.name(), "job.protocol");
+  EXPECT_EQ(result.error.where, experiment.environment.worker.program);
+  EXPECT_EQ(result.error.found, "\"of another build\"");
+  EXPECT_THAT(result.error.hint, HasSubstr("from one package"));
+  EXPECT_THAT(result.log, Not(HasSubstr("not an event")));
+  EXPECT_THAT(result.log, Not(HasSubstr("starting another worker")));
+  EXPECT_THAT(experiment.take_encoded_chunks(), ::testing::IsEmpty());
+  EXPECT_EQ(experiment.run().exit_code, ExitCode::kOk) << "the control: a worker of this build";
+}
+
+// The worker that is started again is of another build than `encode`, which still runs.
+TEST(RunTrouble, AnUpgradeDuringTheRunKeepsTheCommittedChunks) {
+  Experiment experiment;
+  const RunResult result = experiment.run("upgrade:2:1");
+  EXPECT_EQ(result.error.code.name(), "job.protocol");
+  EXPECT_THAT(result.log, HasSubstr("starting another worker"));
+  EXPECT_THAT(experiment.take_encoded_chunks(), ::testing::ElementsAre(0, 1));
+  const RunResult next = experiment.run();
+  EXPECT_EQ(next.exit_code, ExitCode::kOk) << render(next.error);
+  EXPECT_THAT(experiment.take_encoded_chunks(), ::testing::ElementsAre(2, 3, 0, 1, 2, 3));
+  EXPECT_EQ(experiment.read(experiment.tc()), undisturbed_tc());
+}
+
 TEST(RunTrouble, WhatTheWorkerPrintsIsInTheLog) {
   Experiment experiment;
   ASSERT_EQ(experiment.run("shout:1:1").exit_code, ExitCode::kOk);
@@ -234,6 +281,44 @@ TEST(RunTrouble, DamagedFinalIsMadeAgain) {
   write_bytes(experiment.tc(), bytes);
   EXPECT_THAT(experiment.run().log, HasSubstr("is damaged or unfinished"));
   EXPECT_EQ(experiment.read(experiment.tc()), undisturbed_tc());
+}
+
+// The rows that were read are the old ones, so only the files show that the input is another one
+// now. What was computed is kept: when the old content is back, no chunk is encoded again.
+TEST(RunTrouble, AnInputThatChangesBeforeTheMatrixIsPublishedEndsTheRun) {
+  namespace fs = std::filesystem;
+  const auto grow = [](const std::string& path) {
+    std::ofstream(path, std::ios::app) << "{\"text\":\"a new row\"}\n";
+  };
+  const auto cut = [](const std::string& path) { fs::resize_file(path, fs::file_size(path) / 2); };
+  const auto remove = [](const std::string& path) { fs::remove(path); };
+  using Change = std::function<void(const std::string&)>;
+  for (const Change& change : {Change(grow), Change(cut), Change(remove)}) {
+    Experiment experiment;
+    experiment.config.streams.pop_back();
+    const std::string path = experiment.config.streams.front().input.path;
+    const std::string old_content = read_bytes(path);
+    bool changed = false;
+    experiment.environment.on_event = [&](const WorkerEvent& event) {
+      const auto* const done = std::get_if<ChunkDone>(&event);
+      if (done != nullptr && done->chunk == 3 && !std::exchange(changed, true)) change(path);
+    };
+    const RunResult result = experiment.run();
+    ASSERT_TRUE(changed);
+    EXPECT_EQ(result.error.code.name(), "text.changed");
+    EXPECT_EQ(result.exit_code, ExitCode::kIoError);
+    EXPECT_EQ(result.error.where, path);
+    EXPECT_THAT(result.error.hint, HasSubstr("put the old content back"));
+    EXPECT_THAT(result.error.hint, HasSubstr("--fresh"));
+    EXPECT_FALSE(fs::exists(experiment.tc()));
+    EXPECT_EQ(experiment.take_encoded_chunks().size(), 4U);
+    EXPECT_NE(experiment.run().exit_code, ExitCode::kOk) << "it asks before it deletes the chunks";
+    write_bytes(path, old_content);
+    const RunResult again = experiment.run();
+    EXPECT_EQ(again.exit_code, ExitCode::kOk) << render(again.error);
+    EXPECT_EQ(experiment.read(experiment.tc()), undisturbed_tc());
+    EXPECT_EQ(experiment.take_encoded_chunks().size(), 0U);
+  }
 }
 
 TEST(RunTrouble, BytesThatAreNotUtf8AreAWarning) {

@@ -9,8 +9,10 @@
 
 #include "encode/store.h"
 
+#include "run_record/cache_report.h"
 #include "run_record/run_command.h"
 #include "run_record/run_status.h"
+#include "store/run_files.h"
 #include "supervisor/experiment.h"
 
 namespace encode::testing {
@@ -81,6 +83,84 @@ TEST(StatusText, OfADeadRunHasNoRowsThatAreOnlyComputed) {
   EXPECT_EQ(status.streams[0].rows_computed, 0);
 }
 
+// A full disk has no space for another status.json, but often for the line of a fault.
+TEST(StatusText, OfARunThatCouldOnlyRecordItsFaultShowsTheFault) {
+  const TempDir dir;
+  dir.write("status.json", R"({"state":"encoding","streams":[]})");
+  {
+    FaultLog log(RunFiles(dir.path()).faults(), [](const std::string&) {});
+    log.add({.type = FaultType::kError,
+             .action = FaultAction::kGaveUp,
+             .code = "io.write",
+             .message = "an older run"});
+    log.add({.type = FaultType::kRunStarted});
+  }
+  EXPECT_EQ(status_of_directory(dir.path()).state, "died") << "the fault is of the run before it";
+  FaultLog(RunFiles(dir.path()).faults(), [](const std::string&) {})
+      .add({.type = FaultType::kError,
+            .action = FaultAction::kGaveUp,
+            .stream = "a",
+            .rows = {.begin = 600, .end = 1200},
+            .code = "io.space",
+            .message = "cannot reserve 460928 bytes: No space left on device"});
+  const RunStatus status = status_of_directory(dir.path());
+  EXPECT_EQ(status.state, "failed");
+  EXPECT_EQ(status.error_code, "io.space");
+  EXPECT_EQ(status.exit_code, 74);
+  const std::string text = render_text(status, StatusDetail::kShort);
+  EXPECT_THAT(text, HasSubstr("run       failed while it was encoding"));
+  EXPECT_THAT(text, ::testing::ContainsRegex(
+                        "fault     20[-0-9]+ [:0-9]+Z, error \\[io.space\\] cannot reserve 460928 "
+                        "bytes: No space left on device, a rows 600-1200: gave_up\n"));
+  EXPECT_THAT(status.advice, StartsWith("Remove the cause of the error"));
+}
+
+// A fault that the run has survived does not explain its end, but it is all that is known.
+TEST(StatusText, OfARunThatDiedShowsItsLastFault) {
+  const TempDir dir;
+  dir.write("status.json", R"({"state":"encoding","streams":[]})");
+  FaultLog(RunFiles(dir.path()).faults(), [](const std::string&) {
+  }).add({.type = FaultType::kHang, .action = FaultAction::kRestarted, .code = "worker.hung"});
+  const RunStatus status = status_of_directory(dir.path());
+  EXPECT_EQ(status.state, "died");
+  EXPECT_EQ(status.error_code, "");
+  EXPECT_THAT(render_text(status, StatusDetail::kShort),
+              HasSubstr(", hang [worker.hung]: restarted\n"));
+}
+
+// Of the folder in which a user works, and of the default folder of caches.
+TEST(StatusText, OfAFolderShowsTheRunsInItAndTheOnlyOneAtOnce) {
+  const TempDir dir;
+  const std::string text = render_text(status_of_directory(dir.path()), StatusDetail::kShort);
+  EXPECT_THAT(text, Not(HasSubstr("streams")));
+  EXPECT_THAT(text, HasSubstr("No run has used this directory: give the output of a run"));
+
+  dir.write("b/status.json", R"({"state":"done","streams":[{"stream":"a","rows":7}]})");
+  dir.write("b/LOCK", "");
+  EXPECT_EQ(status_of_directory(dir.path()).cache_dir, dir.file("b"));
+
+  dir.write(".x.npy.cache/LOCK", "");
+  dir.write(".x.npy.cache/status.json", R"({"state":"stopped","streams":[]})");
+  const RunStatus both = status_of_directory(dir.path());
+  ASSERT_THAT(both.runs, SizeIs(2));
+  EXPECT_EQ(both.runs[0].path, dir.file("b"));
+  EXPECT_EQ(both.runs[1].path, dir.file("x.npy")) << "its output, which is how users name it";
+  EXPECT_EQ(both.runs[1].state, "stopped");
+  EXPECT_THAT(render_text(both, StatusDetail::kShort),
+              HasSubstr("Look at one of them: encode status " + dir.file("b")));
+  EXPECT_EQ(Json::parse(render_json(both))["runs"][0]["rows"], 7);
+}
+
+TEST(StatusText, OfACompleteRunGivesTheCommandThatChecksIt) {
+  Experiment experiment;
+  ASSERT_EQ(experiment.run().exit_code, ExitCode::kOk);
+  EXPECT_THAT(status_of(experiment).advice,
+              EndsWith("to check the matrices: encode verify " + experiment.dir().file("cache")));
+  experiment.config.streams.resize(1);
+  EXPECT_THAT(status_of(experiment).advice,
+              EndsWith("to check the matrix: encode verify " + experiment.tc()));
+}
+
 size_t lines(const std::string& text) {
   return static_cast<size_t>(std::count(text.begin(), text.end(), '\n'));
 }
@@ -136,6 +216,23 @@ TEST(StatusText, GivesTheCommandOfTheRun) {
   EXPECT_THAT(again.error.hint, HasSubstr("to go on: cd /elsewhere && encode run "));
   EXPECT_THAT(status_of(experiment).advice,
               StartsWith("Continue the run: cd /elsewhere && encode run "));
+}
+
+TEST(CacheReport, SaysWhichEqualRowsItCounts) {
+  EXPECT_EQ(describe(CacheCounts{.deduplicated_rows = 2}),
+            "2 rows got the vector of an equal row that was encoded with them");
+  EXPECT_EQ(describe(CacheCounts{.deduplicated_rows = 1}),
+            "1 row got the vector of an equal row that was encoded with it");
+}
+
+TEST(CacheReport, OnlyAWholeShareIsRoundedToIt) {
+  const auto found = [](int64_t hits, int64_t requests) {
+    return describe(CacheCounts{.requests = requests, .disk_hits = hits});
+  };
+  EXPECT_THAT(found(2998, 2999), StartsWith("99.9% of 2,999 requests found"));
+  EXPECT_THAT(found(2999, 2999), StartsWith("100.0% of 2,999 requests found"));
+  EXPECT_THAT(found(1, 2999), StartsWith("0.1% of 2,999 requests found"));
+  EXPECT_THAT(found(0, 2999), StartsWith("0.0% of 2,999 requests found"));
 }
 
 TEST(StatusText, GivesTheCommandThatTriesRowsAgain) {

@@ -109,7 +109,7 @@ int lstat(const char* path, struct stat* info) noexcept {
 
 int access(const char* path, int mode) noexcept {
   if (fails("stat", path)) return -1;
-  return static_cast<int>(::syscall(SYS_access, path, mode));
+  return static_cast<int>(::syscall(SYS_faccessat, AT_FDCWD, path, mode));
 }
 
 dirent* readdir(DIR* directory) {

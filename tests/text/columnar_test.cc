@@ -233,7 +233,7 @@ TEST_P(Columnar, CompressedAsAWholeIsRefused) {
   EXPECT_EQ(error_of(options).code.name(), "text.format");
 }
 
-// Files that pyarrow and datasets have written; see scripts/golden/make_files.py.
+// Files that pyarrow and datasets have written; see scripts/reference/make_files.py.
 TEST(ColumnarFormat, FilesOfPyarrowAndDatasetsAreRead) {
   const Json expected = Json::parse(read_bytes(test_data("arrow/rows.json")));
   InputOptions options;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,15 @@ TEST_F(Csv, QuotedFieldsHoldDelimitersQuotesAndLineEnds) {
                   "line 7: ", "line 8: end"));
 }
 
+// As a signed char this byte is -1, which stands for the end of a file. As an unsigned char, which
+// `char` is on ARM, no byte is -1 (issue 30 of zpl-c/zpl).
+TEST_F(Csv, TheByteFFIsNoEndOfTheFile) {
+  for (const size_t block : {size_t{1}, RowReader::kBlockBytes}) {
+    EXPECT_THAT(rows_of(lenient(file("\xFF,text\n\xFF,\xFF\n2,\"\xFF\"\n\xFF,b\n")), block),
+                ElementsAre("line 2: \uFFFD", "line 3: \uFFFD", "line 4: b"));
+  }
+}
+
 TEST_F(Csv, TsvIsTheSameWithTabs) {
   EXPECT_THAT(texts_of(file("id\ttext\n1\ta,b\n2\t\"c\td\"\n", "text", "in.tsv")),
               ElementsAre("a,b", "c\td"));
@@ -77,6 +87,7 @@ TEST_F(Csv, TheHeaderSaysWhatSeparatesTheFields) {
   EXPECT_THAT(texts_of(file("text;a|b\n1|2;3\n")), ElementsAre("1|2"));
   EXPECT_THAT(texts_of(file("text\ta|b\n1|2\t3\n")), ElementsAre("1|2"));
   EXPECT_EQ(error_of(file("id|text\n", "text", "in.tsv")).found, "id|text");
+  EXPECT_THAT(error_of(file("id;text\n", "text", "in.tsv")).hint, HasSubstr("--format csv"));
   EXPECT_THAT(error_of(file("id:body\n")).hint, HasSubstr("the header has one column"));
 }
 
@@ -132,6 +143,23 @@ TEST_F(Csv, AMissingColumnIsAnErrorWithTheColumnsAndTheNearest) {
   EXPECT_EQ(error_of(file("text,text\n")).code.name(), "csv.column");
   EXPECT_EQ(error_of(file("text\n", "")).code.name(), "csv.column");
   EXPECT_THAT(texts_of(file("text,id,id\n1,2,3\n")), ElementsAre("1"));
+}
+
+// A column is named by its number if the file has no header.
+TEST_F(Csv, ANumberThatIsNoColumnGetsAHeaderOfNumbers) {
+  const InputOptions options = file("1;hello\n2;there\n", "2", "no head.csv");
+  const ErrorDetail error = error_of(options);
+  EXPECT_EQ(error.code.name(), "csv.column");
+  EXPECT_EQ(error.found, "1, hello");
+  EXPECT_THAT(error.hint, ::testing::Not(HasSubstr("did you mean")));
+  EXPECT_THAT(error.hint, HasSubstr("line 1 is read as the header"));
+  const size_t begin = error.hint.find('`') + 1;
+  ASSERT_EQ(std::system(error.hint.substr(begin, error.hint.find('`', begin) - begin).c_str()), 0);
+  InputOptions corrected = options;
+  corrected.path = dir_.file("no head.header.csv");
+  EXPECT_THAT(texts_of(corrected), ElementsAre("hello", "there"));
+  EXPECT_THAT(error_of(file("1," + std::string(30, ',') + "\n", "2")).hint,
+              HasSubstr("a line with a name for each column"));
 }
 
 TEST_F(Csv, TheHeaderIsRequiredAndBounded) {

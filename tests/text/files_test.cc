@@ -45,6 +45,30 @@ TEST_F(Files, PatternIsSortedByNameAndAListKeepsItsOrder) {
   EXPECT_THAT(texts_of(list), ElementsAre("c.txt", "a.txt", "b.txt", "c.txt"));
 }
 
+// The lists beside a matrix are no texts. A file of the user may have such a name, too.
+TEST_F(Files, APatternLeavesOutWhatEncodeHasWritten) {
+  const std::vector<std::string> own = {"x.truncated.jsonl", "x.rejected.jsonl",
+                                        "x.set_aside.jsonl", "y.parquet.truncated.jsonl"};
+  for (const std::string& name : own) dir_.write(name, "{\"t\":\"" + name + "\"}\n");
+  dir_.write("texts.jsonl", "{\"t\":\"a\"}\n");
+  dir_.write("mine.truncated.jsonl", "{\"t\":\"b\"}\n");
+  InputOptions all = input("*.jsonl");
+  all.field = "t";
+  EXPECT_EQ(texts_of(all).size(), 6U) << "there is no matrix";
+  for (const char* name : {"x.npy", "x.npy.manifest.json", "y.parquet", "y.parquet.manifest.json"})
+    dir_.write(name, "");
+  EXPECT_THAT(texts_of(all), ElementsAre("b", "a"));
+  InputOptions named = input("x.rejected.jsonl");
+  named.field = "t";
+  EXPECT_THAT(texts_of(named), ElementsAre("x.rejected.jsonl"));
+  InputOptions none = input("*.set_aside.jsonl");
+  none.field = "t";
+  EXPECT_EQ(error_of(none).code.name(), "text.files");
+  EXPECT_THAT(error_of(none).found, HasSubstr("only files that encode has written"));
+  const ErrorDetail folder = error_of(input("."));
+  EXPECT_THAT(folder.found, HasSubstr("2 files of texts: mine.truncated.jsonl, texts.jsonl"));
+}
+
 TEST_F(Files, NameOfAFileIsNoPattern) {
   dir_.write("a[1].txt", "literal");
   dir_.write("a1.txt", "pattern");

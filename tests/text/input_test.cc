@@ -1,4 +1,5 @@
 // Tests of input files: names, compression, damage, and standard input.
+#include <cstdlib>
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
@@ -14,8 +15,10 @@
 #include "base/hash.h"
 #include "base/host.h"
 #include "base/refused.h"
+#include "base/shell_quote.h"
 #include "reading.h"
 #include "support/temp_dir.h"
+#include "text/encodings.h"
 
 namespace encode::testing {
 namespace {
@@ -30,6 +33,17 @@ class Input : public ::testing::Test {
     InputOptions options;
     options.path = dir_.write(name, content);
     return options;
+  }
+  // Runs the command in a hint. It must make the file `name` of these texts.
+  void expect_converts(const std::string& hint, const std::string& name,
+                       const std::vector<std::string>& texts) {
+    const size_t begin = hint.find('`') + 1;
+    const std::string command = hint.substr(begin, hint.find('`', begin) - begin);
+    ASSERT_EQ(std::system(command.c_str()), 0) << command;
+    InputOptions converted;
+    converted.path = dir_.file(name);
+    EXPECT_EQ(texts_of(converted), texts) << command;
+    std::filesystem::remove(converted.path);
   }
   TempDir dir_;
 };
@@ -137,13 +151,62 @@ TEST_F(Input, Utf16WithoutAByteOrderMarkIsRefused) {
         wide("hello world\n", "", nul + nul + nul), wide(std::string(9000, 'x'), "", nul)}) {
     const ErrorDetail error = error_of(file("a.txt", bytes));
     EXPECT_EQ(error.code.name(), "text.encoding");
-    EXPECT_THAT(error.found, HasSubstr("UTF-16"));
+    EXPECT_THAT(error.found, HasSubstr("UTF-"));
     EXPECT_THAT(error.hint, HasSubstr("iconv"));
     EXPECT_EQ(error_of(file("a.txt.gz", gzip(bytes))).code.name(), "text.encoding");
   }
   // NULs in a text are kept: here they are half and 80 % of every second byte.
   for (const std::string& bytes : {"a" + nul + "b\n", wide("abcd", "", nul) + "e\n"})
     EXPECT_EQ(texts_of(file("a.txt", bytes)).size(), 1U);
+}
+
+// The command in the hint makes a file that is read.
+TEST_F(Input, TheHintConvertsEveryWideEncoding) {
+  const std::string plain = file("plain.txt", "caf\xC3\xA9 au lait\nsecond line\n").path;
+  for (const char* encoding :
+       {"UTF-16", "UTF-16LE", "UTF-16BE", "UTF-32", "UTF-32LE", "UTF-32BE"}) {
+    InputOptions wide;
+    wide.path = dir_.file("two words.txt");
+    const std::string command = shell_command({"iconv", "-f", "UTF-8", "-t", encoding, plain}) +
+                                " > " + shell_command({wide.path});
+    ASSERT_EQ(std::system(command.c_str()), 0);
+    const ErrorDetail error = error_of(wide);
+    EXPECT_EQ(error.code.name(), "text.encoding");
+    EXPECT_EQ(error.found, std::string(encoding) + ", by its first bytes");
+    expect_converts(error.hint, "two words.utf8.txt", {"caf\xC3\xA9 au lait", "second line"});
+  }
+}
+
+TEST_F(Input, AWindows1252FileGetsTheCommandThatConvertsIt) {
+  const std::vector<std::string> texts = {"plain", "caf\xC3\xA9",
+                                          "\xE2\x80\x9Cna\xC3\xAFve\xE2\x80\x9D"};
+  const std::string bytes = "plain\ncaf\xE9\n\x93na\xEFve\x94\n";
+  InputOptions strict = file("my texts.txt", bytes);
+  strict.utf8 = Utf8Policy::kError;
+  const ErrorDetail error = error_of(strict);
+  EXPECT_EQ(error.code.name(), "text.utf8");
+  expect_converts(error.hint, "my texts.utf8.txt", texts);
+  strict.path = file("my texts.txt.gz", gzip(bytes)).path;
+  expect_converts(error_of(strict).hint, "my texts.utf8.txt", texts);
+  // Other encodings, and single bytes that were damaged in UTF-8, get no such advice.
+  for (const std::string other :
+       {"\xCF\xF0\xE8\xE2\xE5\xF2 hello\n", "\xC3\xA9t\xE9\n", "a\x81\n"}) {
+    strict.path = file("other.txt", other).path;
+    EXPECT_THAT(error_of(strict).hint, ::testing::Not(HasSubstr("iconv"))) << other;
+  }
+}
+
+TEST_F(Input, ManyRowsThatAreNotUtf8AreSaidToBeAnotherEncoding) {
+  const InputOptions few = file("few.txt", "caf\xE9\n" + std::string(198, '\n') + "x\n");
+  const ReplacedRows one = describe_replaced_rows(few, scan_texts(few, {}));
+  EXPECT_EQ(one.what, "bytes that are not UTF-8 are in 1 of 200 rows, and U+FFFD replaces them");
+  EXPECT_THAT(one.advice, ::testing::Not(HasSubstr("iconv")));
+  const InputOptions many = file("many.txt", "ok\ncaf\xE9\nna\xEFve\nx\n");
+  const ReplacedRows half = describe_replaced_rows(many, scan_texts(many, {}));
+  EXPECT_THAT(half.what, HasSubstr("2 of 4 rows (50.0 %)"));
+  EXPECT_THAT(half.what, HasSubstr("damaged texts"));
+  EXPECT_THAT(half.advice, HasSubstr("`iconv -f WINDOWS-1252 -t UTF-8 " + many.path + " > " +
+                                     dir_.file("many.utf8.txt") + "`, or refuse such rows"));
 }
 
 TEST_F(Input, AGitLfsPointerIsNamedAsSuch) {
@@ -200,6 +263,33 @@ TEST_F(Input, WhatIsNotAReadableFileIsAProperError) {
   EXPECT_EQ(error_of(options).exit_code, ExitCode::kNoInput);
   options.path = "-";
   EXPECT_EQ(error_of(options).code.name(), "text.stdin");
+}
+
+TEST_F(Input, AMissingFileNamesItsFolderAndTheFileThatIsMeant) {
+  file("notes.csv", "text\na\n");
+  file("part-2.csv", "text\na\n");
+  const auto missing = [&](const std::string& path) {
+    InputOptions options;
+    options.path = path;
+    options.field = "text";
+    return error_of(options);
+  };
+  const ErrorDetail typo = missing(dir_.file("note.csv"));
+  EXPECT_EQ(typo.found, "no file 'note.csv' in " + dir_.path());
+  EXPECT_EQ(typo.hint, "did you mean " + dir_.file("notes.csv") + "?");
+  EXPECT_EQ(missing(dir_.file("part-1.csv")).hint, "check the path") << "another file, no typo";
+  EXPECT_EQ(missing(dir_.file("none/notes.csv")).found, "no folder " + dir_.file("none"));
+  std::filesystem::create_symlink("../gone/notes.csv", dir_.file("link.csv"));
+  EXPECT_EQ(missing(dir_.file("link.csv")).found,
+            "a symbolic link to '../gone/notes.csv', which does not exist");
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(dir_.path());
+  const ErrorDetail relative = missing("notse.csv");
+  const ErrorDetail far = missing("data.csv");
+  std::filesystem::current_path(before);
+  EXPECT_EQ(relative.hint, "did you mean notes.csv?");
+  EXPECT_EQ(far.hint,
+            "check the path; relative paths start at the current directory, " + dir_.path());
 }
 
 TEST_F(Input, AnUnreadableFileIsAPermissionError) {

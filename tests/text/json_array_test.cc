@@ -99,7 +99,7 @@ TEST_F(JsonArray, OfObjectsWithoutAFieldNamesTheFieldsWithText) {
 }
 
 // A damaged structure hides where the next row begins, so no policy goes on after it: not one row
-// may be lost without a word.
+// may be lost silently.
 TEST_F(JsonArray, ABrokenStructureIsAnErrorUnderEveryPolicy) {
   struct Case {
     std::string bytes, element, what, found;

@@ -156,6 +156,10 @@ TEST_F(Jsonl, AMissingFieldIsAnErrorWithTheFieldsAndHowToNameOne) {
       {R"({"doc":{"body":"a","id":1}})", "/doc/bodi", "body, id", "did you mean '/doc/body'?"},
       {R"({"doc":{"body":"a"}})", "doc", "an object with body",
        "a field that holds text: /doc/body"},
+      {R"({"id":1,"meta":{"lang":"en","source":{"body":"a"}}})", "body", "id, meta",
+       "did you mean /meta/source/body?"},
+      {R"({"id":1,"meta":{"lang":"en","source":{"body":"a text"}}})", "summary", "id, meta",
+       "name a field that holds text: /meta/source/body, /meta/lang"},
       {R"({"a":1,"b":2})", "x.y", "a, b", "correct the row"},
       {R"({"\u001b[31m":1})", "text", "\\x1b[31m", "correct the row"},
       {"[1]", "text", "no such entry in an array", "correct the row"},
@@ -186,6 +190,9 @@ TEST_F(Jsonl, AFieldThatIsNotTextIsAnErrorWithTheFieldsThatAre) {
            {R"({"tags":["x"],"t":"a"})", "tags", "t"},
            {R"({"a":{"b":{"c":"x"}},"t":"y"})", "/a/b", "/a/b/c, t"},
            {R"({"id":1,"ids":[1,2]})", "id", "ids"},
+           {R"({"id":1,"meta":{"lang":"en","source":{"body":"a text"}}})", "id",
+            "/meta/source/body, /meta/lang"},
+           {R"({"lang":"en","doc":{"body":"a text","id":7}})", "doc", "/doc/body, lang"},
        }) {
     InputOptions options = file(std::string(test.line) + "\n" + test.line + "\n");
     options.field = test.field;
@@ -208,6 +215,8 @@ TEST_F(Jsonl, ABadRowAmongGoodOnesIsToBeCorrectedOrLeftOut) {
     EXPECT_THAT(error_of(file(lines)).hint,
                 StartsWith("correct the row; to leave such rows out, give --bad-row reject"));
   }
+  EXPECT_THAT(error_of(file(good + R"({"title":"b"})" + "\n")).hint,
+              StartsWith("correct the row; to leave such rows out, give --bad-row reject"));
   EXPECT_EQ(error_of(file(bad + bad)).hint, "name a field that holds text: title");
   std::string many;
   for (int i = 0; i < 100; ++i) many += bad;

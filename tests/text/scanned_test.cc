@@ -1,5 +1,6 @@
 // Tests that a second pass over an input returns only rows that the scan has seen, whatever happens
 // to the file in between.
+#include <chrono>
 #include <filesystem>
 #include <fmt/format.h>
 #include <functional>
@@ -11,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "reading.h"
+#include "support/code_of.h"
 #include "support/temp_dir.h"
 #include "text/scanned_reader.h"
 
@@ -174,6 +176,64 @@ TEST_F(Scanned, EveryOtherFileIsAChangedInput) {
   std::filesystem::remove(options.path);
   ScannedReader reader(options, scan);
   EXPECT_EQ(read_all(reader, -1, {}).code, "text.changed");
+}
+
+// A file that is cut is no failure of the disk, in a scan and after it.
+TEST_F(Scanned, AFileThatBecomesShorterWhileItIsReadIsAChangedInput) {
+  const Twins twins = all_twins().front();
+  const auto cut = [&] { std::filesystem::resize_file(twins.options.path, 20'000); };
+  write_bytes(twins.options.path, twins.old_bytes);
+  RowReader plain(twins.options, RowReader::Purpose::kRead, 4096);
+  EXPECT_EQ(read_all(plain, kRows / 4, cut).code, "text.changed");
+  write_bytes(twins.options.path, twins.old_bytes);
+  const InputScan scan = scan_texts(twins.options, {});
+  ScannedReader reader(twins.options, scan, 4096);
+  const Pass pass = read_all(reader, kRows / 4, cut);
+  EXPECT_EQ(pass.code, "text.changed");
+  EXPECT_EQ(pass.exit_code, ExitCode::kIoError);
+}
+
+TEST_F(Scanned, AnInputIsUnchangedWhileItsContentIs) {
+  namespace fs = std::filesystem;
+  for (const char* const name : {"in.txt", "in.txt.gz"}) {
+    const bool compressed = std::string(name).ends_with(".gz");
+    const std::string bytes = compressed ? gzip("a\nb\n") : "a\nb\n";
+    InputOptions options;
+    options.path = dir_.write("first.txt", "x\n");
+    options.more_paths = {dir_.write(name, bytes)};
+    const std::string& path = options.more_paths.front();
+    const auto code_after = [&](const std::function<void()>& change) {
+      write_bytes(path, bytes);
+      fs::last_write_time(path, fs::file_time_type::clock::now() - std::chrono::hours(1));
+      const InputScan scan = scan_texts(options, {});
+      change();
+      return code_of([&] { require_unchanged(scan); });
+    };
+    EXPECT_EQ(code_after([] {}), "no error");
+    EXPECT_EQ(code_after([&] { read_bytes(path); }), "no error");
+    EXPECT_EQ(code_after([&] { fs::permissions(path, fs::perms::owner_read); }), "no error");
+    fs::permissions(path, fs::perms::owner_all);
+    EXPECT_EQ(code_after([&] { write_bytes(path, bytes + "c\n"); }), "text.changed");
+    EXPECT_EQ(code_after([&] { fs::resize_file(path, 2); }), "text.changed");
+    EXPECT_EQ(code_after([&] { write_bytes(path, bytes); }), "no error") << "the same content";
+    const std::string other = compressed ? gzip("b\na\n") : "b\na\n";
+    EXPECT_EQ(code_after([&] { swap(path, bytes, /*in_place=*/false); }), "no error") << "a copy";
+    EXPECT_EQ(code_after([&] { swap(path, other, /*in_place=*/false); }), "text.changed");
+    EXPECT_EQ(code_after([&] { write_bytes(path, other); }), "text.changed");
+    EXPECT_EQ(code_after([&] { fs::remove(path); }), "text.changed");
+  }
+}
+
+// With limit_rows the scan ends before the last file, whose size and hash belong to the input, too.
+TEST_F(Scanned, AFileThatTheScanHasOnlyHashedMustNotChangeEither) {
+  InputOptions options;
+  options.path = dir_.write("a.txt", "a\nb\n");
+  options.more_paths = {dir_.write("b.txt", "c\n")};
+  options.limit_rows = 1;
+  const InputScan scan = scan_texts(options, {});
+  EXPECT_EQ(code_of([&] { require_unchanged(scan); }), "no error");
+  dir_.write("b.txt", "c\nd\n");
+  EXPECT_EQ(code_of([&] { require_unchanged(scan); }), "text.changed");
 }
 
 TEST_F(Scanned, TextAndTokenIdsOfTheSameBytesAreDifferentRows) {

@@ -191,6 +191,7 @@ TEST_F(StandardInput, OfColumnarFilesIsKnownByTheirFirstBytes) {
   using namespace std::string_literals;
   EXPECT_EQ(format_of("PAR1\x15\x04"s, "text"), TextFormat::kParquet);
   EXPECT_EQ(format_of("ARROW1\0\0"s, "text"), TextFormat::kArrow);
+  EXPECT_EQ(format_of("ARROW1 is a text\n"), TextFormat::kLines);
   EXPECT_EQ(format_of("\xFF\xFF\xFF\xFF\x10\0\0\0"s, "text"), TextFormat::kArrow);
 }
 

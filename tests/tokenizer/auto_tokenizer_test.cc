@@ -1,5 +1,5 @@
 // Tests that a directory gives the ids of transformers' AutoTokenizer, which
-// scripts/check_auto_tokenizer.py has recorded for random combinations of files and keys.
+// scripts/reference/check_auto_tokenizer.py has recorded for random combinations of files and keys.
 #include <map>
 #include <optional>
 #include <string>

@@ -1,5 +1,5 @@
 // Tests that every tokenizer of tests/data/tokenizer gives the ids that
-// scripts/golden/tokenizer_golden.py has recorded from Hugging Face `tokenizers` and
+// scripts/reference/tokenizer_golden.py has recorded from Hugging Face `tokenizers` and
 // `sentencepiece`.
 #include <string>
 #include <vector>

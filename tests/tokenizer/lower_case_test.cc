@@ -1,6 +1,6 @@
 // Tests do_lower_case of sentence_bert_config.json: a Lowercase before the normalizer of a
 // tokenizer.json. The expected tokens are those of sentence-transformers 6.0.1 with tokenizers
-// 0.23.3. Versions before 6 used str.lower() of Python, which differs in the final sigma.
+// 0.23.3. Versions before 6 used str.lower() of Python, which differs in the final matrix sigma.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

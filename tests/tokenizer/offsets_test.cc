@@ -1,5 +1,5 @@
 // Tests that encode_with_offsets() gives one offset for each id of a row, and that the offsets are
-// equal to the offsets that scripts/golden/tokenizer_cases.py has recorded from Hugging Face
+// equal to the offsets that scripts/reference/tokenizer_cases.py has recorded from Hugging Face
 // `tokenizers` and `sentencepiece`.
 #include <algorithm>
 #include <memory>

@@ -1,5 +1,5 @@
-// A tool for scripts/check_tokenizers.py and the benchmarks. It reads a JSON string from each line,
-// and writes the ids of each string as a JSON array.
+// A tool for scripts/reference/check_tokenizers.py and the benchmarks. It reads a JSON string from
+// each line, and writes the ids of each string as a JSON array.
 //   tokenize_lines TOKENIZER|FOLDER [--max-length N] [--no-special-tokens] [--binary]
 //   [--offsets] [--time] [--threads N]
 // With --binary, it writes each row as int32 numbers: the number of ids, the number of lost tokens,

@@ -9,7 +9,7 @@
 namespace encode {
 namespace {
 
-// What bash does for a value: a branch of the case statement.
+// Returns what bash does to complete a value: the code of a branch of the case statement.
 std::string action_for(const FlagEntry& flag) {
   switch (flag.kind) {
     case ValueKind::kWords:
@@ -33,7 +33,7 @@ void for_each_command(const CommandEntry& command, const auto& visit) {
   for (const CommandEntry& sub : command.commands) for_each_command(sub, visit);
 }
 
-// The branches that turn a word into the path of its command.
+// Returns the branches that turn a word into the path of its command.
 std::string bash_path_branches(const CommandEntry& root) {
   std::string text;
   for_each_command(root, [&](const CommandEntry& command) {
@@ -45,7 +45,8 @@ std::string bash_path_branches(const CommandEntry& root) {
   return text;
 }
 
-// The branches that complete the value of a flag. Commands that share a flag share a branch.
+// Returns the branches that complete the value of a flag. Commands that share a flag share a
+// branch.
 std::string value_branches(const CommandEntry& root) {
   std::map<std::pair<std::string, std::string>, std::vector<std::string>> paths;  // name, action
   for_each_command(root, [&](const CommandEntry& command) {
@@ -62,7 +63,7 @@ std::string value_branches(const CommandEntry& root) {
   return text;
 }
 
-// The branches that offer the flags of a command, its subcommands or its positional values.
+// Returns the branches that offer the flags of a command, its subcommands or its positional values.
 std::string word_branches(const CommandEntry& root) {
   std::string text;
   for_each_command(root, [&](const CommandEntry& command) {

@@ -50,7 +50,7 @@ Flags flags_of(const CommandEntry& command) {
   return flags;
 }
 
-// The flags of the config, which the implied command shows all.
+// Returns the flags that set keys of the config. The help of the implied command shows all of them.
 std::vector<FlagEntry> shared_flags(const CommandEntry& root) {
   for (const CommandEntry& command : root.commands) {
     if (command.path.back() == kImpliedCommand) return flags_of(command).of_config;

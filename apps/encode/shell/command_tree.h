@@ -34,18 +34,18 @@ struct CommandEntry {
   std::vector<FlagEntry> positionals;
   std::vector<CommandEntry> commands;
   bool more_flags =
-      false;  // it also takes the config flags of `encode run` that are not in `flags`
+      false;  // true: it also takes the config flags of `encode run` that `flags` lacks
 
   std::vector<std::string> names() const;  // the last word of the path, and its aliases
 };
 
-// The group of the flags that a command takes and does not show.
+// The group of flags that a command accepts but does not show in its help.
 inline constexpr const char* kHiddenGroup = "";
 
 // Returns true if the option sets a key that has no effect any more.
 bool is_retired(const CLI::Option& option);
 
-// The command that arguments belong to if they begin with a flag.
+// The command that runs if the arguments begin with a flag instead of a command.
 inline constexpr const char* kImpliedCommand = "run";
 
 // The placeholder of an option says what kind of value it has: "FILE" is kFile, "DIR" is

@@ -18,7 +18,8 @@ std::string quoted(const std::string& text) {
 
 constexpr const char* kDirectories = "'(__fish_complete_directories (commandline -ct))'";
 
-// The options of `complete` for a value of this kind. `flag` says whether a flag has the value.
+// Returns the options of fish's `complete` for a value of this kind. `flag` is true for the value
+// of a flag, and false for a positional value.
 std::string value_of(const FlagEntry& entry, bool flag) {
   switch (entry.kind) {
     case ValueKind::kFile:
@@ -34,7 +35,7 @@ std::string value_of(const FlagEntry& entry, bool flag) {
   }
 }
 
-// One line of `complete` for something that the command at `path` accepts.
+// Returns a line with fish's `complete` for a flag or a value that the command at `path` accepts.
 std::string line(const CommandEntry& command, const std::string& rest) {
   const std::string condition = command.path.empty()
                                     ? "__encode_first"
@@ -63,7 +64,7 @@ std::string fish_lines(const CommandEntry& command) {
   return text;
 }
 
-// The branches that print the path of the command of a line.
+// Returns the branches that find the command in a command line and print its path.
 std::string fish_path_branches(const CommandEntry& root) {
   std::string text;
   for (const CommandEntry& command : root.commands) {

@@ -72,8 +72,8 @@ std::string flag_lines(const FlagEntry& flag) {
   return entry(flag_head(flag), flag.help + (flag.required ? " (required)" : ""));
 }
 
-// Groups keep the order of their first flag. What nearly every command line needs comes first, and
-// then what only this command has.
+// The groups are in the order of their first flag. First come the flags that nearly every command
+// line needs, then those that only this command has.
 std::string flag_groups(const CommandEntry& command) {
   std::vector<std::string> groups;
   const std::string main = flag_heading(FlagGroup::kMain);

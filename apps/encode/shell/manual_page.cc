@@ -43,7 +43,8 @@ std::vector<Meaning> variables() {
        "Folder of Arrow C++ (libarrow.so, libparquet.so) for Parquet and Arrow files."},
       {"ENCODE_WORKER", "Path of encode-worker, if it is not installed with encode."},
       {"ENCODE_CPU_CAPABILITY",
-       "Most advanced instruction set to use: baseline, avx2, avx512, avx512bf16 or amx."},
+       "Most advanced instruction set to use: baseline, avx2, avx512, avx512bf16 or amx; on 64-bit "
+       "ARM only neon."},
       {"ENCODE_CUDA_KERNELS", "off: use LibTorch's operations instead of the CUDA plugin."},
       {"CUDA_VISIBLE_DEVICES", "The GPUs that encode sees."},
       {"HF_HOME, HF_HUB_CACHE", "Where downloaded models are."},

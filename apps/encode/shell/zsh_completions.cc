@@ -21,7 +21,7 @@ std::string escaped(const std::string& text, const std::string& special) {
   return out;
 }
 
-// ":message:action" of a value.
+// Returns what _arguments needs to complete a value: ":message:action".
 std::string value_of(const FlagEntry& flag) {
   std::string action;
   if (flag.kind == ValueKind::kFile) action = "_files";
@@ -62,7 +62,7 @@ std::string zsh_lines(const CommandEntry& command) {
   return text;
 }
 
-// The function of a command that has commands of its own.
+// Returns the function for a command that has subcommands.
 std::string parent_function(const CommandEntry& command) {
   std::string described;
   std::string branches;

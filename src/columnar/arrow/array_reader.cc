@@ -5,7 +5,7 @@
 
 namespace encode {
 
-// Makes the rows that follow those of values_ the rows of values_.
+// Replaces the rows of values_ by the rows that follow them.
 bool ArrayReader::load() {
   begin_ += values_.size();
   std::shared_ptr<arrow::Array> array = source_->next();

@@ -1,18 +1,21 @@
-// A ColumnReader over a source of Arrow arrays. The sources of Parquet and of Arrow IPC differ only
-// in how they find the arrays.
+// A ColumnReader over a source of Arrow arrays. The sources of the columnar formats differ only in
+// how they find the arrays. A columnar format without a source does not compile.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <arrow/type_fwd.h>
 #include <cstdint>
 #include <memory>
 
+#include "base/input_format.h"
 #include "columnar/arrow/column_values.h"
 #include "columnar/arrow/opened_file.h"
 #include "columnar/columnar.h"
 
 namespace encode {
 
-// Has the thread rule and the failures of ColumnReader.
+// Where the arrays come from. Has the thread rule and the failures of ColumnReader.
 class ArraySource {
  public:
   virtual ~ArraySource() = default;
@@ -21,22 +24,44 @@ class ArraySource {
   // Goes to a place from which `row` can be reached by next(). Returns the number of the row that
   // next() then begins with; it is not above `row`.
   virtual int64_t seek(int64_t row) = 0;
-  virtual const arrow::Schema& schema() const = 0;  // of all columns of the file
+  virtual const arrow::Schema& schema() const = 0;  // the schema of all columns of the file
   // Returns the number of rows that the file states. Throws Error "arrow.damaged" for an Arrow IPC
   // stream, which states none.
   virtual int64_t rows() = 0;
 };
 
 // `file` must outlive the source. The functions throw what open_column() throws.
-std::unique_ptr<ArraySource> open_parquet(OpenedFile& file);
-std::unique_ptr<ArraySource> open_ipc(OpenedFile& file);
+using OpenSource = std::unique_ptr<ArraySource>(OpenedFile& file);
+OpenSource open_parquet;
+OpenSource open_ipc;
+
+struct FormatSource {
+  TextFormat format;
+  OpenSource* open;
+};
+inline constexpr auto kSources = std::to_array<FormatSource>(
+    {{TextFormat::kParquet, open_parquet}, {TextFormat::kArrow, open_ipc}});
+
+// Returns nullptr for a format that is not columnar.
+constexpr OpenSource* source_of(TextFormat format) {
+  const auto* const found =
+      std::find_if(kSources.begin(), kSources.end(),
+                   [format](const FormatSource& source) { return source.format == format; });
+  return found == kSources.end() ? nullptr : found->open;
+}
+static_assert(std::all_of(kTextFormats.begin(), kTextFormats.end(), [](const auto& entry) {
+  return !is_columnar(entry.second) || source_of(entry.second) != nullptr;
+}));
+
+// Opens the file in the format that its request states.
+inline std::unique_ptr<ArraySource> open_source(OpenedFile& file) {
+  return source_of(file.request().format)(file);
+}
 
 class ArrayReader final : public ColumnReader {
  public:
   ArrayReader(ByteFile& file, const ColumnRequest& request)
-      : file_(file, request),
-        values_(file_),
-        source_(request.parquet ? open_parquet(file_) : open_ipc(file_)) {}
+      : file_(file, request), values_(file_), source_(open_source(file_)) {}
 
   bool next(ColumnValue& value) override;
   void seek(int64_t row) override;

@@ -38,7 +38,8 @@ bool is_row(const arrow::DataType& type) {
     case arrow::Type::LARGE_LIST:
       return arrow::is_integer(type.field(0)->type()->id());
     case arrow::Type::FIXED_SIZE_LIST:
-      // Lists of no entry would take no bytes, so a small file could have any number of them.
+      // Lists of size 0 are refused: they take no bytes, so a small file could have any number of
+      // them.
       return arrow::is_integer(type.field(0)->type()->id()) &&
              checked_cast<const arrow::FixedSizeListType&>(type).list_size() > 0;
     default:
@@ -49,7 +50,7 @@ bool is_row(const arrow::DataType& type) {
 bool is_readable(const arrow::DataType& type, ColumnRequest::Values values) {
   switch (values) {
     case ColumnRequest::Values::kVectors:
-      return !descr_of(type).empty();
+      return item_type_of(type).has_value();
     case ColumnRequest::Values::kAny:
       return is_scalar(type) || (is_row(type) && !arrow::is_list_like(type.id()));
     case ColumnRequest::Values::kRows:
@@ -58,7 +59,8 @@ bool is_readable(const arrow::DataType& type, ColumnRequest::Values values) {
   return is_row(type);
 }
 
-// Returns the names of the columns that a request may read; nullopt: of all. "" if there are none.
+// Returns the names of the columns that a request may read, or of all columns for nullopt; "" if
+// there are none.
 std::string names_of(const arrow::Schema& schema, std::optional<ColumnRequest::Values> values) {
   constexpr size_t kMostShown = 300;
   std::string names;
@@ -71,7 +73,8 @@ std::string names_of(const arrow::Schema& schema, std::optional<ColumnRequest::V
   return names;
 }
 
-// Arrays of binary values have the layout of arrays of strings, and no UTF-8 to check.
+// Arrays of binary values have the same layout as arrays of strings, but Arrow does not check their
+// UTF-8.
 std::shared_ptr<arrow::DataType> as_binary(arrow::Type::type id) {
   if (id == arrow::Type::STRING) return arrow::binary();
   return id == arrow::Type::LARGE_STRING ? arrow::large_binary() : arrow::binary_view();
@@ -83,7 +86,8 @@ std::pair<int64_t, int64_t> entries(const arrow::Array& array, int64_t row) {
   return {lists.value_offset(row), lists.value_length(row)};
 }
 
-// Appends the entries [begin, begin + size) to `ids`. Returns "" or what is no token id.
+// Appends the entries [begin, begin + size) to `ids`. Returns "", or the first entry that is no
+// token id.
 template <typename ArrayType>
 std::string append_ids(const arrow::Array& array, std::pair<int64_t, int64_t> range,
                        std::vector<int32_t>& ids) {

@@ -44,7 +44,7 @@ class ColumnValues {
 
   const OpenedFile& file_;
   std::shared_ptr<arrow::Array> array_;
-  std::shared_ptr<arrow::Array> dictionary_;              // of array_, or null
+  std::shared_ptr<arrow::Array> dictionary_;              // the dictionary of array_, or null
   std::shared_ptr<arrow::ArrayData> checked_dictionary_;  // the last dictionary that was checked
   int64_t size_ = 0;
   std::vector<int32_t> ids_;

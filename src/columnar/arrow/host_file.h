@@ -11,8 +11,8 @@
 
 namespace encode {
 
-// The memory that Arrow may take for one file. The blocks come from malloc and go back to it,
-// because Arrow's own pool keeps them.
+// Limits the memory that Arrow may take for one file. Uses malloc and free, because Arrow's own
+// pool would keep freed blocks.
 class FileMemory {
  public:
   arrow::MemoryPool* pool() { return &capped_; }
@@ -26,7 +26,7 @@ class FileMemory {
 // whatever size a damaged file states. Not thread-safe.
 class HostFile final : public arrow::io::RandomAccessFile {
  public:
-  // Both must outlive the file.
+  // Both arguments must outlive the file.
   HostFile(ByteFile& file, arrow::MemoryPool* pool) : file_(file), pool_(pool) {}
 
   arrow::Status Close() override {
@@ -43,8 +43,8 @@ class HostFile final : public arrow::io::RandomAccessFile {
   using RandomAccessFile::ReadAt;
   arrow::Result<int64_t> ReadAt(int64_t position, int64_t nbytes, void* out) override;
   arrow::Result<std::shared_ptr<arrow::Buffer>> ReadAt(int64_t position, int64_t nbytes) override;
-  // The same two functions of the base class read on threads of Arrow, which may hold their buffers
-  // longer than the reader of the file lives.
+  // Overridden, because the functions of the base class read on threads of Arrow, and these may
+  // keep their buffers after the reader of the file is gone.
   arrow::Future<std::shared_ptr<arrow::Buffer>> ReadAsync(const arrow::io::IOContext& context,
                                                           int64_t position,
                                                           int64_t nbytes) override;
@@ -54,7 +54,8 @@ class HostFile final : public arrow::io::RandomAccessFile {
 
   // True if a Read() has asked for bytes after the end of the file.
   bool read_past_end() const { return read_past_end_; }
-  // The Error of ByteFile::read() that a function above has turned into a Status; or null.
+  // Returns the Error of ByteFile::read() behind a failed Status of the functions above; null if
+  // there was none.
   const std::exception_ptr& failure() const { return failure_; }
 
  private:

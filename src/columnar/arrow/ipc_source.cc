@@ -7,12 +7,13 @@
 #include <string_view>
 #include <utility>
 
+#include "base/input_format.h"
 #include "columnar/arrow/array_reader.h"
 
 namespace encode {
 namespace {
 
-constexpr std::string_view kFileMagic = "ARROW1";
+constexpr std::string_view kFileMagic = facts_of(TextFormat::kArrow).magic;
 
 // The record batches of one of the two formats, in order.
 class Batches {

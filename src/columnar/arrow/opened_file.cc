@@ -5,6 +5,7 @@
 
 #include "encode/error.h"
 
+#include "base/input_format.h"
 #include "base/units.h"
 
 namespace encode {
@@ -28,7 +29,7 @@ void OpenedFile::guarded(const std::function<arrow::Status()>& work) const {
 }
 
 void OpenedFile::refuse_damage(const std::string& found) const {
-  const char* const format = request_.parquet ? "Parquet" : "Arrow";
+  const std::string_view format = facts_of(request_.format).title;
   throw Error({.code = "arrow.damaged",
                .what = fmt::format("the {} file cannot be read", format),
                .where = request_.path,
@@ -38,17 +39,15 @@ void OpenedFile::refuse_damage(const std::string& found) const {
 }
 
 void OpenedFile::refuse_memory() const {
-  throw Error({.code = "arrow.memory",
-               .what = "reading the file needs too much memory",
-               .where = request_.path,
-               .expected = fmt::format("at most {} for a row group or record batch of the column",
-                                       format_bytes(kColumnarMemoryBytes)),
-               .found = "more",
-               .hint = request_.parquet
-                           ? "write the file with smaller pages or row groups, or check that it is "
-                             "not damaged"
-                           : "write the file with smaller record batches (in pyarrow: "
-                             "max_chunksize=1000), or check that it is not damaged"});
+  throw Error(
+      {.code = "arrow.memory",
+       .what = "reading the file needs too much memory",
+       .where = request_.path,
+       .expected = fmt::format("at most {} for a row group or record batch of the column",
+                               format_bytes(kColumnarMemoryBytes)),
+       .found = "more",
+       .hint = fmt::format("write the file with smaller {}, or check that it is not damaged",
+                           facts_of(request_.format).blocks)});
 }
 
 }  // namespace encode

@@ -1,4 +1,4 @@
-// One opened file with everything that Arrow's readers of it need, and its errors.
+// An opened file with everything that Arrow's readers need, and the translation of their errors.
 #pragma once
 
 #include <arrow/result.h>
@@ -12,7 +12,7 @@
 
 namespace encode {
 
-// Must outlive all that Arrow has read from the file. Not thread-safe.
+// Must outlive everything that Arrow has read from the file. Not thread-safe.
 class OpenedFile {
  public:
   // `file` must outlive the object.
@@ -23,8 +23,8 @@ class OpenedFile {
   const std::shared_ptr<HostFile>& file() const { return file_; }
   arrow::MemoryPool* pool() { return memory_.pool(); }
 
-  // Calls `work`, which uses Arrow. Its exceptions and its Status, if it is not OK, become an Error
-  // as ColumnReader describes.
+  // Calls `work`, which uses Arrow. Turns its exceptions, and a Status that is not OK, into the
+  // Error that ColumnReader describes.
   void guarded(const std::function<arrow::Status()>& work) const;
 
   [[noreturn]] void refuse_damage(const std::string& found) const;

@@ -24,7 +24,7 @@ constexpr int64_t kMostArrayRows = 4096;
 // The footer is parsed into memory as a whole. Arrow limits the sizes of its parts.
 constexpr uint32_t kMostFooterBytes = uint32_t{256} << 20;
 
-// Appends the columns of values below a field of the schema: one for strings and for flat lists.
+// Appends the leaf columns below a field of the schema. Strings and flat lists have one.
 void append_leaves(const parquet::arrow::SchemaField& field, std::vector<int>& leaves) {
   if (field.is_leaf()) leaves.push_back(field.column_index);
   for (const parquet::arrow::SchemaField& child : field.children) append_leaves(child, leaves);

@@ -49,7 +49,7 @@ class SinkStream final : public arrow::io::OutputStream {
     return arrow::Status::OK();
   }
 
-  // The Error of the sink that Write() has turned into a Status; or null.
+  // Returns the Error of the sink behind a failed Status of Write(); null if there was none.
   const std::exception_ptr& failure() const { return failure_; }
 
  private:
@@ -65,7 +65,7 @@ std::shared_ptr<arrow::Schema> arrow_schema(const TableSchema& schema) {
     fields.push_back(column.numbers ? arrow::field(column.name, arrow::int64(), /*nullable=*/false)
                                     : arrow::field(column.name, arrow::utf8()));
   }
-  fields.push_back(arrow::field(kEmbeddingColumn, vector_type(schema.descr, schema.items),
+  fields.push_back(arrow::field(kEmbeddingColumn, vector_type(schema.item, schema.items),
                                 /*nullable=*/false));
   const auto metadata = std::make_shared<arrow::KeyValueMetadata>();
   for (const auto& [key, value] : schema.metadata) metadata->Append(key, value);
@@ -96,7 +96,7 @@ std::shared_ptr<arrow::Array> text_array(const TableRows::Column& column) {
                                               std::move(present), nulls);
 }
 
-// Arrow's array of the rows, which must outlive it.
+// Returns an Arrow batch that views the rows. They must outlive it.
 std::shared_ptr<arrow::RecordBatch> batch_of(const std::shared_ptr<arrow::Schema>& schema,
                                              const TableRows& rows) {
   arrow::ArrayVector arrays;
@@ -144,7 +144,7 @@ class ArrowTableWriter : public TableWriter {
   const std::shared_ptr<SinkStream>& stream() const { return stream_; }
   arrow::MemoryPool* pool() { return memory_.pool(); }
 
-  // Calls `work`, which uses Arrow. Its exceptions and its Status, if it is not OK, become an
+  // Calls `work`, which uses Arrow. Turns its exceptions, and a Status that is not OK, into an
   // Error.
   void guarded(const std::function<arrow::Status()>& work) const {
     std::string problem;
@@ -180,7 +180,8 @@ class ParquetTableWriter final : public ArrowTableWriter {
     properties.memory_pool(pool())
         ->compression(parquet::Compression::ZSTD)
         ->enable_page_checksum()
-        // Numbers of vectors hardly repeat, and the range of a column of them is of no use.
+        // No dictionary and no statistics: the numbers of vectors hardly repeat, and nobody filters
+        // by their range.
         ->disable_dictionary(vector_path())
         ->disable_statistics(vector_path());
     for (const TableSchema::Column& column : table.columns) {

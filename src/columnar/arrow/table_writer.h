@@ -7,7 +7,7 @@
 
 namespace encode {
 
-// Have the contract of open_table_writer().
+// These functions have the contract of open_table_writer().
 std::unique_ptr<TableWriter> make_table_writer(ByteSink& sink, const TableSchema& schema);
 
 }  // namespace encode

@@ -1,17 +1,14 @@
 #include "columnar/arrow/vector_reader.h"
 
-#include <algorithm>
-#include <array>
 #include <arrow/array.h>
 #include <arrow/type.h>
 #include <arrow/util/checked_cast.h>
 #include <fmt/format.h>
-#include <string_view>
+#include <optional>
 #include <utility>
 
 #include "encode/types.h"
 
-#include "base/npy.h"
 #include "base/units.h"
 #include "columnar/arrow/array_reader.h"
 #include "columnar/arrow/opened_file.h"
@@ -22,22 +19,26 @@ namespace {
 
 using arrow::internal::checked_cast;
 
-struct ItemType {
-  std::string_view descr;
-  arrow::Type::type id;
-};
-
-constexpr auto kItemTypes = std::to_array<ItemType>({{"<f4", arrow::Type::FLOAT},
-                                                     {"<f2", arrow::Type::HALF_FLOAT},
-                                                     {"|i1", arrow::Type::INT8},
-                                                     {"|u1", arrow::Type::UINT8}});
+std::shared_ptr<arrow::DataType> arrow_type(ItemType item) {
+  switch (item) {
+    case ItemType::kFloat16:
+      return arrow::float16();
+    case ItemType::kInt8:
+      return arrow::int8();
+    case ItemType::kUint8:
+      return arrow::uint8();
+    case ItemType::kFloat32:
+      break;
+  }
+  return arrow::float32();
+}
 
 TableSchema schema_of(const arrow::Schema& found, bool parquet) {
   TableSchema schema;
   schema.parquet = parquet;
   for (const auto& field : found.fields()) {
     if (field->name() == kEmbeddingColumn) {
-      schema.descr = descr_of(*field->type());
+      schema.item = item_type_of(*field->type()).value();
       schema.items = checked_cast<const arrow::FixedSizeListType&>(*field->type()).list_size();
       continue;
     }
@@ -54,11 +55,11 @@ TableSchema schema_of(const arrow::Schema& found, bool parquet) {
 class TableVectors final : public VectorReader {
  public:
   TableVectors(ByteFile& file, bool parquet, const std::string& path)
-      : file_(file, {.parquet = parquet,
+      : file_(file, {.format = parquet ? TextFormat::kParquet : TextFormat::kArrow,
                      .path = path,
                      .column = kEmbeddingColumn,
                      .values = ColumnRequest::Values::kVectors}),
-        source_(parquet ? open_parquet(file_) : open_ipc(file_)),
+        source_(open_source(file_)),
         schema_(schema_of(source_->schema(), parquet)),
         rows_(source_->rows()) {}
 
@@ -74,14 +75,14 @@ class TableVectors final : public VectorReader {
     read_ += array_->length();
     if (read_ > rows_) refuse_rows();
     file_.guarded([&] { return array_->ValidateFull(); });
-    if (descr_of(*array_->type()) != schema_.descr)
+    if (item_type_of(*array_->type()) != schema_.item)
       file_.refuse_damage("vectors of another type than the schema states");
     const auto& lists = checked_cast<const arrow::FixedSizeListArray&>(*array_);
     const std::shared_ptr<arrow::Array>& values = lists.values();
     if (lists.list_type()->list_size() != schema_.items || lists.null_count() > 0 ||
         values->null_count() > 0)
       file_.refuse_damage("a vector without a value, or of another size");
-    const int64_t item_bytes = npy_item_bytes(schema_.descr);
+    const int64_t item_bytes = facts_of(schema_.item).bytes;
     const uint8_t* const first = values->data()->buffers[1]->data() +
                                  (values->offset() + lists.value_offset(0)) * item_bytes;
     return {reinterpret_cast<const std::byte*>(first),
@@ -103,23 +104,19 @@ class TableVectors final : public VectorReader {
 
 }  // namespace
 
-std::shared_ptr<arrow::DataType> vector_type(const std::string& descr, int64_t items) {
-  std::shared_ptr<arrow::DataType> item = arrow::float32();
-  if (descr == "<f2") item = arrow::float16();
-  if (descr == "|i1") item = arrow::int8();
-  if (descr == "|u1") item = arrow::uint8();
-  return arrow::fixed_size_list(arrow::field("item", item, /*nullable=*/false),
+std::shared_ptr<arrow::DataType> vector_type(ItemType item, int64_t items) {
+  return arrow::fixed_size_list(arrow::field("item", arrow_type(item), /*nullable=*/false),
                                 static_cast<int32_t>(items));
 }
 
-std::string descr_of(const arrow::DataType& type) {
-  if (type.id() != arrow::Type::FIXED_SIZE_LIST) return "";
+std::optional<ItemType> item_type_of(const arrow::DataType& type) {
+  if (type.id() != arrow::Type::FIXED_SIZE_LIST) return std::nullopt;
   const auto& list = checked_cast<const arrow::FixedSizeListType&>(type);
-  if (list.list_size() < 1) return "";
-  const arrow::Type::type id = list.value_type()->id();
-  const auto* const found = std::find_if(kItemTypes.begin(), kItemTypes.end(),
-                                         [id](const ItemType& item) { return item.id == id; });
-  return found == kItemTypes.end() ? "" : std::string(found->descr);
+  if (list.list_size() < 1) return std::nullopt;
+  for (const auto& [name, item] : kItemTypes) {
+    if (arrow_type(item)->id() == list.value_type()->id()) return item;
+  }
+  return std::nullopt;
 }
 
 std::unique_ptr<VectorReader> make_vector_reader(ByteFile& file, bool parquet,

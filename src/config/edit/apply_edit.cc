@@ -28,7 +28,7 @@ struct Backup {
   std::string path;
   std::string time;
   int number = 1;
-  std::string hash;  // of the text that replaced the backup's
+  std::string hash;  // the hash of the text that replaced the text in the backup
 
   bool operator<(const Backup& other) const {
     return std::tie(time, number) < std::tie(other.time, other.number);
@@ -100,9 +100,9 @@ void require_unchanged(const std::string& file, const std::string& text) {
                .hint = "run the same command again"});
 }
 
-// A backup of an edit that was not made would stand in the way of undo_edit(). The backup is kept
-// if the file was replaced and only the last sync failed. Ignores errors, because the caller has
-// one.
+// Removes the backup of an edit that failed, because undo_edit() would take it for the last edit.
+// Keeps it if the file was replaced and only the last sync failed. Ignores errors, because the
+// caller already reports one.
 void remove_unused(const std::string& backup, const EditedConfig& edited) {
   try {
     if (config_text(edited.file) != edited.new_text) remove_file(backup);

@@ -1,5 +1,5 @@
 // Changes values in a config file and keeps everything else in it: comments, blanks, quotes, the
-// order of the keys, line ends. Every change can be undone.
+// order of the keys, line ends. Every change can be undone. Any thread may call these functions.
 #pragma once
 
 #include <span>

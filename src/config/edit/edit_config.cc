@@ -9,6 +9,7 @@
 #include "encode/error.h"
 
 #include "base/units.h"
+#include "base/utf8.h"
 #include "config/edit/config_edit.h"
 #include "config/edit/edited_file.h"
 #include "config/edit/line_diff.h"
@@ -18,8 +19,6 @@
 
 namespace encode {
 namespace {
-
-constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 [[noreturn]] void refuse_key(const ConfigEdit& edit, std::string hint) {
   throw Error({.code = "config.key",
@@ -79,7 +78,7 @@ YamlNode map_of(std::string key, YamlNode value) {
   return map;
 }
 
-// Whether two trees mean the same. The keys must have the same order.
+// Returns true if two trees mean the same. The keys must have the same order.
 bool same(const YamlNode& a, const YamlNode& b) {
   return a.kind == b.kind && a.text == b.text && a.quoted == b.quoted &&
          std::equal(a.items.begin(), a.items.end(), b.items.begin(), b.items.end(), same) &&
@@ -167,7 +166,7 @@ class Edit {
     entry.value = value_;
   }
 
-  // The new key in the style of its neighbours: in quotes if they are.
+  // Returns the new key in the style of its neighbours: in quotes if they are.
   std::string key_text(const YamlNode* neighbour, size_t depth) const {
     const std::string& key = parts_[depth];
     const char first = neighbour == nullptr ? ' ' : text_[places_.offset(neighbour->mark)];
@@ -223,7 +222,7 @@ class Edit {
            "edit the file by hand");
   }
 
-  // The new key with the sections that lead to it, without a line end.
+  // Returns the lines of the new key and of the missing sections above it, without a line end.
   std::string lines(const YamlNode* neighbour, size_t depth, size_t indent) const {
     std::string text;
     for (size_t i = depth; i < parts_.size(); ++i, indent += step()) {
@@ -246,7 +245,7 @@ class Edit {
     for (size_t i = parts_.size(); i > 0; --i) tree_ = map_of(parts_[i - 1], std::move(tree_));
   }
 
-  // The line end of the line with this byte, or of the first line if it has none.
+  // Returns the line end of the line with this byte, or of the first line if this line has none.
   std::string end_of_line(size_t offset) const {
     size_t at = text_.find('\n', offset);
     if (at == std::string_view::npos) at = text_.find('\n');
@@ -254,7 +253,7 @@ class Edit {
     return carriage_return ? "\r\n" : "\n";
   }
 
-  // By how much the file indents the keys of a section: as in its first section.
+  // Returns the indent that the file uses: the one in its first section.
   size_t step() const {
     constexpr size_t kUsual = 2;
     for (const YamlEntry& entry : tree_.entries) {
@@ -265,7 +264,8 @@ class Edit {
     return kUsual;
   }
 
-  // Parses the new text. It must mean what the old text means, with the one new value.
+  // Parses the new text and throws unless it means the same as the old text apart from the new
+  // value.
   std::string verified() const {
     try {
       if (same(parse_yaml(new_text_, name_), tree_)) return new_text_;

@@ -1,4 +1,4 @@
-// Finds the file behind the path of a config.
+// Finds the file that the path of a config leads to.
 #pragma once
 
 #include <string>

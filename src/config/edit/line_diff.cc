@@ -71,7 +71,7 @@ class Script {
     return reached_[static_cast<size_t>(changes)][static_cast<size_t>(diagonal + changes)];
   }
 
-  // Whether the last of `changes` changes on the way to the diagonal adds a line.
+  // Returns true if the last of the `changes` changes that lead to the diagonal adds a line.
   bool step_adds(int64_t changes, int64_t diagonal) const {
     if (diagonal == -changes) return true;
     return diagonal != changes &&

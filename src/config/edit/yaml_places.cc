@@ -58,7 +58,7 @@ std::optional<YamlSpan> YamlPlaces::value(const YamlEntry& entry, bool flow) con
   if (entry.value.kind == YamlNode::Kind::kScalar) return scalar(entry.value, flow);
   const std::optional<size_t> colon = after_colon(entry.key, flow);
   if (!colon || entry.value.kind != YamlNode::Kind::kNull) return std::nullopt;
-  // yaml-cpp gives nothing the position of whatever comes next.
+  // yaml-cpp gives an empty value the position of whatever comes next.
   const size_t next = skip_blanks(*colon);
   const size_t end = plain_end(next, flow);
   if (next == offset(entry.value.mark) && means_null(text_.substr(next, end - next)))
@@ -105,8 +105,8 @@ std::optional<size_t> YamlPlaces::end_in_brackets(const YamlNode& node) const {
   return close + 1;
 }
 
-// Texts over several lines end before the first line that is not deeper than their key. Empty lines
-// at the end belong only to a block that keeps them ("|+").
+// A text of several lines ends before the first line that is not indented more than its key. Empty
+// lines at its end belong to it only in a block that keeps them ("|+").
 size_t YamlPlaces::end_of_deeper_lines(const YamlEntry& entry) const {
   const size_t head = offset(entry.value.mark);
   const std::string_view first = text_.substr(head, next_line(head) - head);

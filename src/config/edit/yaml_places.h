@@ -32,12 +32,12 @@ class YamlPlaces {
   // True if the map or list is written with brackets: {a: 1}, [tc, commit].
   bool in_brackets(const YamlNode& node) const;
 
-  // A key, or a value that is a scalar. `flow`: it is in brackets.
+  // Returns the place of a key, or of a value that is a scalar. `flow`: it is inside brackets.
   std::optional<YamlSpan> scalar(const YamlNode& node, bool flow) const;
-  // The value of an entry, which is a scalar or nothing. If there is no value, the span is empty
-  // and follows the colon.
+  // Returns the place of the value of an entry, which is a scalar or empty. An empty value has an
+  // empty place after the colon.
   std::optional<YamlSpan> value(const YamlEntry& entry, bool flow) const;
-  // The end of an entry with all that belongs to its value.
+  // Returns the end of an entry, including everything that belongs to its value.
   std::optional<size_t> end(const YamlEntry& entry, bool flow) const;
 
  private:

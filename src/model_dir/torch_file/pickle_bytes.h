@@ -22,7 +22,7 @@ class PickleBytes {
 
   // These functions take the bytes that follow. They throw if fewer are left.
   std::string_view take(uint64_t bytes);
-  std::string_view line();  // up to a line feed, which is taken too
+  std::string_view line();  // up to and including a line feed, which is not returned
   // Takes a length of one byte, and a number of up to eight bytes in two's complement.
   int64_t long_integer();
   template <typename Number>
@@ -39,7 +39,7 @@ class PickleBytes {
     return pickle_.substr(static_cast<size_t>(begin), bytes);
   }
 
-  // Makes the Error for something that a state dict does not have.
+  // Makes the Error for a part of the pickle that no state dict has.
   Error unexpected(const std::string& found) const;
 
  private:

@@ -1,4 +1,4 @@
-// The values that the opcodes of a pickle make: the stack, the memo, and the containers on them.
+// The values that the opcodes of a pickle create: the stack, the memo, and the containers in them.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace encode {
 
-// A global that a pickle may name. There is no other.
+// A global that a pickle may name. Every other global is refused.
 struct PickleGlobal {
   enum class Call : uint8_t { kOrderedDict, kRebuildTensor, kRebuildParameter, kStorageType };
   std::string_view module;
@@ -39,9 +39,9 @@ struct PickleValue {
     kTensor,
   };
   Kind kind = Kind::kNone;
-  uint32_t bytes = 0;  // kString: its length
-  // kBool and kInt: the value; kString: its place in the pickle; kGlobal: its place in the list of
-  // globals; the other kinds but kNone and kFloat: the place in the list of their kind.
+  uint32_t bytes = 0;  // kString: the length of the string
+  // kBool and kInt: the value. kString: its offset in the pickle. kGlobal: its index in the list of
+  // globals. kNone and kFloat: not used. Other kinds: the index in the list of their kind.
   int64_t number = 0;
 };
 
@@ -67,7 +67,7 @@ class PickleValues {
   // Returns the only value that is left, at the end of the pickle.
   PickleValue last() const;
 
-  void remember(size_t place);  // puts the top into the memo
+  void remember(size_t place);  // copies the top of the stack into the memo
   size_t remembered() const { return memo_.size(); }
   void push_remembered(size_t place);
 
@@ -89,9 +89,9 @@ class PickleValues {
   size_t bottom() const { return marks_.empty() ? 0 : marks_.back(); }
 
   const PickleBytes& bytes_;
-  int64_t items_ = 0;  // in all containers
+  int64_t items_ = 0;  // the items in all containers
   List stack_;
-  std::vector<size_t> marks_;  // sizes of the stack
+  std::vector<size_t> marks_;  // the size of the stack at each mark
   std::vector<std::optional<PickleValue>> memo_;
   std::vector<List> containers_;
 };

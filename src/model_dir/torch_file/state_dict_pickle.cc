@@ -264,7 +264,7 @@ class Reader {
     return numbers;
   }
 
-  // The attribute of a state dict says nothing about its tensors.
+  // Accepts only the attribute _metadata, which says nothing about the tensors.
   void require_metadata(const PickleValue& state) const {
     const PickleValue& dict = values_.top();
     if (dict.kind == Kind::kOrderedDict && state.kind == Kind::kDict) {

@@ -13,6 +13,7 @@
 
 #include "encode/error.h"
 
+#include "base/foreign_input.h"
 #include "base/lfs_pointer.h"
 #include "base/units.h"
 #include "model_dir/limits.h"
@@ -22,7 +23,6 @@
 namespace encode {
 namespace {
 
-constexpr std::string_view kZipStart = "PK\x03\x04";
 constexpr std::string_view kPickleName = "data.pkl";
 constexpr std::string_view kStorageFolder = "data/";
 constexpr std::string_view kByteOrder = "byteorder";
@@ -62,7 +62,7 @@ void require_zip(const UniqueFd& fd, const std::string& file) {
                  "download the model again, or save it in the safetensors format");
 }
 
-// The archive, of which all entries are in one folder.
+// The archive. All its entries are in one folder.
 class TorchFile {
  public:
   TorchFile(const UniqueFd& fd, const std::string& file)
@@ -123,7 +123,7 @@ class TorchFile {
                    fmt::format("'{}'", preview(name)), kSaveAgain);
   }
 
-  // Files of torch before 2.1 do not say it.
+  // Files of torch before 2.1 do not state the byte order.
   void require_little_endian() const {
     static_assert(std::endian::native == std::endian::little, "the tensors are little-endian");
     const ZipEntry* entry = find(kByteOrder);

@@ -31,7 +31,7 @@ constexpr int64_t kMaxDescriptorBytes = 24;
 constexpr uint16_t kHasDescriptor = 1 << 3;
 constexpr uint16_t kUtf8Name = 1 << 11;
 constexpr uint16_t kZip64Field = 1;
-constexpr uint32_t kIn64Bits = 0xffff'ffff;  // the number is in a field or record of ZIP64
+constexpr uint32_t kIn64Bits = 0xffff'ffff;  // the real number is in a field or record of ZIP64
 
 Error bad_zip(const std::string& file, std::string what, std::string expected, std::string found) {
   return Error({.code = "model.zip",
@@ -72,7 +72,8 @@ struct Directory {
   int64_t size = 0;
 };
 
-// What a header says about an entry. The central directory and the header before the entry have it.
+// What a header says about an entry. The entry has two headers: in the central directory, and
+// before its bytes.
 struct Header {
   uint16_t flags = 0;
   uint16_t method = 0;
@@ -84,15 +85,15 @@ struct Header {
 
 struct Placed {
   std::string name;
-  int64_t begin = 0;  // of the header
+  int64_t begin = 0;  // where the header begins
   int64_t data = 0;
   int64_t end = 0;
   bool stored = true;
   bool has_descriptor = false;
 };
 
-// Replaces the numbers that stand in the ZIP64 field. Returns false if the extra fields are damaged
-// or lack a number.
+// Reads the numbers that the header leaves to the ZIP64 field. Returns false if the extra fields
+// are damaged or lack a number.
 bool read_zip64(std::string_view extra, Header& header) {
   Fields fields(extra);
   std::vector<uint64_t*> wanted;
@@ -284,7 +285,8 @@ class ZipReader {
     return header;
   }
 
-  // Compares the header before the entry, which says where the data begin.
+  // Reads the header before the entry, compares it with the one of the central directory, and
+  // returns where the data begin.
   Placed with_local_header(const Header& central, const Directory& directory) const {
     const auto begin = static_cast<int64_t>(central.offset);
     const std::string start = read(begin, kLocalHeaderBytes);
@@ -330,7 +332,8 @@ class ZipReader {
             .has_descriptor = (central.flags & kHasDescriptor) != 0};
   }
 
-  // Throws if entries overlap, or if bytes belong to none. Only a data descriptor is between two.
+  // Throws if entries overlap, or if bytes belong to no entry. Between two entries only a data
+  // descriptor is allowed.
   void require_order(std::vector<Placed>& placed, const Directory& directory) const {
     std::sort(placed.begin(), placed.end(),
               [](const Placed& a, const Placed& b) { return a.begin < b.begin; });

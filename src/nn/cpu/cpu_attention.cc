@@ -7,6 +7,7 @@
 
 #include <ATen/ops/empty.h>
 
+#include "kernels/kernels.h"
 #include "nn/cpu/attention_operands.h"
 #include "nn/cpu/rows.h"
 #include "nn/round_up.h"
@@ -18,10 +19,7 @@ using cpu_attention::FloatOperands;
 using cpu_attention::HeadRows;
 using cpu_attention::PairedOperands;
 
-// The number of queries that one matrix product multiplies with the keys. It is large enough to use
-// each loaded block of keys well, and small enough that the scores of a long sequence stay in
-// cache.
-constexpr int64_t kQueryBlock = 32;
+constexpr int64_t kQueryBlock = kernels::kAttentionQueryBlock;
 
 constexpr int64_t round_down(int64_t n, int64_t to) { return n / to * to; }
 

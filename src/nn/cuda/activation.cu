@@ -40,6 +40,7 @@ __device__ Lane<T> activated_lane(const T* in, int64_t width, int64_t element) {
 // One block computes one row.
 template <EncodeCudaActivation kKind, bool kGated, typename T>
 __global__ void __launch_bounds__(kThreads) activation_kernel(const EncodeCudaElementwise args) {
+  wait_for_earlier_kernels();
   const int64_t row = blockIdx.x;
   const T* in = static_cast<const T*>(args.x) + row * args.width * (kGated ? 2 : 1);
   T* out = static_cast<T*>(args.y) + row * args.width;
@@ -54,6 +55,7 @@ __global__ void __launch_bounds__(kThreads) activation_kernel(const EncodeCudaEl
 template <EncodeCudaActivation kKind, bool kGated, typename T>
 __global__ void __launch_bounds__(kSharedRowThreads)
     fp8_activation_kernel(const EncodeCudaElementwise args) {
+  wait_for_earlier_kernels();
   const int64_t index = blockIdx.x;
   const T* in = static_cast<const T*>(args.x) + index * args.width * (kGated ? 2 : 1);
   quantize_shared<T>(

@@ -13,7 +13,7 @@ namespace {
 constexpr int kWarpQueries = 4;
 constexpr int kTileKeys = kWarpThreads;
 constexpr int kMaxHeadDim = 256;
-// How many numbers of a result vector one thread computes.
+// The most numbers of a result vector that one thread computes.
 constexpr int kMaxOwn = kMaxHeadDim / kWarpThreads;
 // A launch can have this much shared memory for each block without a special request.
 constexpr int64_t kMaxSharedBytes = 48 * 1024;
@@ -214,6 +214,7 @@ __device__ KeyRange keys_of(const EncodeCudaAttention& args, const Place& place,
 
 template <typename T>
 __global__ void __launch_bounds__(256) attention_kernel(const EncodeCudaAttention args) {
+  wait_for_earlier_kernels();
   const SharedShape shape = {static_cast<int>(args.head_dim / kLane<T>),
                              static_cast<int>(blockDim.y)};
   const int64_t begin = args.cu_seqlens[blockIdx.x];

@@ -28,7 +28,8 @@ namespace {
 using DeviceQuery = int (*)(int, EncodeCudaDevice*);
 using KernelTable = const EncodeCudaKernels* (*)();
 
-// What the program uses of libencode_cuda.so. The pointers are null until open_plugin() succeeds.
+// The functions of libencode_cuda.so that the program calls. The pointers are null until
+// open_plugin() succeeds.
 struct Plugin {
   DeviceQuery query = nullptr;
   const EncodeCudaKernels* kernels = nullptr;
@@ -46,12 +47,7 @@ std::string directory_of(const void* address) {
 }
 
 Error unavailable(const HardwareOptions& options, std::string found, std::string hint) {
-  return Error({.code = "device.absent",
-                .what = "the device asked for is not there",
-                .where = "--device (hardware.device)",
-                .expected = to_string(options.device),
-                .found = std::move(found),
-                .hint = std::move(hint)});
+  return absent_device(to_string(options.device), std::move(found), std::move(hint));
 }
 
 // Opens a library. Returns the error, or nullopt. The library is never closed, because LibTorch

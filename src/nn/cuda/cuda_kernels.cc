@@ -34,25 +34,6 @@ std::optional<EncodeCudaActivation> activation_of(Activation activation) {
   return std::nullopt;
 }
 
-EncodeCudaPooling pooling_of(PoolingMode mode) {
-  switch (mode) {
-    case PoolingMode::kCls:
-      return kEncodeCudaPoolCls;
-    case PoolingMode::kLastToken:
-      return kEncodeCudaPoolLastToken;
-    case PoolingMode::kMax:
-      return kEncodeCudaPoolMax;
-    case PoolingMode::kMean:
-      return kEncodeCudaPoolMean;
-    case PoolingMode::kMeanSqrtLen:
-      return kEncodeCudaPoolMeanSqrtLen;
-    case PoolingMode::kWeightedMean:
-    case PoolingMode::kNone:  // never happens: no caller passes kNone to CudaKernels::pool()
-      break;
-  }
-  return kEncodeCudaPoolWeightedMean;
-}
-
 bool same_layout(const at::Tensor& other, const at::Tensor& x) {
   return !other.defined() || (other.sizes() == x.sizes() && other.strides() == x.strides() &&
                               other.scalar_type() == x.scalar_type());
@@ -281,7 +262,7 @@ bool CudaKernels::pool(const CudaPool& call) const {
                                     .width = call.hidden.size(1),
                                     .y_stride = call.y.stride(0),
                                     .prompt_tokens = call.prompt_tokens,
-                                    .mode = pooling_of(call.mode),
+                                    .mode = call.mode,
                                     .type = *type_of(type),
                                     .stream = current_stream(call.hidden)};
   return launched(CudaKernel::kPool, table_->pool(&arguments));

@@ -16,6 +16,7 @@ __device__ void add(Lane<T>& lane, const T* from) {
 template <typename T, int kLanes>
 __global__ void __launch_bounds__(kMaxRowThreads)
     embedding_kernel(const EncodeCudaEmbedding args, const int64_t row_vectors) {
+  wait_for_earlier_kernels();
   const int64_t token = static_cast<int64_t>(blockIdx.x) * blockDim.y + threadIdx.y;
   const bool inside = token < args.tokens;
   const int64_t vectors = inside ? row_vectors : 0;

@@ -3,7 +3,6 @@
 #include <cmath>
 #include <vector>
 
-#include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/empty.h>
@@ -13,12 +12,12 @@
 #include <ATen/ops/layer_norm.h>
 #include <ATen/ops/ones_like.h>
 #include <ATen/ops/rsqrt.h>
-#include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
-#include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 
+#include "base/pooling_modes.h"
 #include "nn/cuda/kernel_check.h"
+#include "nn/layers/pooling.h"
 
 namespace encode {
 namespace {
@@ -134,47 +133,34 @@ void check_embedding(KernelCheck& check) {
   check.compare(check.kernels().embed(call), call.y, words);
 }
 
-// Pools one sequence, as nn/layers/pooling.h defines it. `tokens` is [n, width] float32; the result
-// is [width].
-at::Tensor pooled(const at::Tensor& tokens, int64_t prompt_tokens, PoolingMode mode) {
-  const int64_t n = tokens.size(0);
-  const int64_t skipped = std::min(prompt_tokens, n);
-  if (mode == PoolingMode::kLastToken) return tokens.select(0, n - 1);
-  if (mode == PoolingMode::kCls) return tokens.select(0, std::min(prompt_tokens, n - 1));
-  const at::Tensor body = tokens.narrow(0, skipped, n - skipped);
-  if (n == skipped) return at::zeros({tokens.size(1)}, tokens.options());
-  if (mode == PoolingMode::kMax) return std::get<0>(body.max(0));
-  if (mode == PoolingMode::kMean) return body.mean(0);
-  if (mode == PoolingMode::kMeanSqrtLen)
-    return body.sum(0).div(std::sqrt(static_cast<double>(n - skipped)));
-  const at::Tensor weight = at::arange(skipped + 1, n + 1, tokens.options()).unsqueeze(1);
-  return body.mul(weight).sum(0).div(weight.sum());
-}
-
 void check_pool(KernelCheck& check) {
   constexpr int64_t kWidth = 384;
   const std::vector<int64_t> lengths = {1, 7, 100, 33, 9};
   std::vector<int32_t> ends = {0};
-  for (const int64_t length : lengths) ends.push_back(ends.back() + static_cast<int32_t>(length));
+  std::vector<int64_t> positions;
+  for (const int64_t length : lengths) {
+    ends.push_back(ends.back() + static_cast<int32_t>(length));
+    for (int64_t t = 0; t < length; ++t) positions.push_back(t);
+  }
   // The last 3 rows belong to no sequence, so they must not change the result.
   const at::Tensor hidden = check.random({ends.back() + 3, kWidth});
   const at::Tensor cu_seqlens = at::tensor(ends, at::kInt).to(check.device());
-  const at::Tensor wide = hidden.to(at::kFloat);
-  for (const PoolingMode mode :
-       {PoolingMode::kCls, PoolingMode::kMean, PoolingMode::kMax, PoolingMode::kLastToken,
-        PoolingMode::kWeightedMean, PoolingMode::kMeanSqrtLen}) {
+  PackedInput batch;
+  batch.cu_seqlens = ends;
+  batch.position_ids = check.indices(positions);
+  for (const auto& [name, mode] : kPoolingModes) {
+    const bool is_alias = name != to_string(mode);
+    if (is_alias || mode == PoolingMode::kNone) continue;
     for (const int64_t prompt_tokens : {0, 3}) {
-      const auto sequences = static_cast<int64_t>(lengths.size());
-      const at::Tensor y = at::full({sequences, kWidth}, NAN, wide.options());
-      std::vector<at::Tensor> expected;
-      for (size_t b = 0; b < lengths.size(); ++b)
-        expected.push_back(pooled(wide.narrow(0, ends[b], lengths[b]), prompt_tokens, mode));
+      batch.prompt_tokens = prompt_tokens;
+      const at::Tensor y =
+          at::full({batch.sequences(), kWidth}, NAN, hidden.options().dtype(at::kFloat));
       const bool ran = check.kernels().pool({.hidden = hidden,
                                              .cu_seqlens = cu_seqlens,
                                              .mode = mode,
                                              .prompt_tokens = prompt_tokens,
                                              .y = y});
-      check.compare(ran, y, at::stack(expected));
+      check.compare(ran, y, pool_by_operations(hidden, batch, {mode}));
     }
   }
 }

@@ -9,6 +9,7 @@ namespace {
 template <bool kCentered, bool kFp8, typename T, int kLanes>
 __global__ void __launch_bounds__(kMaxRowThreads)
     norm_kernel(const EncodeCudaNorm args, const int64_t row_vectors) {
+  wait_for_earlier_kernels();
   const int64_t index = static_cast<int64_t>(blockIdx.x) * blockDim.y + threadIdx.y;
   // A thread without a row goes on with 0 vectors, because the other threads wait for it at the
   // barriers.

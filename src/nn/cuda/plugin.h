@@ -14,6 +14,8 @@
 
 #include <cstdint>
 
+#include "encode/pooling_mode.h"
+
 extern "C" {
 
 struct EncodeCudaDevice {
@@ -40,15 +42,6 @@ enum EncodeCudaActivation : int32_t {
   kEncodeCudaGeluTanh = 1,
   kEncodeCudaRelu = 2,
   kEncodeCudaSilu = 3,
-};
-
-enum EncodeCudaPooling : int32_t {
-  kEncodeCudaPoolCls = 0,
-  kEncodeCudaPoolLastToken = 1,
-  kEncodeCudaPoolMax = 2,
-  kEncodeCudaPoolMean = 3,
-  kEncodeCudaPoolMeanSqrtLen = 4,
-  kEncodeCudaPoolWeightedMean = 5,
 };
 
 // Quantized rows: e4m3 values with one float32 scale for each row. nn/fp8/fp8_rows.h defines them.
@@ -134,8 +127,8 @@ struct EncodeCudaPool {
   int64_t sequences;
   int64_t width;
   int64_t y_stride;
-  int64_t prompt_tokens;  // the number of first tokens of each sequence that pooling ignores
-  EncodeCudaPooling mode;
+  int64_t prompt_tokens;     // the number of first tokens of each sequence that pooling ignores
+  encode::PoolingMode mode;  // not kNone
   EncodeCudaType type;
   void* stream;
 };

@@ -25,10 +25,19 @@ __device__ Range range_of(const EncodeCudaPool& args, int64_t sequence) {
   const int64_t end = args.cu_seqlens[sequence + 1];
   const int64_t prompt = args.prompt_tokens < end - begin ? args.prompt_tokens : end - begin;
   if (begin == end) return {begin, begin, begin};
-  if (args.mode == kEncodeCudaPoolLastToken) return {begin, end - 1, end};
-  if (args.mode == kEncodeCudaPoolCls) {
-    const int64_t first = prompt < end - begin ? begin + prompt : end - 1;
-    return {begin, first, first + 1};
+  switch (args.mode) {
+    case PoolingMode::kLastToken:
+      return {begin, end - 1, end};
+    case PoolingMode::kCls: {
+      const int64_t first = prompt < end - begin ? begin + prompt : end - 1;
+      return {begin, first, first + 1};
+    }
+    case PoolingMode::kMean:
+    case PoolingMode::kMax:
+    case PoolingMode::kWeightedMean:
+    case PoolingMode::kMeanSqrtLen:
+    case PoolingMode::kNone:
+      break;
   }
   return {begin, begin + prompt, end};
 }
@@ -37,19 +46,23 @@ __device__ Range range_of(const EncodeCudaPool& args, int64_t sequence) {
 __device__ float divisor_of(const EncodeCudaPool& args, const Range& range) {
   const auto count = static_cast<float>(range.last - range.first);
   switch (args.mode) {
-    case kEncodeCudaPoolMean:
+    case PoolingMode::kMean:
       return count;
-    case kEncodeCudaPoolMeanSqrtLen:
+    case PoolingMode::kMeanSqrtLen:
       return sqrtf(count);
-    case kEncodeCudaPoolWeightedMean: {
+    case PoolingMode::kWeightedMean: {
       // The sum of the positions in [first, last), counted from 1.
       const int64_t n = range.last - range.begin;
       const int64_t skipped = range.first - range.begin;
       return static_cast<float>((n * (n + 1) - skipped * (skipped + 1)) / 2);
     }
-    default:
-      return 1;
+    case PoolingMode::kCls:
+    case PoolingMode::kLastToken:
+    case PoolingMode::kMax:
+    case PoolingMode::kNone:
+      break;
   }
+  return 1;
 }
 
 template <bool kMax, typename T>
@@ -70,6 +83,7 @@ struct PoolPartials;  // Names the shared memory of pool_kernel().
 
 template <bool kMax, typename T>
 __global__ void __launch_bounds__(kColumns* kTokenRows) pool_kernel(const EncodeCudaPool args) {
+  wait_for_earlier_kernels();
   using TokenRow = Lane<T>[kColumns];
   TokenRow* partial = shared_array<PoolPartials, TokenRow, kTokenRows>();
   const int64_t sequence = blockIdx.x;
@@ -81,7 +95,7 @@ __global__ void __launch_bounds__(kColumns* kTokenRows) pool_kernel(const Encode
   for (int j = 0; j < kLane<T>; ++j) own.values[j] = kMax ? -INFINITY : 0.0f;
   if (inside) {
     const T* hidden = static_cast<const T*>(args.hidden) + column;
-    const bool weighted = args.mode == kEncodeCudaPoolWeightedMean;
+    const bool weighted = args.mode == PoolingMode::kWeightedMean;
 #pragma unroll 4
     for (int64_t token = range.first + threadIdx.y; token < range.last; token += kTokenRows) {
       const float weight = weighted ? static_cast<float>(token - range.begin + 1) : 1.0f;
@@ -102,6 +116,7 @@ __global__ void __launch_bounds__(kColumns* kTokenRows) pool_kernel(const Encode
 }  // namespace
 
 int pool(const EncodeCudaPool* args) {
+  if (args->mode == PoolingMode::kNone) return kEncodeCudaUnsupported;
   const int lane = lane_of(args->type);
   const int64_t column_blocks = (args->width / lane + kColumns - 1) / kColumns;
   constexpr int64_t kMaxColumnBlocks = 65535;  // limit of the second dimension of a grid
@@ -114,7 +129,7 @@ int pool(const EncodeCudaPool* args) {
     const LaunchShape shape = {
         dim3(static_cast<unsigned>(args->sequences), static_cast<unsigned>(column_blocks)),
         dim3(kColumns, kTokenRows)};
-    return args->mode == kEncodeCudaPoolMax
+    return args->mode == PoolingMode::kMax
                ? launch(pool_kernel<true, decltype(type)>, shape, args->stream, *args)
                : launch(pool_kernel<false, decltype(type)>, shape, args->stream, *args);
   });

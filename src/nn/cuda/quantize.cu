@@ -9,6 +9,7 @@ namespace {
 template <typename T>
 __global__ void __launch_bounds__(kSharedRowThreads)
     quantize_kernel(const EncodeCudaQuantize args) {
+  wait_for_earlier_kernels();
   const int64_t index = blockIdx.x;
   const T* row = static_cast<const T*>(args.x) + index * args.width;
   quantize_shared<T>(args.width, [row](int64_t element) { return load(row + element); },

@@ -12,6 +12,7 @@ constexpr int kThreads = 128;
 // of a head.
 template <typename T>
 __global__ void __launch_bounds__(kThreads) rotary_kernel(const EncodeCudaRotary args) {
+  wait_for_earlier_kernels();
   const int half = static_cast<int>(args.head_dim) / 2;
   const int vectors = half / kLane<T>;
   const int items = static_cast<int>(args.heads) * vectors;

@@ -1,4 +1,4 @@
-// The element-wise functions between the matrix products of a transformer.
+// The activations of a transformer's MLP, and the gate of a gated MLP.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -48,7 +48,7 @@ struct AttentionOptions {
   double scale = 1;  // factor of the scores, usually 1 / sqrt(head_dim)
   AttentionWindow window = {};
   double softcap = 0;                           // if > 0, score = softcap x tanh(score / softcap)
-  const RelativePositions* relative = nullptr;  // borrowed for the call
+  const RelativePositions* relative = nullptr;  // must outlive the call
   // Whether float32 queries, keys, values and weights may be rounded to bfloat16 before they are
   // multiplied. They are rounded only on a CPU with instructions for bfloat16 products, and only if
   // head_dim is a multiple of 32.

@@ -1,4 +1,5 @@
-// Splits a matrix product into launches with the same number of rows.
+// Splits a matrix product into launches with the same number of rows. Any thread may call these
+// functions. They throw only what `body` throws.
 #pragma once
 
 #include <cstdint>

@@ -47,7 +47,7 @@ PackedInput to_device(const PackedBatch& batch, int64_t slots, at::Device device
   }
   input.cu_seqlens = batch.cu_seqlens;
   // If the longest sequence has one token, FlashAttention takes another path and gives other bits.
-  // Therefore it is told that the longest sequence has at least two tokens.
+  // Therefore max_seqlen is at least 2.
   input.max_seqlen = std::max(batch.max_seqlen, 2);
   input.prompt_tokens = batch.prompt_tokens;
   if (device.is_cuda()) input.cu_seqlens_device = to_device(batch.cu_seqlens, device);

@@ -9,20 +9,35 @@
 #include <ATen/ops/norm.h>
 #include <ATen/ops/segment_reduce.h>
 
+#include "base/pooling_modes.h"
 #include "nn/cuda/cuda_kernels.h"
-#include "nn/layers/linear.h"
+#include "nn/products/row_blocks.h"
 
 namespace encode {
 namespace {
 
-// Returns the token of each sequence that the mode kCls or kLastToken reads.
+// Returns the token that `mode` reads of a sequence with the rows `begin` to `last`.
+int64_t token_row(PoolingMode mode, int64_t begin, int64_t last, int64_t prompt_tokens) {
+  switch (mode) {
+    case PoolingMode::kCls:
+      return std::min(begin + prompt_tokens, last);
+    case PoolingMode::kLastToken:
+      return last;
+    case PoolingMode::kMean:
+    case PoolingMode::kMax:
+    case PoolingMode::kWeightedMean:
+    case PoolingMode::kMeanSqrtLen:
+    case PoolingMode::kNone:
+      break;
+  }
+  TORCH_CHECK(false, "pooling '", to_string(mode), "' reads more than one token");
+}
+
 std::vector<int64_t> token_rows(const PackedInput& batch, PoolingMode mode) {
   std::vector<int64_t> rows;
-  for (size_t b = 0; b + 1 < batch.cu_seqlens.size(); ++b) {
-    const int64_t begin = batch.cu_seqlens[b];
-    const int64_t last = batch.cu_seqlens[b + 1] - 1;
-    rows.push_back(mode == PoolingMode::kCls ? std::min(begin + batch.prompt_tokens, last) : last);
-  }
+  for (size_t b = 0; b + 1 < batch.cu_seqlens.size(); ++b)
+    rows.push_back(
+        token_row(mode, batch.cu_seqlens[b], batch.cu_seqlens[b + 1] - 1, batch.prompt_tokens));
   return rows;
 }
 
@@ -58,11 +73,11 @@ class Segments {
       case PoolingMode::kMeanSqrtLen:
         return sum(tokens_).div(divisors(counts_).sqrt());
       case PoolingMode::kWeightedMean:
+        return weighted_mean();
       case PoolingMode::kNone:
         break;
     }
-    const at::Tensor weights = position_ids_.add(1).to(at::kFloat).unsqueeze(1);
-    return sum(tokens_.mul(weights)).div(divisors(position_sums_));
+    return tokens_;
   }
 
  private:
@@ -81,6 +96,10 @@ class Segments {
     const at::Tensor body = prompt_tokens_ > 0 ? tokens.masked_fill(in_prompt(), 0) : tokens;
     return at::segment_reduce(body, "sum", /*lengths=*/{}, /*indices=*/{}, offsets_, /*axis=*/0,
                               /*unsafe=*/true, 0);
+  }
+  at::Tensor weighted_mean() const {
+    const at::Tensor weights = position_ids_.add(1).to(at::kFloat).unsqueeze(1);
+    return sum(tokens_.mul(weights)).div(divisors(position_sums_));
   }
   at::Tensor max() const {
     constexpr double kLowest = -std::numeric_limits<double>::infinity();
@@ -123,8 +142,7 @@ at::Tensor pool_by_kernel(const at::Tensor& hidden_states, const PackedInput& ba
 }  // namespace
 
 bool reads_one_token(const std::vector<PoolingMode>& modes) {
-  return modes.size() == 1 &&
-         (modes.front() == PoolingMode::kCls || modes.front() == PoolingMode::kLastToken);
+  return modes.size() == 1 && facts_of(modes.front()).one_token;
 }
 
 at::Tensor pooled_rows(const PackedInput& batch, PoolingMode mode, ProductFormat format) {
@@ -147,6 +165,11 @@ at::Tensor pool(const at::Tensor& hidden_states, const PackedInput& batch,
     return hidden_states.narrow(0, 0, batch.sequences()).to(at::kFloat);
   if (at::Tensor pooled = pool_by_kernel(hidden_states, batch, modes); pooled.defined())
     return pooled;
+  return pool_by_operations(hidden_states, batch, modes);
+}
+
+at::Tensor pool_by_operations(const at::Tensor& hidden_states, const PackedInput& batch,
+                              const std::vector<PoolingMode>& modes) {
   const Segments segments(hidden_states, batch);
   std::vector<at::Tensor> parts;
   parts.reserve(modes.size());

@@ -1,4 +1,5 @@
-// Turns token vectors into embeddings, as sentence-transformers defines it.
+// Turns token vectors into embeddings, as sentence-transformers defines it. Any number of threads
+// may call these functions. They throw c10::Error if the device fails.
 #pragma once
 
 #include <vector>
@@ -23,14 +24,18 @@ namespace encode {
 at::Tensor pool(const at::Tensor& hidden_states, const PackedInput& batch,
                 const std::vector<PoolingMode>& modes);
 
+// Does the same with LibTorch's operations on any device. The hidden states are those of all slots.
+at::Tensor pool_by_operations(const at::Tensor& hidden_states, const PackedInput& batch,
+                              const std::vector<PoolingMode>& modes);
+
 // Returns whether `modes` read only one token of each sequence (cls or the last token). The last
 // layer of the model then needs to compute only the tokens of batch.pooled_rows.
 bool reads_one_token(const std::vector<PoolingMode>& modes);
 
-// Returns the value of PackedInput::pooled_rows for kCls or kLastToken. Filler rows extend the
-// result to a multiple of kCpuBlockTokens (nn/layers/linear.h), except on CPU if matrix products of
-// this format need no blocks. On CPU the result is undefined if it would have as many rows as the
-// batch has tokens, or more.
+// Returns the value of PackedInput::pooled_rows for a mode that reads one token. Filler rows extend
+// the result to a multiple of kCpuBlockTokens (nn/products/row_blocks.h), except on CPU if matrix
+// products of this format need no blocks. On CPU the result is undefined if it would have as many
+// rows as the batch has tokens, or more.
 at::Tensor pooled_rows(const PackedInput& batch, PoolingMode mode, ProductFormat format);
 
 // Divides each row of x [B, dim] float32 in place by its Euclidean norm, or by 1e-12 if the norm is

@@ -1,11 +1,17 @@
 // The number formats in which matrix products are computed. A layer gets its format when it is
-// constructed and keeps it.
+// constructed and keeps it. Any thread may call the functions. They throw no Error.
 #pragma once
 
-#include <cstdint>
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <optional>
 
 #include <c10/core/ScalarType.h>
 
+#include "encode/types.h"
+
+#include "kernels/packed_product.h"
 #include "nn/layers/launches.h"
 
 namespace encode {
@@ -18,25 +24,44 @@ enum class ProductFormat {
   kBFloat16,
   kFloat16,
   kInt8,  // float32, quantized row by row; only on a CPU for which linear_kernel() has a kernel
-  kFp8,   // quantized row by row, or as kBFloat16 if Fp8Linear does not support the widths
+  kFp8,   // quantized row by row, or as kBFloat16 if a width is not a multiple of kFp8WidthStep
 };
 
-// Returns the type of the weights, inputs and results of a matrix product of the format.
-inline at::ScalarType compute_type(ProductFormat format) {
-  switch (format) {
-    case ProductFormat::kBFloat16:
-    case ProductFormat::kFp8:
-      return at::kBFloat16;
-    case ProductFormat::kFloat16:
-      return at::kHalf;
-    case ProductFormat::kFloat32:
-    case ProductFormat::kFloat32High:
-    case ProductFormat::kInt8:
-      break;
-  }
-  return at::kFloat;
+// The facts about a format.
+struct ProductFormatFacts {
+  ComputeType dtype;          // of the models whose products have the format
+  MatmulPrecision precision;  // of these models; only float32 has both
+  at::ScalarType type;        // of the weights, inputs and results of a product
+};
+// In the order of ProductFormat.
+inline constexpr std::array<ProductFormatFacts, 6> kProductFormats = {
+    {{ComputeType::kFloat32, MatmulPrecision::kHighest, at::kFloat},
+     {ComputeType::kFloat32, MatmulPrecision::kHigh, at::kFloat},
+     {ComputeType::kBFloat16, MatmulPrecision::kHighest, at::kBFloat16},
+     {ComputeType::kFloat16, MatmulPrecision::kHighest, at::kHalf},
+     {ComputeType::kInt8, MatmulPrecision::kHighest, at::kFloat},
+     {ComputeType::kFp8, MatmulPrecision::kHighest, at::kBFloat16}}};
+constexpr const ProductFormatFacts& facts_of(ProductFormat format) {
+  return kProductFormats.at(static_cast<size_t>(format));
 }
 
+// Returns the type of the weights, inputs and results of a matrix product of the format.
+inline at::ScalarType compute_type(ProductFormat format) { return facts_of(format).type; }
+
+// Returns the project's own kernel for products of the format on this processor, or nullopt if
+// there is none.
+inline std::optional<kernels::LinearKernel> linear_kernel(ProductFormat format) {
+  return kernels::kernel_for(facts_of(format).dtype, facts_of(format).precision);
+}
+
+// Returns the format of the products of a model. `precision` counts only for float32.
+inline ProductFormat format_of(ComputeType dtype, MatmulPrecision precision) {
+  if (dtype == ComputeType::kFloat32 && precision == MatmulPrecision::kHigh)
+    return ProductFormat::kFloat32High;
+  const auto* const found = std::find_if(kProductFormats.begin(), kProductFormats.end(),
+                                         [&](const auto& facts) { return facts.dtype == dtype; });
+  return static_cast<ProductFormat>(found - kProductFormats.begin());
+}
 // Returns the format with operands of `type`, which is float32, bfloat16 or float16.
 inline ProductFormat format_of(at::ScalarType type) {
   if (type == at::kBFloat16) return ProductFormat::kBFloat16;

@@ -9,7 +9,7 @@ std::vector<TracedProduct> ProductTrace::stop() {
   return std::exchange(products_, {});
 }
 
-void ProductTrace::note(const Linear& linear, const LinearInput& x, TracedProduct::Call call) {
+void ProductTrace::note(const Linear& linear, const LinearInput& x, ProductCall call) {
   if (!recording_) return;
   const at::Tensor& rows = x.rows.defined() ? x.rows : x.fp8->values;
   products_.push_back({.linear = linear,

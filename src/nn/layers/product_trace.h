@@ -1,4 +1,5 @@
 // A record of the matrix products of a forward pass, so that each can be run and timed on its own.
+// Throws no Error.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +11,7 @@ namespace encode {
 
 // One matrix product of a Linear.
 struct TracedProduct {
-  enum class Call {
-    kWhole,        // operator() and add() on a GPU, where the next norm does the addition of add()
-    kAddInPlace,   // add() on a GPU, where the product does the addition
-    kInBlocks,     // in_blocks(), and operator() on CPU
-    kAddInBlocks,  // add() on CPU
-  };
+  using Call = ProductCall;
 
   Linear linear;  // shares its weight with the model
   Call call = Call::kInBlocks;
@@ -44,7 +40,7 @@ class ProductTrace {
   void start() { recording_ = true; }
   // Returns the matrix products since start(), in the order of computation.
   std::vector<TracedProduct> stop();
-  void note(const Linear& linear, const LinearInput& x, TracedProduct::Call call);
+  void note(const Linear& linear, const LinearInput& x, ProductCall call);
 
  private:
   bool recording_ = false;

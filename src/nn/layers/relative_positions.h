@@ -1,4 +1,5 @@
-// Functions that make the RelativePositions of T5 and MPNet, of ALiBi, and of DeBERTa.
+// Functions that make the RelativePositions of T5 and MPNet, of ALiBi, and of DeBERTa. Any number
+// of threads may call them. They throw c10::Error if the device fails.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // The frequencies of rotary position embedding (RoFormer, Su et al. 2021), and the ways in which
-// models adapt them to longer texts.
+// models adapt them to longer texts. Any thread may call the function.
 #pragma once
 
 #include <cstdint>

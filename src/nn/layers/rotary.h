@@ -1,5 +1,6 @@
 // Rotary position embedding (RoFormer, Su et al. 2021), in the form of GPT-NeoX and Llama: element
-// i of a head is paired with element head_dim / 2 + i.
+// i of a head is paired with element head_dim / 2 + i. The functions throw c10::Error if the device
+// fails.
 #pragma once
 
 #include <cstdint>

@@ -300,7 +300,7 @@
     }
     if (stream.quantization) {
       const q = stream.quantization;
-      table(card(grid, 'Quantization error', 'The final (' + stream.final.type + ') against the float32 chunks, on the sampled rows'),
+      table(card(grid, 'Quantization error', 'The matrix (' + stream.final.type + ') against the float32 chunks, on the sampled rows'),
         ['measure', '#value'], [['largest difference', q.largest.toPrecision(3)], ['root mean square', q.root_mean.toPrecision(3)],
           ['mean cosine', q.mean_cosine.toFixed(5)], ['least cosine', q.least_cosine.toFixed(5)]]);
     }

@@ -13,7 +13,7 @@
 namespace encode {
 namespace {
 
-// NVIDIA's data sheets. The memory is what nvidia-smi shows.
+// The source is NVIDIA's data sheets. The memory is what nvidia-smi shows.
 constexpr auto kCards = std::to_array<GpuCard>({
     {"RTX 4060", 8188, 15.1, 30.2, 60.4, true},
     {"RTX 3080", 10240, 29.8, 29.8, 59.5, true},
@@ -49,7 +49,7 @@ constexpr auto kCards = std::to_array<GpuCard>({
     {"B200", 183359, 80, 1100, 2250, true},
 });
 
-// Other names of cards of the table, which the driver or people give to them.
+// Other names that the driver or people use for cards of the table.
 struct Alias {
   std::string_view name;
   std::string_view card;
@@ -76,9 +76,8 @@ constexpr auto kAliases = std::to_array<Alias>({
 
 std::string normalized(std::string_view name) {
   std::string text;
-  for (const char c : name) {
-    if (std::isalnum(static_cast<unsigned char>(c)) != 0)
-      text += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  for (const char c : lower_case(std::string(name))) {
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0) text += c;
   }
   for (const std::string_view word : {"nvidia", "geforce", "rtx", "quadro", "tesla"}) {
     if (const size_t at = text.find(word); at != std::string::npos) text.erase(at, word.size());
@@ -100,7 +99,7 @@ std::vector<const GpuCard*> cards_of_any_memory(std::string_view name) {
   return cards;
 }
 
-// Whether the name is one of AMD's GPUs.
+// Returns true if the name is that of an AMD GPU.
 bool is_of_amd(std::string_view name) {
   const std::string wanted = normalized(name);
   const bool number =
@@ -138,7 +137,7 @@ const GpuCard& require_card(const std::string& name) {
                         .where = "--gpu",
                         .expected = {},
                         .found = preview(name),
-                        .hint = "name its memory instead: --gpu-memory 24GB"};
+                        .hint = {}};
   const std::vector<const GpuCard*> sizes = cards_of_any_memory(name);
   if (!sizes.empty()) {
     detail.what = "the GPU is made with different memory";
@@ -147,15 +146,12 @@ const GpuCard& require_card(const std::string& name) {
     throw Error(std::move(detail));
   }
   std::vector<std::string> names;
-  std::vector<const GpuCard*> all;
-  for (const GpuCard& card : kCards) {
-    names.emplace_back(card.name);
-    all.push_back(&card);
-  }
-  detail.expected = "one of: " + list_of(all);
+  for (const GpuCard& card : kCards) names.emplace_back(card.name);
+  detail.expected = one_of(names, name);
   const std::string near = nearest(name, names.data(), names.size());
-  if (!near.empty())
-    detail.hint = fmt::format("did you mean '{}'? Any other card: --gpu-memory 24GB", near);
+  detail.hint =
+      fmt::format("{}encode plan --gpu list shows the cards; for any other card: --gpu-memory 24GB",
+                  near.empty() ? "" : fmt::format("did you mean '{}'? ", near));
   if (is_of_amd(name)) {
     detail.what = "the GPU is one of AMD";
     detail.hint = "encode computes on NVIDIA GPUs (CUDA) and on CPUs";

@@ -1,4 +1,5 @@
-// The GPUs that `encode plan --gpu NAME` knows without having one.
+// The GPUs that `encode plan --gpu NAME` can plan for although the machine does not have them. Any
+// thread may call these functions.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,7 @@ namespace encode {
 // A card as its data sheet describes it.
 struct GpuCard {
   std::string_view name;   // "A100-80GB"
-  int64_t memory_mib = 0;  // what the driver shows as total memory, which is below the name's GB
+  int64_t memory_mib = 0;  // the total memory that the driver shows; less than the GB in the name
   // Dense products without sparsity, in TFLOP/s: float32 on the CUDA cores, TensorFloat-32, and
   // float16 or bfloat16.
   double float32_tflops = 0;
@@ -30,8 +31,8 @@ std::span<const GpuCard> gpu_cards();  // sorted by memory; lives as long as the
 // the memory ("A100") if there are cards with different memory.
 const GpuCard* find_card(std::string_view name);
 
-// As find_card(), but throws Error kUsage "plan.card" that lists the cards that `name` can mean, or
-// all known cards.
+// Does the same as find_card(), but throws Error kUsage "plan.card" instead of returning nullptr.
+// The error lists the cards that `name` can mean, or those with the most similar names.
 const GpuCard& require_card(const std::string& name);
 
 }  // namespace encode

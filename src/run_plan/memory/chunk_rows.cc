@@ -10,7 +10,7 @@ namespace encode {
 namespace {
 
 constexpr double kMostChunks = 20'000;
-constexpr double kMostRows = 1e9;  // as for a number in the config
+constexpr double kMostRows = 1e9;  // the same limit as for a number in the config
 
 // The largest number of 1, 2, 5, 10, 20, .. that is at most `value`, which is at least 1.
 double round_down(double value) {
@@ -26,7 +26,7 @@ double round_down(double value) {
 int64_t auto_chunk_rows(const ChunkFacts& facts) {
   const double longest = kMostLostSeconds / 2;
   const double shortest = std::min(facts.commit_seconds / kMostCommitShare, longest);
-  // A commit of no measurable time would put the middle at 0.
+  // If a commit takes no measurable time, the geometric mean would be 0.
   constexpr double kLeastSeconds = 0.1;
   const double middle = std::sqrt(std::max(shortest, kLeastSeconds) * longest);
   const double row_seconds = std::max(facts.row_seconds, longest / kMostRows);
@@ -38,7 +38,7 @@ int64_t auto_chunk_rows(const ChunkFacts& facts) {
 int64_t most_lost_rows(const MemoryRequest& request) {
   const int64_t chunk = request.chunk_rows;
   const int64_t window = largest_window(request).rows;
-  // A window has whole chunks, or a part of a large chunk.
+  // A window has whole small chunks, or a part of a large one.
   const int64_t rows = chunk <= window ? 2 * window : chunk + std::max(chunk, 2 * window);
   return request.texts.rows > 0 ? std::min(rows, request.texts.rows) : rows;
 }

@@ -4,13 +4,14 @@
 #include <fmt/format.h>
 #include <string_view>
 
+#include "base/units.h"
 #include "kernels/kernels.h"
 
 namespace encode {
 namespace {
 
-// The share of its data sheet that a device reaches in whole runs of this kind of work. It is an
-// assumption until --profile has measured the device.
+// The share of the speed in its data sheet that a device reaches in whole runs. It is an assumption
+// until --profile has measured the device.
 struct ShareOfPeak {
   double usual = 0.4;
   double least = 0;
@@ -18,11 +19,10 @@ struct ShareOfPeak {
 };
 // Whole runs of MiniLM on three processors reached 30 to 65 % (docs/planning.md).
 constexpr ShareOfPeak kVectorRegisters = {.least = 0.2, .most = 0.7};
-// They reached 6 to 11 % of AMX in 8 and 16 bits, where other work takes most of the time.
+// With AMX in 8 and 16 bits they reached 6 to 11 %, because other work takes most of the time.
 constexpr ShareOfPeak kNarrowTiles = {.least = 0.05, .most = 0.5};
 // No GPU has run the program yet.
 constexpr ShareOfPeak kGpu = {.least = 0.1, .most = 0.6};
-constexpr double kTera = 1e12;
 
 ComputeRate assumed(double peak_flops, const ShareOfPeak& share, std::string_view what) {
   if (peak_flops <= 0) return {};
@@ -54,7 +54,7 @@ bool is_narrow(ComputeType type) {
   return type == ComputeType::kBFloat16 || type == ComputeType::kInt8;
 }
 
-// Multiply-adds of one core in a cycle, times two.
+// Returns the floating-point operations of one core in a cycle. A multiply-add counts as two.
 double cpu_flops_per_cycle(ComputeType type) {
   const bool narrow = is_narrow(type);
   switch (kernels::capability()) {
@@ -66,6 +66,8 @@ double cpu_flops_per_cycle(ComputeType type) {
       return type == ComputeType::kInt8 ? 128 : 64;
     case kernels::Capability::kAvx2:
       return type == ComputeType::kInt8 ? 64 : 32;
+    case kernels::Capability::kNeon:
+      return 16;  // two units, as in a Neoverse N1; a Neoverse V1 or V2 has four
     case kernels::Capability::kBaseline:
       break;
   }

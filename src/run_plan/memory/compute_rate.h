@@ -1,4 +1,5 @@
-// How fast a device computes: measured, or assumed from its data sheet.
+// How fast a device computes: measured, or assumed from its data sheet. Any thread may call the
+// functions. They throw no Error.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,7 @@ namespace encode {
 // Multiplications and additions a second.
 struct ComputeRate {
   double flops_per_second = 0;  // 0: not known
-  // The rate is certainly not far outside these two. They are equal if it was measured.
+  // The range of the rate. If it was measured, both are equal to it.
   double least_flops = 0;
   double most_flops = 0;
   bool measured = false;    // by `encode plan --profile`
@@ -29,11 +30,11 @@ ComputeRate assumed_cpu_rate(ComputeType type, int64_t threads);
 // How long encoding takes, in seconds. All are 0 if the rate is not known or there are no texts.
 struct EncodingTime {
   double seconds = 0;  // at ComputeRate::flops_per_second
-  double least = 0;    // at its most_flops
-  double most = 0;     // at its least_flops
+  double least = 0;    // at ComputeRate::most_flops
+  double most = 0;     // at ComputeRate::least_flops
 
   void add(const EncodingTime& other);
-  void divide(double speed);  // as on a device that is `speed` times as fast
+  void divide(double speed);  // the times on a device that is `speed` times as fast
 };
 
 // Returns the time to encode the texts of the request: their operations at the rate, and a fixed

@@ -1,10 +1,12 @@
 // The memory of a run on a CPU. Each term names the function that allocates it. The constants were
-// measured with scripts/soak/memory_model.py on LibTorch 2.11; docs/planning.md has the figures.
+// measured with tests/soak/memory_model.py on LibTorch 2.11; docs/planning.md has the figures.
 #include <algorithm>
 #include <fmt/format.h>
 
 #include "base/units.h"
-#include "kernels/kernel_choice.h"
+#include "batching/window_bytes.h"
+#include "kernels/kernels.h"
+#include "kernels/packed_product.h"
 #include "run_plan/memory/memory_estimate.h"
 
 namespace encode {
@@ -18,7 +20,8 @@ constexpr int64_t kSupervisorBytes = 16 * kMib;
 // other sizes, so it grows to a multiple of what is alive at once.
 constexpr double kMainThreadFactor = 1.4;
 constexpr double kThreadFactor = 3.5;
-// Tokenizer's tables beside the file, and WordCache of each tokenizing thread.
+// The tables of a tokenizer, as a multiple of its file, and the WordCache of each tokenizing
+// thread.
 constexpr double kTokenizerFactor = 9;
 constexpr int64_t kWordCacheBytes = 2 * kMib;
 
@@ -26,8 +29,8 @@ int64_t scaled(int64_t bytes, double factor) {
   return static_cast<int64_t>(static_cast<double>(bytes) * factor);
 }
 
-// The weights as PackedLinear::make() in nn/cpu/packed_linear.cc packs them. allocate_packed()
-// takes whole huge pages for a weight that is larger than one.
+// The weights as CpuKernelProduct in nn/products/cpu_kernel_product.cc packs them.
+// allocate_packed() takes whole huge pages for a weight that is larger than one.
 int64_t packed_bytes(const MemoryRequest& request) {
   const EffectiveResult& effective = request.effective;
   const auto kernel = kernels::kernel_for(effective.dtype, effective.float32_matmul_precision);
@@ -63,8 +66,8 @@ int64_t loading_peak(const MemoryRequest& request, int64_t packed) {
   return kLoadingWorkerBytes + std::max(first_table, last_product);
 }
 
-// ModelKeeper::check_quantized() in job/loaded_model.cc loads the float32 model beside the int8
-// one, and frees it after the comparison.
+// ModelKeeper::check_quantized() in job/loaded_model.cc loads the float32 model in addition to the
+// int8 model, and frees it after the comparison.
 int64_t reference_model(const MemoryRequest& request) {
   if (request.effective.dtype != ComputeType::kInt8) return 0;
   MemoryRequest exact = request;
@@ -87,16 +90,16 @@ int64_t all_activations(const MemoryRequest& request) {
 }
 
 // CpuAttention in nn/cpu/cpu_attention.cc: transposed keys, packed values, and the scores of a
-// block of 32 queries.
+// block of queries.
 int64_t cpu_attention_bytes(const MemoryRequest& request) {
-  constexpr int64_t kQueryBlock = 32;
   constexpr int64_t kHeadTables = 3;
   const int64_t longest = request.longest_row_tokens();
-  const int64_t numbers = longest * (kHeadTables * request.shape.head_dim + 2 * kQueryBlock);
+  const int64_t numbers =
+      longest * (kHeadTables * request.shape.head_dim + 2 * kernels::kAttentionQueryBlock);
   return busy_threads(request) * numbers * int64_t{sizeof(float)};
 }
 
-// The thread_local Scratch of PackedLinear::operator() in nn/cpu/packed_linear.cc.
+// The thread_local Scratch of CpuKernelProduct::compute() in nn/products/cpu_kernel_product.cc.
 int64_t scratch_bytes(const MemoryRequest& request) {
   const EffectiveResult& effective = request.effective;
   const auto kernel = kernels::kernel_for(effective.dtype, effective.float32_matmul_precision);
@@ -115,8 +118,7 @@ int64_t scratch_bytes(const MemoryRequest& request) {
 // positions of the windows that wait, and vectors of the windows that are encoded, wait and are
 // written (CommitThread).
 MemoryPart windows_part(const MemoryRequest& request) {
-  constexpr int64_t kTokenBytes = 12;  // id and position, in vectors that have grown
-  constexpr int64_t kRowBytes = 160;   // Text, offsets and lists of a row
+  constexpr int64_t kRowBytes = 160;  // Text, offsets and lists of a row, as measured
   constexpr int64_t kVectorWindows = 3;
   const LargestWindow window = largest_window(request);
   const int64_t texts = request.texts.rows > 0
@@ -124,7 +126,7 @@ MemoryPart windows_part(const MemoryRequest& request) {
                                                    static_cast<double>(window.rows) /
                                                    static_cast<double>(request.texts.rows))
                             : request.prefetch_bytes / kWindowTextShares;
-  // Not more windows exist than the texts fill.
+  // Short inputs fill fewer windows.
   const int64_t whole = request.texts.rows == 0
                             ? kWindowsAtOnce
                             : (request.texts.rows + window.rows - 1) / window.rows;
@@ -132,7 +134,7 @@ MemoryPart windows_part(const MemoryRequest& request) {
   const int64_t vectors = request.effective.token_embeddings() ? window.tokens : window.rows;
   const int64_t values = vectors * request.effective.dim * int64_t{sizeof(float)};
   return {MemoryKind::kWindows,
-          texts + windows * (window.tokens * kTokenBytes + window.rows * kRowBytes) +
+          texts + windows * (window.tokens * kWindowTokenBytes + window.rows * kRowBytes) +
               std::min(whole, kVectorWindows) * values,
           fmt::format("{} of {}, {} of vectors", format_count(windows, "window", "windows"),
                       format_count(window.rows, "row", "rows"), format_bytes(values))};
@@ -189,8 +191,8 @@ MemoryEstimate estimate_host_of_cuda(const MemoryRequest& request) {
                  2 * request.batch_rows() * request.effective.dim * int64_t{sizeof(float)});
   MemoryEstimate estimate;
   estimate.parts = {
-      {MemoryKind::kProgram, kWorkerBytes + kSupervisorBytes + kCudaLibraryBytes,
-       "encode and encode-worker with the CUDA libraries (assumed)"},
+      {MemoryKind::kProgram, kWorkerBytes + kSupervisorBytes, "encode and encode-worker"},
+      {MemoryKind::kLibraries, kCudaLibraryBytes, "the libraries of CUDA (assumed)"},
       {MemoryKind::kBatchData, pinned, fmt::format("pinned memory for {} batches", batches)},
       windows_part(request),
       tokenizer_part(request)};

@@ -18,8 +18,8 @@ constexpr int64_t kWorkspaceBytes = 32 * kMib;
 constexpr int64_t kSegmentBytes = 2 * kMib;
 constexpr int64_t kLargePoolSegment = 20 * kMib;
 
-// Fp8Linear::make() in nn/fp8/fp8_linear.cc keeps one byte for each weight and a float32 scale for
-// each output; Linear in nn/layers/linear.cc keeps the compute type.
+// make_fp8_product() in nn/products/fp8_product.cc keeps one byte for each weight and a float32
+// scale for each output; CublasProduct in nn/products/cublas_product.cc keeps the compute type.
 int64_t weight_bytes(const MemoryRequest& request) {
   if (request.effective.dtype != ComputeType::kFp8) return matrix_bytes(request);
   int64_t scales = 0;
@@ -28,8 +28,8 @@ int64_t weight_bytes(const MemoryRequest& request) {
   return request.shape.matrix_elements() + scales * int64_t{sizeof(float)};
 }
 
-// Loading concatenates the projections of one product (ModuleLoader::fused() and at::cat() in
-// Linear), so the parts and the whole exist at once. Nothing is computed at that time.
+// Loading concatenates the projections of one product (ModuleLoader::fused() and
+// ProductParts::weight()), so the parts and the whole exist at once. Nothing is computed then.
 int64_t largest_product_bytes(const MemoryRequest& request) {
   return request.shape.largest_matrix_elements() * element_bytes(request.effective.dtype);
 }
@@ -97,7 +97,8 @@ MemoryEstimate estimate_cuda(const MemoryRequest& request) {
   if (beyond > 0)
     estimate.parts.push_back(
         {MemoryKind::kLoading, beyond, "the parts of a product and the whole, at once"});
-  // Each hidden state that is alive ends in a segment of its own, and both pools keep one open.
+  // The number of live hidden states. Each of them ends in a partly used segment. In addition, both
+  // pools of the allocator keep a segment open.
   constexpr int64_t kLiveBlocks = 8;
   estimate.parts.push_back({MemoryKind::kRounding,
                             kLiveBlocks * kSegmentBytes + kLargePoolSegment + kSegmentBytes,

@@ -1,33 +1,26 @@
 #include "run_plan/memory/disk_space.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <filesystem>
 #include <fmt/format.h>
 #include <limits>
 #include <sys/resource.h>
-#include <sys/statvfs.h>
 #include <utility>
 
 #include "encode/error.h"
 
-#include "base/path_kind.h"
+#include "base/file_system.h"
+#include "base/output_types.h"
 #include "base/process_limits.h"
 #include "base/units.h"
+#include "config/schema.h"
 
 namespace encode {
 namespace {
 
-constexpr int64_t kFloat32Bytes = 4;
+constexpr int64_t kFloat32Bytes = item_facts(OutputType::kFloat32).bytes;
 constexpr int64_t kRecordBytes = 64 << 10;  // DiskParts::record_bytes
 
-int64_t output_element_bytes(OutputType type) {
-  if (type == OutputType::kFloat32) return kFloat32Bytes;
-  constexpr int64_t kFloat16Bytes = 2;
-  return type == OutputType::kFloat16 ? kFloat16Bytes : 1;
-}
-
-// Multiplies sizes that may be absurd, without overflow.
+// Multiplies sizes of any magnitude without overflow.
 int64_t product(int64_t a, int64_t b) {
   constexpr double kMost = 1e17;  // so that sums of some products fit, too
   const double exact = static_cast<double>(a) * static_cast<double>(b);
@@ -35,7 +28,7 @@ int64_t product(int64_t a, int64_t b) {
 }
 
 int64_t row_bytes(const StreamDisk& stream, OutputType type) {
-  return output_columns(type, stream.dim) * output_element_bytes(type);
+  return output_columns(type, stream.dim) * item_facts(type).bytes;
 }
 
 class Need {
@@ -49,38 +42,44 @@ class Need {
     const OutputType type = store.final_format.type;
     const int64_t final = product(stream.vectors, row_bytes(stream, type)) + stream.column_bytes;
     const int64_t plain = product(stream.vectors, stream.dim * kFloat32Bytes);
+    kept_.final_bytes += final;
+    if (stream.finished) {
+      kept_.existing_bytes += final;
+      return at_once(kept_);
+    }
     const bool chunked = stream.largest_chunk > 0;
-    // In standard mode every final but a float32 .npy file is made from such a file beside it.
+    // In standard mode every final matrix but a float32 .npy file is made from such a file beside
+    // it.
     const bool from_plain =
         type != OutputType::kFloat32 || store.final_format.file != MatrixFormat::kNpy;
-    kept_.final_bytes += final;
     kept_.existing_bytes += stream.existing_bytes;
     DiskParts now = kept_;
     (chunked ? now.chunk_bytes : now.float32_bytes) += chunked || from_plain ? plain : 0;
     at_once(now);
     if (chunked && store.keep_chunk_cache) kept_.chunk_bytes += plain;
-    file(final, "the final of " + stream.name);
+    file(final, "the matrix of " + stream.name);
     if (chunked)
       file(product(std::min(stream.largest_chunk, stream.vectors), stream.dim * kFloat32Bytes),
            "a chunk of " + stream.name);
   }
-  void combined(int64_t bytes, const std::string& name) {
+  void combined(int64_t bytes, const std::string& name, bool finished) {
     kept_.combined_bytes += bytes;
+    if (finished) kept_.existing_bytes += bytes;
     at_once(kept_);
-    file(bytes, "the combined matrix " + name);
+    if (!finished) file(bytes, "the combined matrix " + name);
   }
   DiskNeed take() { return need_; }
 
  private:
   void at_once(const DiskParts& parts) {
-    if (parts.total() > need_.peak.total()) need_.peak = parts;
+    if (parts.total() >= need_.peak.total()) need_.peak = parts;
   }
 
   DiskNeed need_;
   DiskParts kept_ = {.record_bytes = kRecordBytes};  // what stays on the disk
 };
 
-// Rounds to what format_bytes_of() shows of a part of `whole`.
+// Rounds to the digits that format_bytes_of() shows for a part of `whole`.
 int64_t rounded(int64_t bytes, int64_t whole) {
   int64_t unit = 1;
   while (static_cast<double>(whole) / static_cast<double>(unit) >= 999.95) unit *= 1000;
@@ -101,7 +100,7 @@ std::string describe(const DiskParts& parts) {
   using Part = std::pair<const char*, int64_t>;
   for (const auto& [name, bytes] :
        {Part("chunks", parts.chunk_bytes), Part("float32 rows", parts.float32_bytes),
-        Part("finals", parts.final_bytes), Part("combined matrices", parts.combined_bytes),
+        Part("matrices", parts.final_bytes), Part("combined matrices", parts.combined_bytes),
         Part("log and records", parts.record_bytes)}) {
     const int64_t shown = rounded(bytes, whole);
     if (shown == 0) continue;
@@ -138,32 +137,28 @@ DiskNeed disk_need(const std::vector<StreamDisk>& streams,
   for (const StreamDisk& stream : streams) need.stream(stream, store);
   for (const CombinedDisk& matrix : combined) {
     int64_t bytes = 0;
-    for (const size_t i : matrix.streams)
+    bool finished = matrix.finished;
+    for (const size_t i : matrix.streams) {
       bytes += product(streams[i].vectors, row_bytes(streams[i], store.final_format.type));
-    need.combined(bytes, matrix.name);
+      finished = finished && streams[i].finished;
+    }
+    need.combined(bytes, matrix.name, finished);
   }
   return need.take();
 }
 
 DiskSpace disk_space_at(const std::string& directory) {
-  namespace fs = std::filesystem;
-  fs::path path = fs::absolute(directory).lexically_normal();
-  while (path.has_relative_path() && !path_exists(path.string(), "io.statvfs"))
-    path = path.parent_path();
-  struct statvfs found = {};
-  if (::statvfs(path.c_str(), &found) != 0)
-    throw system_error("io.statvfs", "ask for the free space of", path.string(), errno);
-  const auto bytes = [&found](fsblkcnt_t blocks) {
-    return product(static_cast<int64_t>(blocks), static_cast<int64_t>(found.f_frsize));
-  };
-  return {.path = path.string(),
-          .free_bytes = bytes(found.f_bfree),
-          .usable_bytes = bytes(found.f_bavail),
-          .file_system = found.f_fsid,
+  FileSystem found;
+  if (const int error = find_file_system(directory, found); error != 0)
+    throw system_error("io.statvfs", "ask for the free space of", found.path, error);
+  return {.path = found.path,
+          .free_bytes = found.free_bytes,
+          .usable_bytes = found.usable_bytes,
+          .file_system = found.id,
           .file_limit_bytes = process_limit(RLIMIT_FSIZE).value_or(0)};
 }
 
-void require_disk(const DiskNeed& need, const DiskSpace& space) {
+void require_disk(const DiskNeed& need, const DiskSpace& space, bool on_command_line) {
   if (space.file_limit_bytes > 0 && need.largest_file_bytes > space.file_limit_bytes) {
     throw Error({.code = "limit.file_size",
                  .what = need.largest_file + " would be larger than a file of this process may be",
@@ -178,9 +173,11 @@ void require_disk(const DiskNeed& need, const DiskSpace& space) {
                .where = space.path,
                .expected = describe(need.peak) + ", at once",
                .found = format_bytes(space.free_bytes) + " free",
-               .hint =
+               .hint = fmt::format(
                    "free some space, give --cache-dir DIR on another disk, or make the matrices "
-                   "smaller with output_dtype: float16 or truncate_dim"});
+                   "smaller with {} or {}",
+                   spelled_setting("semantic.output_dtype", "float16", on_command_line),
+                   setting_name("semantic.truncate_dim", on_command_line))});
 }
 
 }  // namespace encode

@@ -1,4 +1,5 @@
-// Where memory goes: a list of parts with their sizes.
+// Estimates how much memory a run needs, part by part. Any thread may call these functions. They
+// throw no Error.
 #pragma once
 
 #include <cstdint>
@@ -19,15 +20,16 @@ inline constexpr int64_t kMib = int64_t{1} << 20;
 enum class MemoryKind {
   kProgram,      // the program and LibTorch
   kContext,      // the CUDA context and its kernels
-  kWeights,      // of matrix products, packed on a CPU
+  kWeights,      // the weights of matrix products, packed on a CPU
   kTables,       // embeddings, norms and biases
   kActivations,  // the hidden states of the batches that are computed at once
-  kAttention,    // the workspace of attention
-  kLibraries,    // workspaces of cuBLAS and cuBLASLt, working memory of the CPU kernels
+  kAttention,    // the temporary buffers of attention
+  kLibraries,    // workspaces of cuBLAS and cuBLASLt, working memory of the CPU kernels; on the
+                 // host of a GPU, the libraries of CUDA
   kBatchData,    // token ids, positions and results of a batch
   kWindows,      // texts and ids that are read ahead, and vectors that wait for their commit
   kTokenizer,
-  kLoading,   // what exists only while the weights are loaded
+  kLoading,   // memory that is used only while the weights are loaded
   kRounding,  // what the allocator rounds up
 };
 std::string_view to_string(MemoryKind kind);  // "weights", "tables", ...
@@ -45,8 +47,8 @@ struct MemoryEstimate {
   int64_t bytes_of(MemoryKind kind) const;
 };
 
-// What the inputs of one stream are like. Zeros stand for "not known", and then every row has the
-// longest length.
+// Facts about the inputs of one stream. 0 stands for "not known"; then every row counts as having
+// the greatest length.
 struct TextFacts {
   int64_t rows = 0;
   int64_t tokens = 0;              // of all rows together
@@ -71,18 +73,18 @@ struct MemoryRequest {
   int64_t batch_rows() const;
 };
 
-// The bytes of a number of the compute type.
+// Returns the bytes of a number of the compute type.
 int64_t element_bytes(ComputeType type);
 
-// The rows and the tokens of the largest window (job/window_producer.cc).
+// The rows and the tokens of the largest possible window (job/window_producer.cc).
 struct LargestWindow {
   int64_t rows = 0;
   int64_t tokens = 0;
 };
 LargestWindow largest_window(const MemoryRequest& request);
 
-// The widths of the hidden states, in numbers for each token position, that are alive at the two
-// highest points of a layer. A batch needs the larger of the two at once.
+// The hidden states that exist at the same time in attention and in the MLP, as numbers for each
+// token position. A batch needs the larger of the two.
 struct LayerWidths {
   // SelfAttention::heads_of() in models/layers.cc: the input, its norm, queries with keys and
   // values, and the heads.
@@ -96,16 +98,18 @@ struct LayerWidths {
 };
 LayerWidths layer_widths(const ModelShape& shape);
 
-// The hidden states of one batch: MemoryRequest::token_slots() x LayerWidths::largest().
+// Returns the bytes of the hidden states of one batch: MemoryRequest::token_slots() x
+// LayerWidths::largest().
 int64_t activation_bytes(const MemoryRequest& request);
 
-// The weights of matrix products, without tables: MemoryRequest's compute type, unpacked.
+// Returns the bytes of the weights of matrix products, without tables, in the compute type and
+// unpacked.
 int64_t matrix_bytes(const MemoryRequest& request);
-// Tables, norms and biases, which WeightScope::take() copies in the compute type. The weights of
-// the modules after the transformer (engine/head.cc) are float32.
+// Returns the bytes of tables, norms and biases, which WeightScope::take() copies in the compute
+// type, and of the modules after the transformer (engine/head.cc), which are float32.
 int64_t table_bytes(const MemoryRequest& request);
 
-// "85.0M numbers x 4 bytes".
+// Returns a text such as "85.0M numbers x 4 bytes".
 std::string numbers_text(int64_t elements, int64_t bytes_each);
 
 // Each function returns the largest memory that a run needs at once.

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <utility>
+#include <vector>
 
 #include "encode/error.h"
 
@@ -12,7 +14,7 @@
 namespace encode {
 namespace {
 
-// A request for the smallest batch that a run can be reduced to.
+// Returns the request with the smallest batch, to which a run can be reduced.
 MemoryRequest smallest(const MemoryRequest& request) {
   MemoryRequest least = request;
   least.batches.budget_tokens = std::max<int64_t>(1, request.batches.launch_tokens);
@@ -43,7 +45,7 @@ std::string what_fits(const MemoryRequest& request, int64_t limit_bytes) {
   const int64_t element = element_bytes(request.effective.dtype);
   const int64_t weights = matrix_bytes(request);
   if (element > 2 && (weights + table_bytes(request)) / 2 < limit_bytes)
-    return "dtype bfloat16 needs half of it and fits";
+    return "--dtype bfloat16 (semantic.dtype) needs half of it and fits";
   if (weights < limit_bytes) {
     const int64_t rows = (limit_bytes - weights) / (request.shape.embedding_size * element);
     return fmt::format(
@@ -63,21 +65,71 @@ MemoryEstimate estimate(const MemoryRequest& request, DeviceKind kind) {
   return kind == DeviceKind::kCpu ? estimate_cpu(request) : estimate_cuda(request);
 }
 
-}  // namespace
-
-MemoryLimit host_limit() {
-  const int64_t most = most_memory_bytes();
-  return {.kind = DeviceKind::kCpu,
-          .name = "this machine",
-          .total_bytes = most > 0 ? most + swap_bytes() : 0,
-          .free_bytes = host_memory().available_bytes};
+bool may_use_gpu(const MemoryLimit& limit) {
+  return limit.kind == DeviceKind::kCuda || limit.may_use_gpu;
 }
 
-void require_memory(const MemoryRequest& request, const MemoryLimit& limit,
-                    const std::string& where) {
+// Returns the host memory of the supervisor and a worker.
+MemoryEstimate host_estimate(const MemoryRequest& request, const MemoryLimit& limit) {
+  return may_use_gpu(limit) ? estimate_host_of_cuda(request) : estimate_cpu(request);
+}
+
+// Returns the host memory that a run needs in any case. The libraries of CUDA do not count, because
+// their memory is not measured.
+MemoryEstimate least_host_memory(const MemoryRequest& request, const MemoryLimit& limit) {
+  MemoryRequest least = smallest(request);
+  if (may_use_gpu(limit)) {
+    MemoryEstimate host = estimate_host_of_cuda(least);
+    std::erase_if(host.parts,
+                  [](const MemoryPart& part) { return part.kind == MemoryKind::kLibraries; });
+    return host;
+  }
+  least.batches.budget_tokens = 1;
+  least.batches.launch_tokens = 0;
+  return estimate_cpu(least);
+}
+
+// "program and LibTorch 146.8 MB, weights 42.5 MB". Leaves out what is less than a hundredth.
+std::string parts_text(const MemoryEstimate& estimate) {
+  constexpr int64_t kLeastShare = 100;
+  std::vector<std::string> texts;
+  for (const MemoryPart& part : estimate.parts) {
+    if (part.bytes * kLeastShare >= estimate.total_bytes())
+      texts.push_back(fmt::format("{} {}", to_string(part.kind), format_bytes(part.bytes)));
+  }
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
+// Rounds up to two or three digits, so that format_bytes() shows the number exactly.
+int64_t round_up(int64_t bytes) {
+  int64_t step = 1;
+  while (step * 100 < bytes) step *= 10;
+  return (bytes + step - 1) / step * step;
+}
+
+void require_run_limit(const MemoryRequest& request, const MemoryLimit& limit,
+                       const std::string& where) {
+  const RunLimit& run = limit.run;
+  if (run.bytes <= 0) return;
+  const MemoryEstimate least = least_host_memory(request, limit);
+  const int64_t bytes = least.total_bytes();
+  if (bytes <= run.of_worker()) return;
+  throw Error({.code = "limit.memory",
+               .what = "the run cannot stay within its memory limit",
+               .where = where,
+               .expected = "at most " + describe(run),
+               .found = fmt::format("about {} of host memory{} with the smallest batch: {}",
+                                    format_bytes(bytes), run.workers > 1 ? " for each worker" : "",
+                                    parts_text(least)),
+               .hint = fmt::format("raise the limit to {} or more, or leave it out",
+                                   format_bytes(round_up(bytes * run.workers)))});
+}
+
+void require_device_memory(const MemoryRequest& request, const MemoryLimit& limit,
+                           const std::string& where) {
   if (limit.total_bytes <= 0) return;
-  // A packed weight may have fewer bytes than its type, so only a need far above the limit is
-  // certain.
+  // Packed weights may have fewer bytes than their type says, so a need counts as certain only if
+  // it is far above the limit.
   constexpr double kCertain = 0.7;
   const MemoryRequest least = smallest(request);
   const double bytes = static_cast<double>(matrix_bytes(least) + table_bytes(least));
@@ -98,7 +150,43 @@ void require_memory(const MemoryRequest& request, const MemoryLimit& limit,
                .hint = what_fits(least, limit.total_bytes)});
 }
 
+std::optional<std::string> run_limit_warning(const MemoryRequest& request,
+                                             const MemoryLimit& limit) {
+  if (limit.run.bytes <= 0) return std::nullopt;
+  const MemoryEstimate host = host_estimate(request, limit);
+  const int64_t bytes = host.total_bytes() - host.bytes_of(MemoryKind::kWindows);
+  if (bytes <= limit.run.of_worker()) return std::nullopt;
+  return fmt::format(
+      "the run is likely to pass its memory limit: it needs about {} of host memory beside what it "
+      "reads ahead, and the limit is {}; `encode plan` shows where the memory goes",
+      format_bytes(bytes), describe(limit.run));
+}
+
+}  // namespace
+
+std::string describe(const RunLimit& limit) {
+  const std::string names = "--memory-limit, hardware.memory_limit";
+  if (limit.workers == 1) return fmt::format("{} ({})", format_bytes(limit.bytes), names);
+  return fmt::format("{} for each of {} workers, of {} ({})", format_bytes(limit.of_worker()),
+                     limit.workers, format_bytes(limit.bytes), names);
+}
+
+MemoryLimit host_limit() {
+  const int64_t most = most_memory_bytes();
+  return {.kind = DeviceKind::kCpu,
+          .name = "this machine",
+          .total_bytes = most > 0 ? most + swap_bytes() : 0,
+          .free_bytes = host_memory().available_bytes};
+}
+
+void require_memory(const MemoryRequest& request, const MemoryLimit& limit,
+                    const std::string& where) {
+  require_device_memory(request, limit, where);
+  require_run_limit(request, limit, where);
+}
+
 std::optional<std::string> memory_warning(const MemoryRequest& request, const MemoryLimit& limit) {
+  if (auto warning = run_limit_warning(request, limit)) return warning;
   if (limit.free_bytes <= 0) return std::nullopt;
   const int64_t bytes = estimate(request, limit.kind).total_bytes();
   if (bytes <= limit.free_bytes) return std::nullopt;
@@ -118,7 +206,7 @@ void require_batch(const MemoryRequest& request, const MemoryLimit& limit) {
   throw Error(
       {.code = "limit.batch",
        .what = fmt::format("a batch of this size cannot fit into the memory of {}", limit.name),
-       .where = "batch_size, batch_tokens",
+       .where = "--batch-size, --batch-tokens (semantic.batch_size, semantic.batch_tokens)",
        .expected = fmt::format("at most {}: batches of about {} tokens, which are {} rows of {}",
                                format_bytes(limit.total_bytes), format_count(fits),
                                format_count(fits / request.longest_row_tokens()),

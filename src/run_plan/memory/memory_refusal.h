@@ -1,5 +1,5 @@
 // Refuses what certainly cannot run on a machine, before anything is loaded. What may fit is never
-// refused here: an estimate that is too high by a little only gives a warning.
+// refused; it only gets a warning. Any thread may call these functions.
 #pragma once
 
 #include <cstdint>
@@ -12,23 +12,39 @@
 
 namespace encode {
 
-// The memory in which a model has to be held.
+// The host memory that all programs of a run may take together (`hardware.memory_limit`).
+struct RunLimit {
+  int64_t bytes = 0;    // 0: no limit but that of the machine
+  int64_t workers = 1;  // each gets an equal part, in which the supervisor counts as well
+
+  int64_t of_worker() const { return bytes / workers; }
+};
+// Returns the limit for messages: "2.0 GB (--memory-limit, hardware.memory_limit)".
+std::string describe(const RunLimit& limit);
+
+// The memory that has to hold a model.
 struct MemoryLimit {
   DeviceKind kind = DeviceKind::kCpu;
   std::string name = {};    // for messages: "this machine", "NVIDIA A100 80GB"
-  int64_t total_bytes = 0;  // the whole card; host memory with swap; 0: not known
-  int64_t free_bytes = 0;   // now
+  int64_t total_bytes = 0;  // the whole card, or host memory with swap; 0: not known
+  int64_t free_bytes = 0;   // now; 0: not known
+  RunLimit run = {};        // the host memory, whatever the device is
+  // The kind is kCpu, but a GPU holds the model if the run can use one.
+  bool may_use_gpu = false;
 };
-// The memory of this machine that a process may use, with the swap space.
+// Returns the memory of this machine that a process may use, including swap space.
 MemoryLimit host_limit();
 
 // Throws Error kConfig "limit.memory" with the arithmetic if the weights and the smallest batch
-// need more than MemoryLimit::total_bytes. The weights are those that config.json describes, and at
+// need more than MemoryLimit::total_bytes, or if a run with the smallest batch needs more host
+// memory than MemoryLimit::run allows. The weights are those that config.json describes, and at
 // least those of the checkpoint. `where` names the model.
 void require_memory(const MemoryRequest& request, const MemoryLimit& limit,
                     const std::string& where);
 
-// Returns a sentence for the log if the estimate is above the memory that is free now, or nullopt.
+// Returns a sentence for the log if the estimate is above MemoryLimit::run or above the memory that
+// is free now, or nullopt. What a run reads ahead does not count against MemoryLimit::run, because
+// the workers read less ahead to stay within it (job/host_budget.h).
 std::optional<std::string> memory_warning(const MemoryRequest& request, const MemoryLimit& limit);
 
 // Throws Error kConfig "limit.batch" with the arithmetic if a batch of the planned size needs more

@@ -37,7 +37,8 @@ int64_t ModelShape::table_elements() const {
 }
 
 int64_t ModelShape::vector_elements() const {
-  // Two norms with weight and bias, the biases of the four products.
+  // The vectors of a layer, in units of hidden_size: two norms with weight and bias, and the biases
+  // of the four products.
   constexpr int64_t kWidths = 6;
   return stored_layers * (kWidths * hidden_size + query_width() + 2 * key_value_width() +
                           (gated ? 2 : 1) * intermediate_size);
@@ -45,7 +46,7 @@ int64_t ModelShape::vector_elements() const {
 
 double ModelShape::flops_per_token(double row_tokens) const {
   if (stored_layers == 0) return 0;
-  // The layers that share weights compute all the same.
+  // Layers that share weights are stored once, but each of them computes.
   const double passes = static_cast<double>(num_hidden_layers) / static_cast<double>(stored_layers);
   double products = 0;
   for (const WeightShape& matrix : matrices()) {
@@ -61,7 +62,7 @@ ModelShape shape_of_config(const std::string& config_json, const std::string& wh
   const JsonFields fields(config, where, "model.config");
   const std::string model_type = fields.string("model_type");
   const ArchitectureEntry* entry = find_architecture(model_type);
-  if (entry == nullptr) throw unsupported_architecture(model_type);
+  if (entry == nullptr) throw unsupported_architecture(model_type, where);
   return {model_sizes(*entry, fields), model_type};
 }
 

@@ -1,4 +1,5 @@
-// The weights of a model, which decide how much memory it needs, without LibTorch.
+// The weights of a model, which decide how much memory it needs, without LibTorch. Any thread may
+// call these functions.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +15,9 @@ namespace encode {
 struct ModelShape : ModelSizes {
   std::string model_type;
 
-  // What the checkpoint has; 0 and false if the shape comes from config.json alone.
-  int64_t checkpoint_element_bytes = 0;  // of its widest tensor
+  // These two describe the checkpoint; they are 0 and false if the shape comes from config.json
+  // alone.
+  int64_t checkpoint_element_bytes = 0;  // the element size of its widest tensor
   bool checkpoint_reordered = false;     // it has tensors that are copied into row-major order
 
   std::vector<WeightShape> matrices() const;
@@ -24,8 +26,8 @@ struct ModelShape : ModelSizes {
   int64_t table_elements() const;
   int64_t largest_table_elements() const { return vocab_size * embedding_size; }
   int64_t vector_elements() const;  // norms and biases, roughly
-  // The multiplications and additions for a token of a row with `row_tokens` tokens: the products
-  // with weights, and attention's products, of which causal attention needs half.
+  // Returns the multiplications and additions for each token of a row with `row_tokens` tokens: the
+  // products with weights, and the products of attention, of which causal attention needs half.
   double flops_per_token(double row_tokens) const;
 };
 

@@ -9,7 +9,7 @@
 
 namespace encode {
 
-// One measurement: a real run, beside what was expected of it.
+// One measurement: a real run, and the estimate for it.
 struct MemoryProfile {
   std::string device = {};    // DeviceFacts::name
   std::string libtorch = {};  // DeviceFacts::libtorch
@@ -19,7 +19,7 @@ struct MemoryProfile {
   int64_t hidden_size = 0;
   int64_t estimated_bytes = 0;
   int64_t measured_bytes = 0;
-  double flops_per_second = 0;  // of the whole run's encoding
+  double flops_per_second = 0;  // the average over the encoding of the whole run
 
   bool operator==(const MemoryProfile&) const = default;
 };
@@ -32,11 +32,11 @@ class Profiles {
   // if an existing file cannot be read.
   explicit Profiles(std::string path);
 
-  // The median of measured / estimated over the latest profiles of the device, by this version of
-  // encode, limited to 0.8 to 1.25; 1 without profiles.
+  // Returns the median of measured / estimated over the latest profiles of the device by this
+  // version of encode, clamped to 0.8 to 1.25; 1 without profiles.
   double correction(const std::string& device, const std::string& encode_version) const;
-  // The rate of the latest profile with this device and dtype: of the same architecture and width
-  // if there is one. nullopt without profiles.
+  // Returns the rate of the latest profile with this device and dtype, preferably of the same
+  // architecture and width. nullopt without profiles.
   std::optional<double> flops_per_second(const MemoryProfile& like) const;
   // Adds a profile and writes the file, with the latest 64 profiles. Throws what
   // create_directories_durably() and write_file_durably() throw.
@@ -51,8 +51,8 @@ class Profiles {
   std::vector<MemoryProfile> profiles_ = {};  // the latest is the last
 };
 
-// $XDG_CACHE_HOME/encode/memory_profiles.json, else ~/.cache/encode/memory_profiles.json; "" if the
-// environment has neither variable.
+// Returns $XDG_CACHE_HOME/encode/memory_profiles.json, else ~/.cache/encode/memory_profiles.json;
+// "" if the environment has neither variable.
 std::string profiles_path();
 
 }  // namespace encode

@@ -1,6 +1,7 @@
 #include "store/fingerprint/fingerprint.h"
 
 #include <fmt/format.h>
+#include <limits>
 #include <optional>
 
 #include "encode/error.h"
@@ -37,13 +38,13 @@ Json input_part(const Fingerprint& fingerprint) {
     InputOptions of_file = fingerprint.input;
     of_file.path = file.path;
     const InputFormat effective = input_format(of_file);
-    json["format"] = name_of(kTextFormats, effective.format);  // all files have the same
-    files.push_back({{"compression", effective.compression},
+    json["format"] = name_of(kTextFormats, effective.format);  // all files have the same format
+    files.push_back({{"compression", name_of(effective.compression)},
                      {"file_bytes", file.bytes},
                      {"sha256", file.sha256}});
   }
-  // The fields of a lone file stand beside the options, as they did before an input could have
-  // several files.
+  // The fields of a single file are on the level of the options, as in versions in which an input
+  // had only one file.
   if (files.size() == 1) {
     json.update(files.front());
   } else {
@@ -94,7 +95,7 @@ Json result_part(const EffectiveResult& result) {
   const auto& [pooling, normalize, truncate_dim, modules, max_length, prompt, include_prompt, dtype,
                float32_matmul_precision, causal, dim, launch_tokens, vector_precision,
                late_interaction, tokenizer, ignore_custom_code, recipes] = result;
-  // `recipes` names the recipe of the tokenizer, too.
+  // The recipe of the tokenizer is left out, because `recipes` names it.
   const auto& [special_tokens, tokenizer_recipe, lower_case_first] = tokenizer;
   Json steps = Json::array();
   for (const SentenceModule& module : modules) steps.push_back(module_json(module));
@@ -110,7 +111,8 @@ Json result_part(const EffectiveResult& result) {
                {"causal", or_null(causal)},
                {"dim", dim},
                {"launch_tokens", launch_tokens}};
-  // A fingerprint without one of these options is one of before the option existed.
+  // Options with their default are left out, so that the fingerprint equals that of versions before
+  // the option existed.
   if (vector_precision != VectorPrecision::kFloat32)
     json["vector_precision"] = to_string(vector_precision);
   if (late_interaction) {
@@ -127,6 +129,54 @@ Json result_part(const EffectiveResult& result) {
   return json;
 }
 
+// What follows reads back what input_part() and result_part() write.
+
+constexpr ErrorCode kDamaged = "store.damaged";
+constexpr const char* kWhere = "fingerprint";
+constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+
+// Returns the value for the name in a field. Throws if the table does not have the name.
+template <typename Table>
+auto named(const Table& table, const JsonFields& fields, const std::string& key) {
+  const std::string name = fields.string(key);
+  const auto value = find_value(table, name);
+  // Another name of the same value is for configs only.
+  if (!value || name_of(table, *value) != name)
+    fields.refuse(key, "a name that encode writes", name);
+  return *value;
+}
+
+InputOptions input_options(const JsonFields& fields) {
+  InputOptions input;
+  input.field = fields.string("field");
+  input.format = named(kTextFormats, fields, "format");
+  input.bad_row = named(kBadRowPolicies, fields, "bad_row");
+  input.empty_row = named(kEmptyRowPolicies, fields, "empty_row");
+  input.utf8 = named(kUtf8Policies, fields, "utf8");
+  input.max_row_bytes = fields.integer("max_row_bytes", 1, kMost);
+  input.limit_rows = fields.integer("limit_rows", 0, kMost);
+  return input;
+}
+
+ResultOptions result_options(const JsonFields& fields) {
+  ResultOptions result;
+  const Json& pooling = fields.array("pooling");
+  if (pooling.size() == 1 && pooling[0].is_string())
+    result.pooling = parse_pooling_mode(pooling[0].get<std::string>(), kWhere);
+  if (fields.has("truncate_dim")) result.truncate_dim = fields.integer("truncate_dim", 1, kMost);
+  result.max_length = fields.integer("max_length", 1, kMost);
+  result.prompt = fields.string("prompt");
+  if (fields.has("causal")) result.causal = fields.boolean_or("causal", false);
+  result.dtype = named(kComputeTypes, fields, "dtype");
+  result.float32_matmul_precision = named(kMatmulPrecisions, fields, "float32_matmul_precision");
+  if (fields.has("vector_precision"))
+    result.vector_precision = named(kVectorPrecisions, fields, "vector_precision");
+  if (fields.has("special_tokens"))
+    result.special_tokens = named(kSpecialTokensRules, fields, "special_tokens");
+  result.ignore_custom_code = fields.boolean_or("ignore_custom_code", false);
+  return result;
+}
+
 }  // namespace
 
 std::string to_text(const Fingerprint& fingerprint) {
@@ -136,6 +186,23 @@ std::string to_text(const Fingerprint& fingerprint) {
               {"result", result_part(fingerprint.result)},
               {"tokenizer_library", fingerprint.tokenizer_library}}
       .dump();
+}
+
+RecordedOptions recorded_options(const std::string& text) {
+  try {
+    const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+    const JsonFields fields(json, kWhere, kDamaged);
+    fields.integer("format", Fingerprint::kVersion, Fingerprint::kVersion);
+    const std::string where = kWhere;
+    return {.input = input_options(JsonFields(fields.object("input"), where + ", input", kDamaged)),
+            .result =
+                result_options(JsonFields(fields.object("result"), where + ", result", kDamaged))};
+  } catch (const Error& error) {
+    ErrorDetail detail = error.detail();
+    detail.exit_code = ExitCode::kData;
+    detail.code = kDamaged;
+    throw Error(std::move(detail));
+  }
 }
 
 std::string combined_fingerprint(const std::vector<CombinedPart>& parts) {
@@ -161,6 +228,20 @@ bool has_input(const std::string& text, const InputOptions& input,
   fingerprint.input = input;
   fingerprint.input_files = files;
   return parse(text).value("input", Json()) == input_part(fingerprint);
+}
+
+std::vector<int64_t> input_sizes(const std::string& text) {
+  const Json json = parse(text);
+  const Json::json_pointer several("/input/files");
+  const Json::json_pointer single("/input");
+  Json files = json.contains(several) ? json.at(several) : Json::array();
+  if (files.empty() && json.contains(single)) files.push_back(json.at(single));
+  std::vector<int64_t> sizes;
+  for (const Json& file : files) {
+    if (file.contains("file_bytes") && file.at("file_bytes").is_number_integer())
+      sizes.push_back(file.at("file_bytes").get<int64_t>());
+  }
+  return sizes;
 }
 
 bool says_normalized(const std::string& text) {

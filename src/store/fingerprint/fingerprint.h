@@ -1,4 +1,5 @@
-// The fingerprint of a stream: all inputs that determine the numbers in its embeddings.
+// The fingerprint of a stream: all inputs that determine the numbers in its embeddings. Any thread
+// may call the functions.
 //
 // Two runs may share chunks only if their fingerprints are equal. The device and the software
 // versions that computed a chunk are not part of the fingerprint; ChunkOrigin records them for each
@@ -40,7 +41,20 @@ struct Fingerprint {
 // format of the input, so that "auto" for texts.jsonl.gz equals "jsonl".
 std::string to_text(const Fingerprint& fingerprint);
 
-// One of the matrices (parts) that a combined matrix has side by side.
+// The options of a run, read back from its fingerprint.
+struct RecordedOptions {
+  InputOptions input;  // without the paths, which a fingerprint does not have
+  // The effective values, without the model and the revision. `normalize` is nullopt, and so is
+  // `pooling` if there are several modes, because a fingerprint does not say whether the options or
+  // the model directory gave them.
+  ResultOptions result;
+};
+
+// Throws Error kData "store.damaged" if the text is not a fingerprint of Fingerprint::kVersion,
+// for example that of a combined matrix.
+RecordedOptions recorded_options(const std::string& text);
+
+// One of the matrices (parts) whose columns a combined matrix has side by side.
 struct CombinedPart {
   StreamIdentity identity;
   std::string xxh3_128;  // the checksum of the part's file
@@ -52,10 +66,14 @@ std::string combined_fingerprint(const std::vector<CombinedPart>& parts);
 // Throws Error kData "store.damaged" if the text is not a JSON object.
 std::string without_input(const std::string& text);
 
-// Returns true if the fingerprint `text` is of these rows: `input` reads `files` in the same way.
-// Throws as without_input() does.
+// Returns true if the fingerprint `text` is that of these rows: of the same `files`, read with the
+// same options as in `input`. Throws as without_input() does.
 bool has_input(const std::string& text, const InputOptions& input,
                const std::vector<InputScan::File>& files);
+
+// Returns the sizes of the files of the input, in their order; empty for a combined matrix. Throws
+// as without_input() does.
+std::vector<int64_t> input_sizes(const std::string& text);
 
 // Returns the Fingerprint::kVersion in the text, or 0 if the text has none, for example the
 // fingerprint of a combined matrix. A text that is not JSON has none.
@@ -68,6 +86,17 @@ bool says_normalized(const std::string& text);
 // Returns whether the Python code of the model was ignored. It also reads fingerprints of other
 // versions. Throws as without_input() does.
 bool says_custom_code_ignored(const std::string& text);
+
+// The names of what a fingerprint has only as hashes; "" if they are not known.
+struct SourceNames {
+  std::string model = {};
+  std::string input = {};
+};
+
+// Returns a phrase that names the difference that people should look at first: "another max_length:
+// 256 before, 128 now", "another model: a before, b now".
+std::string first_difference(const StreamIdentity& cache, const StreamIdentity& run,
+                             const SourceNames& before = {}, const SourceNames& now = {});
 
 // Returns one line for each field that differs, at most 20 lines. A line has the path of the field:
 // "result.max_length: cache has 256, this run has 128", or "input: other content than before (the

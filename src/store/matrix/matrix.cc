@@ -10,17 +10,18 @@
 
 #include "base/file.h"
 #include "base/input_format.h"
+#include "base/named_path.h"
 #include "base/npy.h"
 #include "base/output_format.h"
 #include "base/scratch_folder.h"
 #include "base/shell_quote.h"
 #include "columnar/matrix_reader.h"
-#include "store/matrix/elements.h"
+#include "store/quantize.h"
 
 namespace encode {
 namespace {
 
-// Where the vectors are in a file.
+// The place of the vectors in a file.
 struct Vectors {
   UniqueFd fd;
   int64_t offset = 0;
@@ -58,13 +59,13 @@ class FileMatrix final : public Matrix {
   Vectors vectors_;
 };
 
-// Makes the Error about a file whose name no matrix of encode can have, such as the file of texts.
+// Makes the Error for a file whose name no matrix of encode can have, such as the file of texts.
 Error not_a_matrix(const std::string& path) {
   InputOptions input;
   input.path = path;
   const TextFormat format = input_format(input).format;
   std::vector<std::string> command = {"encode", "run", "--model", "DIR", "--input", path};
-  if (format != TextFormat::kLines && format != TextFormat::kJson)
+  if (facts_of(format).field == FieldUse::kRequired)
     command.insert(command.end(), {"--field", "NAME"});
   command.insert(command.end(), {"--output", std::filesystem::path(path).stem().string() + ".npy"});
   return Error(
@@ -88,15 +89,15 @@ Manifest require_manifest(const std::string& path) {
                        "deleted: run encode run again"});
 }
 
-std::string describe(int64_t rows, int64_t columns, std::string_view descr) {
-  return fmt::format("{} x {} of {}", rows, columns, descr);
+std::string describe(int64_t rows, int64_t columns, std::string_view item) {
+  return fmt::format("{} x {} of {}", rows, columns, item);
 }
 
-// What a file says of itself.
+// What a file says about itself.
 struct Described {
   int64_t rows;
   int64_t columns;
-  std::string descr;
+  std::string_view item;
   int64_t file_bytes;
 };
 
@@ -104,8 +105,8 @@ struct Described {
 void check_described(const Described& file, const Manifest& manifest, const std::string& path) {
   const std::string expected =
       describe(manifest.vectors(), output_columns(manifest.type, manifest.identity.dim),
-               npy_type(manifest.type));
-  const std::string found = describe(file.rows, file.columns, file.descr);
+               item_facts(manifest.type).word);
+  const std::string found = describe(file.rows, file.columns, file.item);
   if (expected == found && manifest.columns == file.columns &&
       file.file_bytes == manifest.file_bytes)
     return;
@@ -123,7 +124,7 @@ Vectors vectors_of_npy(UniqueFd fd, const std::string& path, const Manifest& man
   if (header.data_offset != kNpyHeaderBytes) header.rows = -1;
   check_described({.rows = header.rows,
                    .columns = header.cols,
-                   .descr = header.descr,
+                   .item = header.item_word(),
                    .file_bytes = header.file_bytes()},
                   manifest, path);
   return {.fd = std::move(fd), .offset = header.data_offset, .bytes = header.data_bytes()};
@@ -135,7 +136,7 @@ Vectors unpack_table(const std::string& path, const Manifest& manifest) {
   const std::unique_ptr<MatrixReader> reader = open_matrix_reader(path, Elements::kAny);
   check_described({.rows = reader->rows(),
                    .columns = reader->dim(),
-                   .descr = reader->descr(),
+                   .item = reader->item_word(),
                    .file_bytes = reader->file_bytes()},
                   manifest, path);
   const ScratchFolder folder(temporary_place(), "matrix");
@@ -143,7 +144,7 @@ Vectors unpack_table(const std::string& path, const Manifest& manifest) {
   for (auto bytes = reader->next_bytes(reader->block_rows()); !bytes.empty();
        bytes = reader->next_bytes(reader->block_rows()))
     vectors.write(bytes.data(), bytes.size());
-  vectors.commit_without_sync();
+  vectors.rename();
   return {.fd = open_for_reading(vectors.path(), "npy.open"), .bytes = vectors.bytes_written()};
 }
 
@@ -152,7 +153,7 @@ Vectors unpack_table(const std::string& path, const Manifest& manifest) {
 Matrix::Matrix(std::string path, Manifest manifest)
     : path_(std::move(path)), manifest_(std::move(manifest)) {
   const NpyHeader row = {
-      .descr = std::string(npy_type(type())), .rows = 1, .cols = columns(), .data_offset = 0};
+      .item = facts_of(type()).item, .rows = 1, .cols = columns(), .data_offset = 0};
   row_bytes_ = row.data_bytes();
 }
 
@@ -161,7 +162,7 @@ std::span<const float> Matrix::floats(RowRange rows, MatrixBuffer& buffer) const
 }
 
 std::unique_ptr<Matrix> open_matrix(const std::string& path, RowAccess access) {
-  UniqueFd fd = open_for_reading(path, "npy.open");  // missing is not "without a manifest"
+  UniqueFd fd = open_named_file(path, "npy.open");
   Manifest manifest = require_manifest(path);
   Vectors vectors = manifest.file == MatrixFormat::kNpy
                         ? vectors_of_npy(std::move(fd), path, manifest)

@@ -1,5 +1,5 @@
 // The rows of a finished matrix, whatever its type and the format of its file. Commands that
-// compute with a final (search, reports) read it through this interface.
+// compute with a final matrix (search, reports) read it through this interface.
 #pragma once
 
 #include <cstddef>
@@ -32,15 +32,15 @@ class Matrix {
   int64_t rows() const { return manifest_.vectors(); }  // with token embeddings: the vectors
   int64_t dim() const { return manifest_.identity.dim; }
   int64_t columns() const { return manifest_.columns; }  // output_columns(type(), dim())
-  int64_t row_bytes() const { return row_bytes_; }       // of a row as it is stored
+  int64_t row_bytes() const { return row_bytes_; }       // the bytes of a stored row
 
   // Returns rows as they are stored: row-major [rows.size(), columns()], with elements of
   // npy_type(type()) that are aligned. The view is valid until `buffer` or the matrix changes.
   // `rows` must lie in [0, rows()). Throws Error kIoError if reading fails.
   virtual std::span<const std::byte> stored(RowRange rows, MatrixBuffer& buffer) const = 0;
 
-  // Returns rows as float32 numbers, as as_floats() of store/matrix/elements.h does; StoredValues
-  // has the numbers that quantized rows stand for. The view is valid until `buffer` or the matrix
+  // Returns rows as float32 numbers, as as_floats() of store/quantize.h does; StoredValues has
+  // the numbers that quantized rows stand for. The view is valid until `buffer` or the matrix
   // changes. Throws what stored() throws.
   std::span<const float> floats(RowRange rows, MatrixBuffer& buffer) const;
 

@@ -6,7 +6,7 @@
 
 #include "encode/error.h"
 
-#include "store/matrix/elements.h"
+#include "base/output_types.h"
 
 namespace encode {
 namespace {
@@ -15,12 +15,23 @@ Ranges ranges_of(const std::string& path, const Manifest& manifest) {
   return has_ranges(manifest.type) ? Ranges::of_final(path, manifest) : Ranges(0);
 }
 
-std::string columns_text(int64_t columns, std::string_view descr) {
-  return fmt::format("a manifest of {} columns of {}", columns, descr);
+std::string columns_text(int64_t columns, std::string_view item) {
+  return fmt::format("a manifest of {} columns of {}", columns, item);
+}
+
+// Returns the only type with these items if its numbers stand for themselves.
+std::optional<OutputType> type_of_items(ItemType item) {
+  std::optional<OutputType> found;
+  for (const auto& [name, type] : kOutputTypes) {
+    if (facts_of(type).item != item) continue;
+    if (found || facts_of(type).quantization != Quantization::kNone) return std::nullopt;
+    found = type;
+  }
+  return found;
 }
 
 bool describes(const Manifest& manifest, const MatrixReader& matrix) {
-  return npy_type(manifest.type) == matrix.descr() &&
+  return facts_of(manifest.type).item == matrix.item() &&
          output_columns(manifest.type, manifest.identity.dim) == matrix.dim();
 }
 
@@ -33,29 +44,29 @@ StoredValues::StoredValues(const std::string& path, const Manifest& manifest)
     : StoredValues(manifest.type, manifest.identity.dim, ranges_of(path, manifest)) {}
 
 StoredValues StoredValues::of_file(const MatrixReader& matrix) {
-  for (const OutputType type : {OutputType::kFloat32, OutputType::kFloat16}) {
-    if (npy_type(type) == matrix.descr()) return {type, matrix.dim(), Ranges(0)};
-  }
+  if (const std::optional<OutputType> type = type_of_items(matrix.item()))
+    return {*type, matrix.dim(), Ranges(0)};
   const std::optional<Manifest> manifest = read_manifest(matrix.path());
   if (manifest && describes(*manifest, matrix)) return {matrix.path(), *manifest};
   throw Error({.code = "npy.matrix",
                .what = "nothing says which numbers the integers of the matrix stand for",
                .where = matrix.path(),
-               .expected = columns_text(matrix.dim(), matrix.descr()),
+               .expected = columns_text(matrix.dim(), matrix.item_word()),
                .found = manifest
                             ? columns_text(output_columns(manifest->type, manifest->identity.dim),
-                                           npy_type(manifest->type))
+                                           item_facts(manifest->type).word)
                             : "no manifest",
-               .hint = fmt::format("keep {} (and {} of int8 and uint8) beside the matrix; of a "
-                                   "combined matrix of bits use the parts",
-                                   manifest_path(matrix.path()), ranges_path(matrix.path()))});
+               .hint = fmt::format("keep {} (and {} of {}) beside the matrix; of a combined matrix "
+                                   "of bits use the parts",
+                                   manifest_path(matrix.path()), ranges_path(matrix.path()),
+                                   ranged_types_in_words())});
 }
 
 std::span<const float> StoredValues::convert(std::span<const std::byte> rows,
                                              std::vector<float>& buffer) const {
   const std::span<const float> stored =
       as_floats({.bytes = rows, .type = type_, .dim = dim_}, buffer);
-  if (type_ == OutputType::kFloat32 || type_ == OutputType::kFloat16) return stored;
+  if (facts_of(type_).quantization == Quantization::kNone) return stored;
   dequantizer_.convert(buffer);
   return buffer;
 }

@@ -28,8 +28,8 @@ class StoredValues {
   OutputType type() const { return type_; }
   int64_t dim() const { return dim_; }  // the numbers of a row
 
-  // Returns whole rows as numbers, row-major [rows, dim()]: float32 and float16 are their values,
-  // and the others are converted by Dequantizer. The result is a view of `rows` or of `buffer`,
+  // Returns whole rows as numbers, row-major [rows, dim()]: what as_floats() returns, converted by
+  // Dequantizer. The result is a view of `rows` or of `buffer`,
   // which is resized. `rows` are as in StoredRows.
   std::span<const float> convert(std::span<const std::byte> rows, std::vector<float>& buffer) const;
 

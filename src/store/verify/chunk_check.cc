@@ -7,15 +7,12 @@
 
 #include "base/file.h"
 #include "base/path_kind.h"
+#include "base/shell_quote.h"
 #include "base/units.h"
 #include "store/audit.h"
 
 namespace encode {
 namespace {
-
-bool is_directory(const std::string& path) {
-  return path_kind(path, "store.chunk") == PathKind::kDirectory;
-}
 
 std::optional<ChunkFolder> read_folder(const std::string& directory, Findings& findings) {
   try {
@@ -35,7 +32,7 @@ std::optional<ChunkFolder> read_folder(const std::string& directory, Findings& f
 void check_chunk_folder(const ExpectedMatrix& matrix, const std::string& cache_dir,
                         bool final_is_complete, Findings& findings) {
   const std::string directory = chunks_dir(cache_dir, matrix.name);
-  if (!is_directory(directory)) return;
+  if (!is_directory(directory, "store.chunk")) return;
   const std::optional<ChunkFolder> folder = read_folder(directory, findings);
   if (!folder) return;
   if (matrix.fingerprint) {
@@ -60,9 +57,9 @@ void check_chunk_folder(const ExpectedMatrix& matrix, const std::string& cache_d
                   "the matrix is complete; an interrupted clean-up left these chunks");
   } else {
     findings.check("chunk_tiling", folder->has_each_once, {.expected = expected, .found = records},
-                   fmt::format("the stream is not finished: `encode status {}` says how far it is, "
-                               "and the same `encode run` goes on",
-                               cache_dir));
+                   fmt::format("the stream is not finished: `{}` says how far it is, and the same "
+                               "`encode run` goes on",
+                               shell_command({"encode", "status", cache_dir})));
   }
   for (const std::string& name : folder->strays) {
     findings.warn("chunk_strays", "only files that a record mentions", name,
@@ -74,13 +71,13 @@ std::string advice_on_unfinished(const std::string& path, const std::string& cac
   const bool own = !own_run_dir(path).empty();
   if (!own && (cache_dir.empty() || !has_run(cache_dir))) return "";
   return fmt::format(
-      "the run has not finished this matrix: `encode status {}` says how far it is, and the same "
-      "`encode run` goes on",
-      own ? path : cache_dir);
+      "the run has not finished this matrix: `{}` says how far it is, and the same `encode run` "
+      "goes on",
+      shell_command({"encode", "status", own ? path : cache_dir}));
 }
 
 void check_cache_dir(const std::string& cache_dir, Findings& findings) {
-  if (!is_directory(cache_dir)) return;
+  if (!is_directory(cache_dir, "store.chunk")) return;
   for (const std::string& name : list_directory(cache_dir)) {
     if (!temp_file_target(name)) continue;
     findings.warn("cache_strays", "no temporary files", name,

@@ -14,8 +14,8 @@ namespace encode {
 void check_chunk_folder(const ExpectedMatrix& matrix, const std::string& cache_dir,
                         bool final_is_complete, Findings& findings);
 
-// Says what to do about a matrix that does not exist or has no manifest, if a run has begun it: in
-// a cache directory of its own, or in `cache_dir` unless that is "". Returns "" if no run is known.
+// Returns advice for a matrix that does not exist or has no manifest, if a run has begun it: in a
+// cache directory of its own, or in `cache_dir` unless that is "". Returns "" if no run is known.
 std::string advice_on_unfinished(const std::string& path, const std::string& cache_dir);
 
 // Adds a warning for each temporary file that a crashed writer left in the cache directory itself.

@@ -35,7 +35,8 @@ void check_parts(const std::string& path, const std::vector<std::string>& part_n
     const MatrixReader& part = *parts.emplace_back(open_matrix_reader(part_path, Elements::kAny));
     row_bytes += part.row_bytes();
     const auto text = [](const MatrixReader& matrix) {
-      return fmt::format("{} of {}", format_count(matrix.rows(), "row", "rows"), matrix.descr());
+      return fmt::format("{} of {}", format_count(matrix.rows(), "row", "rows"),
+                         matrix.item_word());
     };
     if (text(part) != text(combined))
       return findings.check("parts", false, {.expected = text(combined), .found = text(part)},

@@ -9,12 +9,10 @@
 #include <memory>
 #include <span>
 
-#include "encode/store.h"
-#include "encode/vector_rows.h"
-
 #include "base/non_finite.h"
 #include "columnar/matrix_reader.h"
 #include "store/matrix/stored_values.h"
+#include "store/same_rows.h"
 
 namespace encode {
 namespace {
@@ -177,24 +175,7 @@ class Comparison {
 };
 
 // Returns the rows without a vector, for a file whose manifest names some.
-std::vector<int64_t> dropped_rows(const std::string& path) {
-  const std::optional<Manifest> manifest = read_manifest(path);
-  if (!manifest || manifest->dropped_rows == 0) return {};
-  return read_vector_rows(path, *manifest).dropped();
-}
-
-// Two vectors with the same number must belong to the same row.
-void require_same_rows(const std::string& a_path, const std::string& b_path) {
-  const std::vector<int64_t> expected = dropped_rows(a_path);
-  const std::vector<int64_t> found = dropped_rows(b_path);
-  if (expected == found) return;
-  throw Error({.code = "compare.shape",
-               .what = "matrices that lack different rows cannot be compared",
-               .where = b_path,
-               .expected = fmt::format("{} dropped rows, as in {}", expected.size(), a_path),
-               .found = fmt::format("{} dropped rows, or other ones", found.size()),
-               .hint = "compare two matrices of the same rows and the same model"});
-}
+constexpr const char* kSameRowsHint = "compare two matrices of the same rows and the same model";
 
 // Reads the numbers of a matrix from the first row to the last.
 class NumberReader {
@@ -231,9 +212,12 @@ CompareReport compare_matrices(const std::string& a_path, const std::string& b_p
                  .where = b_path,
                  .expected = fmt::format("{}, as in {}", a.shape(), a_path),
                  .found = b.shape(),
-                 .hint = "compare two matrices of the same rows and the same model"});
+                 .hint = kSameRowsHint});
   }
-  require_same_rows(a_path, b_path);
+  require_same_rows(a_path, b_path,
+                    {.code = "compare.shape",
+                     .what = "matrices that lack different rows cannot be compared",
+                     .hint = kSameRowsHint});
   Comparison comparison(options);
   constexpr int64_t kBlockNumbers = 1 << 18;
   const int64_t block_rows = std::max<int64_t>(1, kBlockNumbers / a.dim());

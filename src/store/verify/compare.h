@@ -1,5 +1,5 @@
-// Compares two matrices row by row, whatever their types and file formats: the numbers that their
-// rows stand for (StoredValues).
+// Compares two matrices row by row, whatever their types and file formats: it compares the numbers
+// that the rows stand for (StoredValues). Any thread may call these functions.
 #pragma once
 
 #include <cstdint>

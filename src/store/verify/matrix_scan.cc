@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <memory>
 #include <optional>
 #include <span>
@@ -12,6 +13,8 @@
 
 #include "base/hash.h"
 #include "base/non_finite.h"
+#include "base/output_types.h"
+#include "base/unit_norm.h"
 #include "columnar/matrix_reader.h"
 #include "store/matrix/stored_values.h"
 
@@ -35,7 +38,7 @@ double norm_of(std::span<const float> row) {
 std::optional<StoredValues> values_of(const MatrixReader& matrix) {
   try {
     StoredValues values = StoredValues::of_file(matrix);
-    const bool bits = values.type() == OutputType::kBinary || values.type() == OutputType::kUbinary;
+    const bool bits = facts_of(values.type()).quantization == Quantization::kBinary;
     return bits ? std::nullopt : std::optional<StoredValues>(std::move(values));
   } catch (const Error&) {
     return std::nullopt;
@@ -45,8 +48,9 @@ std::optional<StoredValues> values_of(const MatrixReader& matrix) {
 // Measures the rows of a matrix one after the other.
 class RowScan {
  public:
-  // Rows of quantized integers are only nearly zero, or nearly of norm 1, so they are not counted.
-  RowScan(MatrixScan& scan, OutputType type) : scan_(scan), floats_(!has_ranges(type)) {}
+  // Rows of quantized numbers are only nearly zero, or nearly of norm 1, so they are not counted.
+  RowScan(MatrixScan& scan, OutputType type)
+      : scan_(scan), exact_(facts_of(type).quantization == Quantization::kNone) {}
 
   void add(std::span<const float> values) {
     const int64_t row = row_++;
@@ -63,11 +67,11 @@ class RowScan {
     norms.min = std::min(norms.min, norm);
     norms.max = std::max(norms.max, norm);
     norms.mean = norm_sum_ / static_cast<double>(row_ - scan_.summary.non_finite_rows);
-    if (!floats_) return;
+    if (!exact_) return;
     if (norm == 0) {
       ++scan_.summary.zero_rows;
       add_example(scan_.zero_examples, row);
-    } else if (std::abs(norm - 1) > kUnitTolerance) {
+    } else if (std::abs(norm - 1) > kUnitNormTolerance) {
       ++scan_.off_unit_rows;
       add_example(scan_.off_unit_examples, row);
     }
@@ -75,7 +79,7 @@ class RowScan {
 
  private:
   MatrixScan& scan_;
-  bool floats_;
+  bool exact_;
   int64_t row_ = 0;
   double norm_sum_ = 0;
 };
@@ -102,7 +106,7 @@ MatrixScan scan_matrix(const std::string& path, const VerifyOptions& options) {
   scan.summary.dim = reader->dim();
   scan.summary.format = reader->format();
   scan.summary.columns = reader->columns();
-  scan.summary.dtype = reader->descr();
+  scan.summary.item = reader->item();
   scan.summary.file_bytes = reader->file_bytes();
   scan.summary.xxh3_128 = reader->xxh3_hex();
   if (options.sha256) scan.summary.sha256 = sha256.hex();

@@ -15,11 +15,9 @@ struct MatrixScan {
   // Each list of examples holds the numbers of the first few rows of its kind.
   std::vector<int64_t> non_finite_examples;
   std::vector<int64_t> zero_examples;
-  int64_t off_unit_rows = 0;  // rows with a norm other than 0 and 1 (within kUnitTolerance)
+  int64_t off_unit_rows = 0;  // rows with a norm other than 0 and 1 (kUnitNormTolerance)
   std::vector<int64_t> off_unit_examples;
 };
-
-inline constexpr double kUnitTolerance = 1e-3;
 
 // Throws what open_matrix_reader() and MatrixReader throw.
 MatrixScan scan_matrix(const std::string& path, const VerifyOptions& options);

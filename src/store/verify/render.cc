@@ -61,7 +61,7 @@ TableRow matrix_row(const MatrixSummary& matrix, const VerifyReport& report) {
   return {matrix.name,
           format_count(matrix.rows),
           fmt::to_string(matrix.dim),
-          matrix.dtype,
+          std::string(facts_of(*matrix.item).word),
           format_bytes(matrix.file_bytes),
           norm_text(matrix, &NormSummary::min),
           norm_text(matrix, &NormSummary::mean),
@@ -70,16 +70,40 @@ TableRow matrix_row(const MatrixSummary& matrix, const VerifyReport& report) {
           verdict};
 }
 
-// The lines of the table of a comparison.
-constexpr std::array<std::pair<const char*, double Distribution::*>, 8> kNumbers = {
-    {{"min", &Distribution::min},
-     {"0.1 %", &Distribution::p0_1},
-     {"1 %", &Distribution::p1},
-     {"50 %", &Distribution::p50},
-     {"mean", &Distribution::mean},
-     {"99 %", &Distribution::p99},
-     {"99.9 %", &Distribution::p99_9},
-     {"max", &Distribution::max}}};
+// Returns the table with a line for each matrix. If it is wider than `columns`, each name has a
+// line of its own. 0: there is no limit.
+std::string matrix_table(const VerifyReport& report, size_t columns) {
+  std::vector<TableRow> rows = {
+      {"matrix", "rows", "dim", "dtype", "size", "norm min", "mean", "max", "checks", "result"}};
+  for (const MatrixSummary& matrix : report.matrices) rows.push_back(matrix_row(matrix, report));
+  std::string table = aligned(rows);
+  if (columns == 0 || table.find('\n') <= columns) return table;  // the header is the widest line
+  for (size_t i = 1; i < rows.size(); ++i) rows[i].front().clear();
+  const std::string numbers = aligned(rows);
+  size_t begin = numbers.find('\n') + 1;
+  std::string text = numbers.substr(0, begin);
+  for (const MatrixSummary& matrix : report.matrices) {
+    const size_t end = numbers.find('\n', begin) + 1;
+    text += fmt::format("{}\n{}", matrix.name, numbers.substr(begin, end - begin));
+    begin = end;
+  }
+  return text;
+}
+
+// A line of the table of a comparison. A small cosine is bad, and so is a large difference; so each
+// line has the two ends of the distributions that belong together.
+struct CompareLine {
+  const char* name;
+  double Distribution::*cosine;
+  double Distribution::*difference;
+};
+constexpr std::array<CompareLine, 6> kCompareLines = {
+    {{"worst row", &Distribution::min, &Distribution::max},
+     {"1 row in 1,000 is worse than", &Distribution::p0_1, &Distribution::p99_9},
+     {"1 row in 100 is worse than", &Distribution::p1, &Distribution::p99},
+     {"half of the rows are worse than", &Distribution::p50, &Distribution::p50},
+     {"mean", &Distribution::mean, &Distribution::mean},
+     {"best row", &Distribution::max, &Distribution::min}}};
 
 const char* values_phrase(const CompareReport& report) {
   if (report.identical) return "identical values";
@@ -98,11 +122,8 @@ std::string rows_phrase(const CompareReport& report) {
 
 }  // namespace
 
-std::string render_table(const VerifyReport& report) {
-  std::vector<TableRow> rows = {
-      {"matrix", "rows", "dim", "dtype", "size", "norm min", "mean", "max", "checks", "result"}};
-  for (const MatrixSummary& matrix : report.matrices) rows.push_back(matrix_row(matrix, report));
-  std::string text = aligned(rows);
+std::string render_table(const VerifyReport& report, size_t columns) {
+  std::string text = matrix_table(report, columns);
   for (const MatrixSummary& matrix : report.matrices) {
     if (!matrix.sha256.empty()) text += fmt::format("sha256  {}  {}\n", matrix.sha256, matrix.path);
   }
@@ -118,6 +139,8 @@ std::string render_table(const VerifyReport& report) {
       if (finding.status == status) text += describe(finding);
     }
   }
+  if (const std::string next = next_step(report); !next.empty())
+    text += fmt::format("next    {}\n", next);
   return printable(text);
 }
 
@@ -128,7 +151,7 @@ std::string render_json(const VerifyReport& report) {
                         {"path", matrix.path},
                         {"rows", matrix.rows},
                         {"dim", matrix.dim},
-                        {"dtype", matrix.dtype},
+                        {"dtype", matrix.item ? facts_of(*matrix.item).name : ""},
                         {"file_bytes", matrix.file_bytes},
                         {"non_finite_rows", matrix.non_finite_rows},
                         {"zero_rows", matrix.zero_rows},
@@ -153,7 +176,8 @@ std::string render_json(const VerifyReport& report) {
   }
   return dump({{"exit_code", static_cast<int>(report.exit_code())},
                {"matrices", matrices},
-               {"findings", findings}});
+               {"findings", findings},
+               {"next", next_step(report)}});
 }
 
 std::string render_table(const CompareReport& report) {
@@ -164,8 +188,10 @@ std::string render_table(const CompareReport& report) {
   const Distribution& cosine = report.cosine;
   const Distribution& difference = report.max_difference;
   std::vector<TableRow> by_row = {{"by row", "cosine", "max |a - b|"}};
-  for (const auto& [name, number] : kNumbers)
-    by_row.push_back({name, cosine_text(cosine.*number), difference_text(difference.*number)});
+  for (const CompareLine& line : kCompareLines) {
+    by_row.push_back({line.name, cosine_text(cosine.*line.cosine),
+                      difference_text(difference.*line.difference)});
+  }
   text += fmt::format("{}\n{}", aligned(by_row), rows_phrase(report));
   if (!report.worst.empty()) {
     std::vector<TableRow> rows = {{"worst rows", "cosine", "max |a - b|", "column"}};

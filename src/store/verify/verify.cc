@@ -25,10 +25,10 @@ std::string shape_text(int64_t rows, int64_t dim) { return fmt::format("{} x {}"
 
 bool exists(const std::string& path) { return path_exists(path, "npy.open"); }
 
-// How an audit is made.
+// The parameters of an audit.
 struct Audit {
   const VerifyOptions& options;
-  std::string cache_dir;  // of the run; "": not known
+  std::string cache_dir;  // the cache directory of the run; "": not known
 };
 
 std::optional<MatrixScan> check_file(const ExpectedMatrix& matrix, const Audit& audit,
@@ -67,7 +67,7 @@ void check_values(const MatrixScan& scan, const std::optional<Manifest>& manifes
                  {.expected = "no row with NaN or infinity",
                   .found = fmt::format("{} such rows", summary.non_finite_rows)},
                  list_rows(scan.non_finite_examples, summary.non_finite_rows));
-  const bool floats = summary.dtype.find('f') != std::string::npos;
+  const bool floats = summary.item == ItemType::kFloat32 || summary.item == ItemType::kFloat16;
   if (!manifest || !floats) return;
   int64_t allowed = manifest->stats.zero_token_rows;
   if (manifest->quarantine == QuarantinePolicy::kZeros) allowed += manifest->stats.set_aside_rows;
@@ -86,7 +86,8 @@ void check_values(const MatrixScan& scan, const std::optional<Manifest>& manifes
                  list_rows(scan.off_unit_examples, scan.off_unit_rows));
 }
 
-// A file does not say where the values of its columns are from.
+// Describes the table as its file shows it, which does not say where the values of its columns come
+// from.
 std::string describe_table(MatrixFormat file, const std::vector<std::string>& names) {
   std::string text(to_string(file));
   for (const std::string& name : names) text += fmt::format(", '{}'", preview(name));
@@ -95,9 +96,10 @@ std::string describe_table(MatrixFormat file, const std::vector<std::string>& na
 
 void check_against_manifest(const MatrixSummary& summary, const Manifest& manifest,
                             Findings& findings) {
-  const std::string expected =
-      fmt::format("{} x {} {}", manifest.vectors(), manifest.columns, npy_type(manifest.type));
-  const std::string found = fmt::format("{} x {} {}", summary.rows, summary.dim, summary.dtype);
+  const std::string expected = fmt::format("{} x {} {}", manifest.vectors(), manifest.columns,
+                                           item_facts(manifest.type).word);
+  const std::string found =
+      fmt::format("{} x {} {}", summary.rows, summary.dim, facts_of(*summary.item).word);
   findings.check("manifest_shape", expected == found, {.expected = expected, .found = found},
                  summary.path);
   if (manifest.file != MatrixFormat::kNpy || summary.format != MatrixFormat::kNpy) {
@@ -145,16 +147,16 @@ void check_truncation(const std::string& path, const Manifest& manifest, MatrixS
                       Findings& findings) {
   summary.truncated_rows = manifest.stats.truncated_rows;
   summary.lost_tokens = manifest.stats.lost_tokens;
-  if (!manifest.ledger) return;
-  summary.ledger_path = ledger_path(path);
-  const std::string wrong = check_sealed_file(summary.ledger_path, *manifest.ledger);
+  if (!manifest.parts.empty()) return;  // the parts have the ledgers
+  if (manifest.ledger) summary.ledger_path = ledger_path(path);
+  const std::string wrong = check_ledger(path, manifest);
   findings.check("truncation_ledger", wrong.empty(),
-                 {.expected = "the list of rows that the manifest describes",
+                 {.expected = "the list of rows that the manifest describes, or none",
                   .found = wrong.empty() ? "the same" : wrong},
-                 summary.ledger_path);
+                 ledger_path(path));
 }
 
-// Checks that each vector leads to its row.
+// Checks that the list of dropped rows leads from each vector to its row.
 void check_dropped_rows(const std::string& path, const Manifest& manifest, Findings& findings) {
   const std::string expected = fmt::format("a list of {} dropped rows", manifest.dropped_rows);
   try {
@@ -167,7 +169,7 @@ void check_dropped_rows(const std::string& path, const Manifest& manifest, Findi
   }
 }
 
-// Checks the ledger of the rows that were set aside, and says how many there are.
+// Checks the ledger of the quarantined rows, and says how many there are.
 void check_set_aside(const std::string& path, const Manifest& manifest, Findings& findings) {
   if (manifest.quarantine == QuarantinePolicy::kError) return;
   findings.warn("set_aside", "a vector for every row",

@@ -1,5 +1,5 @@
 // Audits the files on disk. An audit reads the published files completely, and does not rely on the
-// report of the run.
+// report of the run. Any thread may call these functions.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,8 @@
 
 #include "encode/error.h"
 #include "encode/types.h"
+
+#include "base/output_types.h"
 
 namespace encode {
 
@@ -58,26 +60,27 @@ struct MatrixSummary {
   int64_t rows = 0;        // the rows of the file; with token embeddings, its vectors
   int64_t input_rows = 0;  // the rows of the input, which differ from `rows` with token embeddings
   int64_t dim = 0;         // the columns of the file; for binary and ubinary, the bytes of a row
-  std::string dtype = {};  // the element type of the file: "<f4", "<f2", "|i1", "|u1"
+  std::optional<ItemType> item = {};  // of the file; empty if it cannot be read
   MatrixFormat format = MatrixFormat::kNpy;
-  std::vector<std::string> columns = {};  // of a table, beside the vectors
+  std::vector<std::string> columns = {};  // the other columns of a table
   int64_t file_bytes = 0;
   int64_t non_finite_rows = 0;
   int64_t zero_rows = 0;
-  // None without a row that has one, for integers whose ranges cannot be read, and for bits: their
-  // rows all have the same norm.
+  // Empty if no row is finite, for integers whose ranges cannot be read, and for bits, whose rows
+  // all have the same norm.
   std::optional<NormSummary> norms = {};
   std::string xxh3_128 = {};
   std::string sha256 = {};     // "" unless VerifyOptions::sha256 is true
   int64_t truncated_rows = 0;  // from the manifest
   int64_t lost_tokens = 0;     // from the manifest
-  // The path of the truncation ledger, or "" without a manifest and for a combined matrix.
+  // The path of the truncation ledger, or "" if the matrix has none.
   std::string ledger_path = {};
 };
 
 struct VerifyReport {
   std::vector<MatrixSummary> matrices;
   std::vector<Finding> findings;
+  std::string command = {};  // for a shell: makes the failed matrices again; "": not known
 
   // Returns kOk if no check failed, kNoInput if all failed checks are about matrices that do not
   // exist, and kData otherwise. Warnings do not count.
@@ -89,14 +92,24 @@ struct VerifyReport {
 // kIoError only if the file system does not let it read a file.
 VerifyReport verify_run(const std::vector<ExpectedMatrix>& matrices, const std::string& cache_dir,
                         const VerifyOptions& options);
+// Checks the matrices in a folder: those that have a manifest, and those that a run in this folder
+// has begun. Throws what verify_run() throws, and Error kNoInput "npy.open" if there are none.
+VerifyReport verify_folder(const std::string& folder, const VerifyOptions& options);
+// Throws Error kNoInput "npy.open" if there is no such file. Its hint names the run that has begun
+// the matrix, if there is one.
+void require_matrix_file(const std::string& path);
 // Checks matrix files against their manifests, without a config. Throws what verify_run() throws.
 VerifyReport verify_files(const std::vector<std::string>& paths, const VerifyOptions& options);
 
+// Returns a sentence that says what to do about the failed checks; "" if no check failed.
+std::string next_step(const VerifyReport& report);
+
 // Returns a report for people: an aligned table with one line for each matrix, then the warnings
-// and the failed checks. It ends in '\n'.
-std::string render_table(const VerifyReport& report);
-// Returns a report for programs: {"exit_code":..,"matrices":[..],"findings":[..]} on one line,
-// without '\n'.
+// and the failed checks. It ends in '\n'. If the table is wider than `columns`, the name of each
+// matrix has a line of its own; 0: there is no limit.
+std::string render_table(const VerifyReport& report, size_t columns = 0);
+// Returns a report for programs on one line, without '\n':
+// {"exit_code":..,"matrices":[..],"findings":[..],"next":".."}.
 std::string render_json(const VerifyReport& report);
 
 }  // namespace encode

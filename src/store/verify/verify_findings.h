@@ -12,7 +12,7 @@
 
 namespace encode {
 
-// What a check expects and what it found, as phrases for people.
+// What a check has expected and found, as phrases for people.
 struct Compared {
   std::string expected;
   std::string found;

@@ -7,14 +7,13 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/json.h"
+#include "store/layout.h"
 #include "store/sealed_json.h"
 
 namespace encode {
 namespace {
 
-constexpr int64_t kMax = INT64_MAX / 2;
-constexpr ErrorCode kAttemptsCode = "records.damaged";  // nobody sees it
-constexpr int64_t kMaxBytes = 16 << 20;
+constexpr ErrorCode kAttemptsCode = "records.damaged";  // never shown
 
 Json to_json(RowRange rows) { return {rows.begin, rows.end}; }
 
@@ -47,23 +46,23 @@ StreamFaults faults_of(const Json& json, const std::string& where) {
   const JsonFields fields(json, where, kAttemptsCode);
   StreamFaults faults = {.search = range_of(fields, "search"),
                          .probe = range_of(fields, "probe"),
-                         .alone_failures = fields.integer("alone_failures", 0, kMax)};
+                         .alone_failures = fields.integer("alone_failures", 0, kMaxInteger)};
   for (const Json& suspect : fields.array("suspects")) {
     const JsonFields suspect_fields(suspect, where, kAttemptsCode);
     faults.suspects.push_back({.rows = range_of(suspect_fields, "rows"),
-                               .failures = suspect_fields.integer("failures", 0, kMax),
+                               .failures = suspect_fields.integer("failures", 0, kMaxInteger),
                                .searched = suspect_fields.boolean_or("searched", false)});
   }
   for (const Json& row : fields.array("set_aside")) {
     const JsonFields row_fields(row, where, kAttemptsCode);
-    faults.set_aside.push_back({.row = row_fields.integer("row", 0, kMax),
+    faults.set_aside.push_back({.row = row_fields.integer("row", 0, kMaxInteger),
                                 .code = row_fields.string("code"),
                                 .message = row_fields.string("message")});
   }
   const Json& budgets = fields.object("budgets");
   const JsonFields budget_fields(budgets, where, kAttemptsCode);
   for (const auto& [device, tokens] : budgets.items())
-    faults.budgets[device] = budget_fields.integer(device, 1, kMax);
+    faults.budgets[device] = budget_fields.integer(device, 1, kMaxInteger);
   return faults;
 }
 
@@ -72,7 +71,7 @@ StreamFaults faults_of(const Json& json, const std::string& where) {
 FaultMemory::FaultMemory(std::string path) : path_(std::move(path)) {
   if (path_.empty()) return;
   try {
-    std::string text = read_file(path_, kMaxBytes, kAttemptsCode);
+    std::string text = read_file(path_, kMaxSealedBytes, kAttemptsCode);
     if (text.ends_with('\n')) text.pop_back();
     const Json document = unseal(text, path_);
     const JsonFields fields(document, path_, kAttemptsCode);

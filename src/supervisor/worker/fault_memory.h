@@ -1,5 +1,5 @@
-// What a run remembers of the failures of its streams, so that the next worker, and the next start
-// of the same run, avoid them: <cache>/attempts.json.
+// What a run remembers about failures, so that the next worker, and the next start of the same run,
+// avoid them: <cache>/attempts.json. Throws no Error.
 #pragma once
 
 #include <cstdint>
@@ -15,28 +15,28 @@ namespace encode {
 struct SuspectWindow {
   RowRange rows;
   int64_t failures = 0;
-  bool searched = false;  // no row of it made a worker fail alone
+  bool searched = false;  // a search found no row in it that fails alone
 };
 
 struct StreamFaults {
   std::vector<SuspectWindow> suspects = {};
-  // The rows among which the row is searched that makes workers fail; empty: there is no search.
+  // The rows in which the row that makes workers fail is searched; empty: there is no search.
   RowRange search = {};
-  RowRange probe = {};                          // the part of `search` that is left
-  int64_t alone_failures = 0;                   // how often `probe` has failed, if it is one row
-  std::vector<SetAsideRow> set_aside = {};      // ascending
+  RowRange probe = {};                      // the part of `search` that is left
+  int64_t alone_failures = 0;               // how often `probe` has failed when it was a single row
+  std::vector<SetAsideRow> set_aside = {};  // ascending
   std::map<std::string, int64_t> budgets = {};  // DeviceFacts::name -> see BatchHalved
 };
 
-// The results do not depend on the file, except that rows stay set aside. It is therefore written
+// The results do not depend on the file, except that rows stay quarantined. It is therefore written
 // without fsync, and a file that is damaged or cannot be read counts as empty. A file that cannot
 // be written is not reported. Not thread-safe.
 class FaultMemory {
  public:
   explicit FaultMemory(std::string path);  // "": nothing is kept on disk
 
-  // Says what the stream encodes: its StreamIdentity::fingerprint. Forgets what another text, model
-  // or option has taught. Must be called before of() is called for the stream.
+  // Sets the StreamIdentity::fingerprint of the stream, and forgets the failures that were recorded
+  // for another fingerprint. Must be called before of() is called for the stream.
   void bind(const std::string& stream, const std::string& fingerprint);
   // The reference is valid until forget_all() or bind().
   StreamFaults& of(const std::string& stream) { return streams_[stream]; }

@@ -22,7 +22,7 @@ void insert(std::vector<SetAsideRow>& rows, const SetAsideRow& row) {
   if (place == rows.end() || place->row != row.row) rows.insert(place, row);
 }
 
-// Takes rows off the list again.
+// Takes rows off the list of quarantined rows.
 void forgive(std::vector<SetAsideRow>& set_aside, RowRange rows) {
   std::erase_if(set_aside, [rows](const SetAsideRow& row) {
     return row.row >= rows.begin && row.row < rows.end;
@@ -70,7 +70,7 @@ ErrorDetail after_last_restart(ErrorDetail cause) {
 void FaultPolicy::window_started(const std::string& stream, size_t worker) {
   StreamFaults& faults = memory_.of(stream);
   if (faults.search.size() == 0 || !searches(stream, worker)) return;
-  // The worker has completed the probe.
+  // The whole probe has succeeded.
   for (SuspectWindow& suspect : faults.suspects) {
     if (overlap(suspect.rows, faults.search)) suspect.searched = true;
   }
@@ -92,7 +92,7 @@ void FaultPolicy::committed(const std::string& stream, RowRange rows, size_t wor
   const bool innocent = faults.probe.size() > 0 && rows.begin <= faults.probe.begin &&
                         faults.probe.end <= rows.end && !searches(stream, worker);
   if (innocent) {
-    // Another worker has encoded the rows that this search is about.
+    // The search is over, because another worker has encoded these rows.
     forgive(faults.set_aside, rows);
     end_search(stream);
   }
@@ -142,7 +142,7 @@ FaultPolicy::Decision FaultPolicy::decide(const Failure& failure) {
   return {.delay_seconds = restart(failure.cause, failure.worker), .searching = search};
 }
 
-// After a failure in a part of the probe: only this part is left.
+// After a failure in a part of the probe, continues the search in this part.
 FaultPolicy::Decision FaultPolicy::narrow(const Failure& failure) {
   StreamFaults& faults = memory_.of(failure.stream);
   // Another device may have encoded the rows meanwhile.
@@ -163,13 +163,13 @@ FaultPolicy::Decision FaultPolicy::narrow(const Failure& failure) {
   }
   memory_.save();
   decision.delay_seconds = restart(failure.cause, failure.worker);
-  counts_[failure.worker].restarts = 0;  // a smaller part is progress
+  counts_[failure.worker].restarts = 0;  // to narrow the search is progress
   return decision;
 }
 
 std::optional<SetAsideRow> FaultPolicy::blame(StreamFaults& faults, const Failure& failure) {
   if (++counts_[failure.worker].culprits >= kMaxCulprits) {
-    // The rows before this one were blamed wrongly.
+    // So many rows cannot all be bad: the rows before this one were blamed wrongly.
     forgive(faults.set_aside, faults.search);
     suspect_in(faults, faults.search) = {.rows = faults.search};
     end_search(failure.stream);
@@ -185,7 +185,7 @@ std::optional<SetAsideRow> FaultPolicy::blame(StreamFaults& faults, const Failur
                          .code = std::string(failure.cause.code.name()),
                          .message = failure.cause.what};
   insert(faults.set_aside, culprit);
-  faults.probe = faults.search;  // other rows of the window may fail, too
+  faults.probe = faults.search;  // searches on, because other rows of the window may fail too
   suspect_in(faults, faults.search).failures = 0;
   faults.alone_failures = 0;
   handed_over_.erase(failure.stream);

@@ -1,5 +1,5 @@
 // Decides what happens after a worker has failed: whether another worker is started, with which
-// rows it begins, and which row is set aside.
+// rows it begins, and which row is quarantined.
 #pragma once
 
 #include <cstddef>
@@ -24,9 +24,9 @@ ErrorDetail after_last_restart(ErrorDetail cause);
 // The first failure of a window may be an accident, so the next worker encodes the window again. If
 // the next window was on the device too, both are suspected, and the next worker encodes one after
 // the other (JobUnit::alone). If the same window fails again, the next workers search the row that
-// makes them fail (JobUnit::probe). A row that fails twice alone is set aside. If the search finds
-// no row, the next failure of the window may be an accident again, and the one after it ends the
-// run.
+// makes them fail (JobUnit::probe). A row that fails twice alone is quarantined. If the search
+// finds no row, the next failure of the window may be an accident again, and the one after it ends
+// the run.
 //
 // `worker` is the number of a device of the run: 0 if there is only one. What is known of rows
 // counts for all devices. Each device has its own count of restarts and of rows that failed alone,
@@ -39,10 +39,10 @@ class FaultPolicy {
   static constexpr int64_t kSearchAfterFailures = 2;
   static constexpr int64_t kMaxWindowFailures = 4;
   static constexpr int64_t kMaxAloneFailures = 2;
-  // After this number of rows in a row that fail alone, the device is broken and not the rows.
+  // If this number of consecutive rows fail alone, the device counts as broken, and not the rows.
   static constexpr int64_t kMaxCulprits = 3;
-  // What it takes to find a row that kills every worker: the least max_restarts, and the workers if
-  // the row is in a window of 1024 rows.
+  // What a search needs to find a row that kills every worker: the least max_restarts, and the
+  // number of workers for a window of 1024 rows.
   static constexpr int64_t kSearchRestarts = 3;
   static constexpr int64_t kSearchWorkers = 6;
 
@@ -50,12 +50,12 @@ class FaultPolicy {
   FaultPolicy(int64_t max_restarts, double first_delay_seconds, FaultMemory& memory)
       : max_restarts_(max_restarts), first_delay_seconds_(first_delay_seconds), memory_(memory) {}
 
-  // The number of devices that are not lost.
+  // Sets the number of devices that are not lost.
   void set_devices(int64_t devices) { devices_ = devices; }
 
-  // Must be called when the worker has told of these events.
+  // Must be called when the worker has reported these events.
   void window_started(const std::string& stream, size_t worker = 0);
-  // Some rows were encoded, in a part of the probe or in a chunk.
+  // Must be called when rows were encoded, in a part of the probe or in a chunk.
   void rows_encoded(size_t worker = 0) { counts_[worker].culprits = 0; }
   void rows_set_aside(const std::string& stream, const std::vector<SetAsideRow>& rows);
   void committed(const std::string& stream, RowRange rows, size_t worker = 0);
@@ -66,29 +66,28 @@ class FaultPolicy {
 
   struct Failure {
     std::string stream = {};  // "" if the worker failed before its first window
-    RowRange rows = {};       // of the window, or of the part of the probe
+    RowRange rows = {};       // the rows of the window, or of the part of the probe
     RowRange ahead = {};      // WindowStarted::ahead
     bool probing = false;
     ErrorDetail cause;
     size_t worker = 0;
   };
   struct Decision {
-    double delay_seconds = 0;  // until the next worker; see restart()
-    bool searching = false;    // the next worker searches the row
+    double delay_seconds = 0;  // the time until the next worker starts; see restart()
+    bool searching = false;    // the next worker searches for the row
     std::optional<SetAsideRow> culprit = {};
   };
   // Throws Error if this device must have no other worker:
-  //   kInternal "worker.poison_chunk"  the window has failed kMaxWindowFailures times, at last
-  //   after
-  //                                    a search in which no single row failed
+  //   kInternal "worker.poison_chunk"  the window has failed kMaxWindowFailures times, and a search
+  //                                    has found no row to blame
   //   kInternal "worker.every_row"     kMaxCulprits rows failed alone, and none succeeded
   //   after_last_restart(cause)        max_restarts workers were started without progress
   Decision decide(const Failure& failure);
-  // The same for a failure that no row is blamed for. Returns the seconds until the next worker:
-  // first_delay_seconds, doubled for every restart without progress, at most 60.
+  // Does the same for a failure that no row is blamed for. Returns the seconds until the next
+  // worker: first_delay_seconds, doubled for every restart without progress, at most 60.
   double restart(const ErrorDetail& cause, size_t worker = 0);
 
-  // Sets what the worker must know of earlier failures.
+  // Copies what the worker must know about earlier failures to its unit.
   void prepare(const std::string& stream, JobUnit& unit, size_t worker = 0);
   // Returns the restarts since the last progress.
   int64_t restarts(size_t worker = 0) const;
@@ -109,8 +108,8 @@ class FaultPolicy {
   FaultMemory& memory_;
   std::map<size_t, Counts> counts_;          // by worker
   std::map<std::string, size_t> searchers_;  // stream -> the worker that searches in it
-  // Stream -> the worker on whose device the row of the probe has failed alone. Another device must
-  // confirm it.
+  // Stream -> the worker on whose device a single row has failed. Another device must confirm that
+  // the row is bad.
   std::map<std::string, size_t> handed_over_;
   int64_t devices_ = 1;
 };

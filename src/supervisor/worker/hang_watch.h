@@ -1,5 +1,5 @@
-// Detects a hung worker: no batch has finished for much longer than batches usually take, or a
-// model that it loads gets no further.
+// Detects a hung worker: no batch has finished for much longer than batches usually take, or for
+// too long no further part of a model was loaded.
 #pragma once
 
 #include <chrono>
@@ -21,13 +21,14 @@ class HangWatch {
   // Must be called when a batch has finished, which is a sign of life. Its time counts for the
   // median of patience().
   void batch(Clock::time_point now);
-  // Must be called when a part of a model was loaded. This is a sign of life, too, and the model
-  // may have further parts.
+  // Must be called when a part of a model was loaded. This is a sign of life, too. Until alive() or
+  // batch() the longer patience for loading applies.
   void loading(Clock::time_point now);
   // Must be called when other work has finished, for example when a whole model was loaded. This is
   // a sign of life, too.
   void alive(Clock::time_point now);
-  // Must be called when nobody could watch for a while. The time until now then does not count.
+  // Must be called when this process itself was paused for a while. The time until now then does
+  // not count.
   void forgive(Clock::time_point now);
   // Stops the watch until the next sign of life, because another model may be loaded now.
   void pause() { watching_ = false; }

@@ -6,7 +6,8 @@
 
 namespace encode {
 
-// After a worker has ended, another one on the same device gets its name.
+// The name belongs to a device: after a worker has ended, the next one on this device gets the
+// name.
 struct WorkerName {
   size_t number = 0;
   // "cuda:1" or "cpu#2", for messages; "" if the run has one device.

@@ -5,6 +5,7 @@
 
 #include "base/allocator_conf.h"
 #include "base/names.h"
+#include "base/nvidia_driver.h"
 #include "base/units.h"
 #include "run_plan/run_devices.h"
 #include "store/run_files.h"
@@ -12,8 +13,6 @@
 namespace encode {
 namespace {
 
-// The code of the worker's error for an allocator that could not ask NVML.
-constexpr ErrorCode kNvmlFailure = "device.nvml";
 constexpr ErrorCode kDied = "worker.died";
 constexpr ErrorCode kCacheStalled = "cache.stalled";
 
@@ -22,7 +21,7 @@ FaultType type_of(const ErrorDetail& error) {
   if (error.code == "device.cuda") return FaultType::kDeviceFailure;
   if (error.code == kDied) return FaultType::kCrash;
   if (error.code == "worker.hung") return FaultType::kHang;
-  if (error.code == "worker.garbage") return FaultType::kProtocol;
+  if (error.code == "worker.garbage" || error.code == "job.protocol") return FaultType::kProtocol;
   if (error.code == kOomKill || error.code == "host.memory") return FaultType::kHostMemory;
   if (error.code.in_group("vector")) return FaultType::kNonFinite;
   if (error.code.in_group("cache")) return FaultType::kEmbeddingCache;
@@ -83,7 +82,7 @@ void Recovery::Worker::works_on(const ProbeStarted& part) {
   probing = true;
 }
 
-// From the first row on the device to the last one.
+// Returns the range from the first row of the window to the last row that was launched ahead.
 RowRange Recovery::Worker::all_rows() const {
   return ahead.size() == 0 ? rows : RowRange{.begin = rows.begin, .end = ahead.end};
 }
@@ -121,7 +120,8 @@ void Recovery::event(size_t number, const WorkerEvent& event) {
                           on_rows_set_aside(worker, *stream, aside.rows);
                         },
                         [&](const ChunkDone& done) {
-                          // A chunk of which every row is set aside proves nothing.
+                          // A chunk whose rows are all quarantined does not show that the device
+                          // works.
                           if (done.stats.set_aside_rows < done.rows.size())
                             policy_.rows_encoded(number);
                           named(done.unit, [&](const std::string& name) {
@@ -162,11 +162,11 @@ void Recovery::on_cache_problem(const Worker& worker, const CacheProblem& proble
                {{"code", problem.error.code.name()}, {"off", problem.off}});
 }
 
-// Reading a damaged store can end the worker by a signal, so no later worker reads it. The row is
-// encoded then, and if it is the cause, it is found as usual. Returns true if the next worker does
-// without the cache because of this failure.
+// A damaged store can end a worker by a signal, so no later worker reads the cache. If a row is the
+// real cause, the next failure shows it. Returns true if the next worker does without the cache
+// because of this failure.
 bool Recovery::leave_cache_after(const Worker& worker, const ErrorDetail& error) {
-  if (error.code == kCacheStalled) return true;  // the worker has said so
+  if (error.code == kCacheStalled) return true;  // the worker has reported it
   if (error.code != kDied || !embedding_cache_ || config_.embedding_cache.dir.empty()) return false;
   on_cache_problem(worker,
                    {.error = {.code = "cache.damaged",
@@ -227,14 +227,14 @@ double Recovery::worker_failed(size_t number, const WorkerOutcome& outcome) {
 double Recovery::decide(size_t number, const WorkerOutcome& outcome) {
   const Worker& worker = workers_[number];
   const bool in_window = worker.unit >= 0;
-  // An operation that LibTorch refuses, or a defect, may be the fault of a row.
+  // A row may be the cause of an operation that LibTorch refuses, or of a defect.
   const bool may_be_a_row = in_window && outcome.error.exit_code == ExitCode::kInternal;
   if (outcome.end == WorkerOutcome::End::kFatal && !may_be_a_row) throw Error(outcome.error);
   FaultRecord fault = record(worker, type_of(outcome.error), outcome.error);
   fault.action = FaultAction::kRestarted;
   double delay = 0;
   if (leave_cache_after(worker, outcome.error)) {
-    // The cache costs a run nothing else: no row is blamed, and no restart is counted.
+    // The cache is to blame: no row is suspected, and no restart is counted.
   } else if (window_share_.halve_after(outcome.error.code)) {
     // No row is blamed, because the next worker needs less memory for the same rows.
     delay = policy_.restart(outcome.error, number);

@@ -1,5 +1,5 @@
-// What a run does about failures of its workers: it decides with FaultPolicy, remembers with
-// FaultMemory, and records each failure in faults.jsonl.
+// Recovers from failures of workers: it decides with FaultPolicy, remembers with FaultMemory, and
+// records each failure in faults.jsonl.
 #pragma once
 
 #include <cstdint>
@@ -25,16 +25,16 @@ namespace encode {
 // Not thread-safe.
 class Recovery {
  public:
-  // `config` and `log` must outlive the object. Requires the CacheLock. Forgets what earlier runs
-  // have taught if the config says StoreOptions::fresh.
+  // `config` and `log` must outlive the object. Requires the CacheLock. Forgets the failures of
+  // earlier runs if the config says StoreOptions::fresh.
   Recovery(const RunConfig& config, RunLog& log, double first_delay_seconds);
 
   // Must be called once, when the run begins.
   void run_started();
-  // Forgets the rows of a stream that earlier runs set aside.
+  // Forgets which rows of a stream earlier runs have quarantined.
   void take_back(const std::string& stream) { policy_.finished(stream); }
   // Must be called for each worker. `streams` are the streams of the job's units, in their order,
-  // and must live until the worker has ended. Adds to the job what earlier failures have taught.
+  // and must live until the worker has ended. Adds to the job what is known from earlier failures.
   void worker_started(const WorkerName& worker, const std::vector<const StreamPlan*>& streams,
                       JobSpec& job);
   // Gives a worker that runs another name for messages.
@@ -43,12 +43,12 @@ class Recovery {
   void event(size_t worker, const WorkerEvent& event);
   // Must be called when every row of the stream is committed.
   void stream_finished(const std::string& stream) { policy_.finished(stream); }
-  // Must be called after a worker that has left rows. Returns the seconds until the next worker.
-  // Throws Error if there must be no other worker on its device.
+  // Must be called after a worker has ended and has left rows. Returns the seconds until the next
+  // worker. Throws Error if there must be no other worker on its device.
   double worker_failed(size_t worker, const WorkerOutcome& outcome);
   // Records that the worker was replaced as planned.
   void worker_retired(size_t worker, const std::string& reason);
-  // Must be called after a worker that has done all that it found to do.
+  // Must be called after a worker has ended because it found no more work.
   void worker_finished(size_t worker) { policy_.worker_ended(worker); }
   // Records the error after which the run goes on without the device of the worker.
   void device_lost(size_t worker, const ErrorDetail& error);
@@ -92,8 +92,8 @@ class Recovery {
   FaultPolicy policy_;
   FaultLog faults_;
   WindowShare window_share_;
-  bool expandable_segments_ = true;  // false: without, whatever the config says
-  bool embedding_cache_ = true;      // false: without, whatever the config says
+  bool expandable_segments_ = true;  // false: off, whatever the config says
+  bool embedding_cache_ = true;      // false: off, whatever the config says
   std::map<size_t, Worker> workers_;
 };
 

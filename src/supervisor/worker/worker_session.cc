@@ -2,10 +2,14 @@
 
 #include <algorithm>
 #include <csignal>
+#include <filesystem>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <poll.h>
+#include <system_error>
 #include <utility>
 
+#include "base/environment.h"
 #include "base/process_limits.h"
 #include "base/units.h"
 
@@ -14,6 +18,20 @@ namespace {
 
 constexpr size_t kKeptOutputLines = 5;
 constexpr int64_t kMaxGarbageLines = 20;
+
+// Says what to do if the loader of encode-worker does not find a library, or has no memory for it.
+std::string advice_on_libraries() {
+  constexpr const char* kLibrary = "lib/libtorch_cpu.so";
+  const std::string root = environment_variable("TORCH_ROOT");
+  std::error_code ignored;
+  const bool wrong = !root.empty() && !std::filesystem::exists(root + "/" + kLibrary, ignored);
+  return fmt::format(
+      "{}set {} to the folder of a LibTorch of the version that encode --version shows, or raise "
+      "the limits of the process (ulimit -v, ulimit -d)",
+      wrong ? fmt::format("TORCH_ROOT is '{}', which has no {}: ", preview(root, 300), kLibrary)
+            : "",
+      wrong ? "it" : "TORCH_ROOT");
+}
 
 }  // namespace
 
@@ -69,16 +87,24 @@ std::optional<WorkerOutcome> WorkerSession::step(Clock::time_point now) {
 }
 
 void WorkerSession::event_line(std::string_view line) {
-  WorkerEvent event;
+  if (refused_) return;
+  std::optional<WorkerEvent> event;
   try {
-    event = worker_event_from_json(line);
+    event = reader_.read(line);
   } catch (const Error& error) {
+    if (error.detail().code == "job.protocol") return refuse(error.detail());
     ++garbage_lines_;
     callbacks_.on_garbage(line, error.detail().what);
-    return;
   }
-  note_sign_of_life(event);
-  callbacks_.on_event(event);
+  if (!event) return;
+  note_sign_of_life(*event);
+  callbacks_.on_event(*event);
+}
+
+void WorkerSession::refuse(ErrorDetail error) {
+  error.where = options_.program;
+  refused_ = std::move(error);
+  kill(Clock::now());
 }
 
 void WorkerSession::note_sign_of_life(const WorkerEvent& event) {
@@ -90,7 +116,7 @@ void WorkerSession::note_sign_of_life(const WorkerEvent& event) {
                         [this](const WorkerFailed& failed) { reported_ = failed.error; },
                         [&](const WorkerFinished&) {
                           finished_ = true;
-                          alive();  // goes on watching, because the worker may hang while it exits
+                          alive();  // keeps watching, because the worker may hang while it exits
                         },
                         [&](const WorkerRetired& retired) {
                           retired_ = retired.reason;
@@ -144,6 +170,8 @@ WorkerOutcome WorkerSession::outcome(const ExitStatus& status) const {
   const bool success = status.signal == 0 && status.code == 0 && finished_;
   if (stop_.number() != 0) {
     result.end = End::kStopped;
+  } else if (refused_) {
+    result.error = *refused_;
   } else if (success) {
     result.end = End::kFinished;
   } else if (!retired_.empty() && !hung_) {
@@ -182,8 +210,8 @@ ErrorDetail WorkerSession::cause(const ExitStatus& status) const {
         seconds(hang_.patience()));
   } else if (garbage_lines_ > kMaxGarbageLines) {
     detail.code = "worker.garbage";
-    detail.what = "encode-worker was killed: it sent lines that are not events";
-    detail.hint = "install encode and encode-worker from the same build";
+    detail.what = "encode-worker was killed: it sent too many lines that are not events";
+    detail.hint = "report it";
   } else if (reported_) {
     detail = *reported_;
   } else if (const auto killed = oom_.cause(status)) {
@@ -191,11 +219,7 @@ ErrorDetail WorkerSession::cause(const ExitStatus& status) const {
   } else if (status.signal == SIGABRT && memory_is_limited() &&
              detail.found.find("std::bad_alloc") != std::string::npos) {
     // An allocation of a static object has failed, before the worker could report it.
-    detail.exit_code = ExitCode::kOsError;
-    detail.code = "os.memory";
-    detail.what = "out of host memory, which a limit of the process restricts";
-    detail.expected = "memory for LibTorch and the model";
-    detail.hint = "raise the limit (ulimit -v, ulimit -d); committed chunks are kept";
+    detail = out_of_limited_memory(detail.where, "memory for LibTorch and the model", detail.found);
   } else if (status.signal == SIGKILL) {
     detail.hint =
         "the kernel may have killed it for lack of memory: look at dmesg, and give the job more "
@@ -207,9 +231,7 @@ ErrorDetail WorkerSession::cause(const ExitStatus& status) const {
     detail.code = "worker.spawn";
     detail.what = "cannot start encode-worker: a library cannot be loaded";
     detail.expected = "LibTorch and memory for it";
-    detail.hint =
-        "set TORCH_ROOT to the folder of a LibTorch of the version that encode --version shows, or "
-        "raise the limits of the process (ulimit -v, ulimit -d)";
+    detail.hint = advice_on_libraries();
   }
   // Passes an exit status on only if it is one of the documented codes; another one would mislead a
   // scheduler.

@@ -14,6 +14,7 @@
 #include "encode/worker_event.h"
 
 #include "base/stop_signal.h"
+#include "protocol/same_build.h"
 #include "supervisor/worker/child_process.h"
 #include "supervisor/worker/hang_watch.h"
 #include "supervisor/worker/line_reader.h"
@@ -46,15 +47,15 @@ struct WorkerOutcome {
   int64_t peak_resident_bytes = 0;
 };
 
-// One object runs one worker, and should be constructed just before run(). Calls all callbacks on
-// the thread of run(). Not thread-safe.
+// Runs one worker. Should be constructed just before run(). Calls all callbacks on the thread of
+// run(). Not thread-safe.
 class WorkerSession {
  public:
   struct Callbacks {
     std::function<void(const WorkerEvent&)> on_event;
     // Takes a line of the worker's standard output or error.
     std::function<void(std::string_view)> on_output;
-    // Takes a line of the event pipe that is not a valid event, and why it is not.
+    // Takes a line of other text from the event pipe, and why it is no event.
     std::function<void(std::string_view, const std::string&)> on_garbage;
     std::function<void(Clock::time_point)> on_tick = {};  // about ten times a second, or more often
   };
@@ -82,6 +83,7 @@ class WorkerSession {
 
  private:
   void event_line(std::string_view line);
+  void refuse(ErrorDetail error);
   void note_sign_of_life(const WorkerEvent& event);
   void output_line(std::string_view line);
   void watch(Clock::time_point now);
@@ -95,6 +97,8 @@ class WorkerSession {
 
   const OomWatch oom_;
   HangWatch hang_{options_.hang_floor, options_.loading_patience};
+  EventReader reader_;
+  std::optional<ErrorDetail> refused_;   // set when a message of another build comes
   std::optional<ErrorDetail> reported_;  // set when WorkerFailed comes
   bool finished_ = false;                // true when WorkerFinished has come
   std::string retired_;                  // set when WorkerRetired comes

@@ -1,6 +1,7 @@
 #include "tokenizer/load/added_vocabulary.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <utility>
 
 #include "tokenizer/tokenizer_refusal.h"
@@ -12,7 +13,8 @@ AddedVocabulary::Entry& AddedVocabulary::put(const AddedToken& token) {
   if (is_new) entries_.emplace_back();
   Entry& entry = entries_[place->second];
   entry.token = token;
-  // A special token is searched for as it was first added. Any other token is searched for again.
+  // A special token keeps the way in which it was first searched for. Any other token is searched
+  // for in the new way as well.
   if (!entry.was_special) {
     entry.was_special = token.special;
     (token.normalized ? entry.in_normalized_text : entry.in_raw_text) = true;
@@ -55,6 +57,19 @@ Json entry_json(const AddedToken& token, bool normalized) {
 }
 
 }  // namespace
+
+void AddedVocabulary::require_id(const std::string& content, const StatedId& stated) const {
+  const int32_t actual = find(content);
+  if (content.empty() || actual == stated.id) return;
+  refuse_contradiction(
+      {.what = fmt::format("the added token {} cannot have the id that is stated for it",
+                           quoted_token(content)),
+       .where = stated.where,
+       .expected = fmt::format("id {}, which the vocabulary and the tokens before it give", actual),
+       .found = fmt::format("id {} in {}", stated.id, stated.file),
+       .hint = "save the tokenizer with save_pretrained() of the transformers version that the "
+               "model was trained with"});
+}
 
 Json AddedVocabulary::to_json(const std::string& where) const {
   Json list = Json::array();

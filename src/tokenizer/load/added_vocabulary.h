@@ -12,6 +12,13 @@
 
 namespace encode {
 
+// The id that a file states for a token.
+struct StatedId {
+  int32_t id;
+  std::string where;  // the directory or the file of the tokenizer
+  std::string file;   // the file that states the id, in words for a message
+};
+
 // Follows AddedVocabulary of Hugging Face `tokenizers` 0.22. `vocabulary` must outlive it. Not
 // thread-safe.
 class AddedVocabulary {
@@ -30,18 +37,22 @@ class AddedVocabulary {
   bool has(const std::string& content) const { return index_.contains(content); }
   // Returns the id of a token, of the vocabulary or added; -1 if there is none.
   int32_t find(const std::string& content) const;
+  // Throws Error kConfig "tokenizer.contradiction" if the token has another id than the one that is
+  // stated for it. Does nothing for an empty token.
+  void require_id(const std::string& content, const StatedId& stated) const;
   // Returns the "added_tokens" of a tokenizer.json. Throws Error kConfig "tokenizer.contradiction"
   // if a token was added once to be searched for in raw text, and once in normalized text. `where`
   // names the file for messages.
   Json to_json(const std::string& where) const;
-  // Returns the same, but a token that is searched for in both texts stands in the list twice.
+  // Returns the same, but a token that is searched for in both texts is listed twice.
   Json to_json_of_both_texts() const;
 
  private:
   struct Entry {
     AddedToken token;
     bool was_special = false;
-    // Where the token is searched for. A later addition does not end an earlier search.
+    // Where the token is searched for. Adding the token again can add a text, but never removes
+    // one.
     bool in_raw_text = false;
     bool in_normalized_text = false;
   };

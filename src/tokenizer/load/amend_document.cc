@@ -19,6 +19,7 @@
 #include "tokenizer/load/special_token_files.h"
 #include "tokenizer/load/tokenizer_class.h"
 #include "tokenizer/tokenizer_refusal.h"
+#include "tokenizer/unicode/unicode.h"
 
 namespace encode {
 namespace {
@@ -26,7 +27,6 @@ namespace {
 constexpr const char* kNormalizer = "normalizer";
 constexpr const char* kPreTokenizer = "pre_tokenizer";
 constexpr const char* kPrefixSpace = "add_prefix_space";
-constexpr const char* kMetaspace = "\xE2\x96\x81";
 
 // Amends one document. The steps are in the order of transformers.
 class Amendment {
@@ -79,7 +79,8 @@ class Amendment {
     const auto found = document_.parts.find(kPreTokenizer);
     if (found == document_.parts.end() || !found->second.is_object()) return;
     Json& pre_tokenizer = found->second;
-    // null is a value that the pre-tokenizer refuses, and transformers then keeps the old one.
+    // For null, the pre-tokenizer of transformers throws, and transformers then keeps the old
+    // pre-tokenizer.
     const bool is_null = config_.contains(kPrefixSpace) && !fields_.has(kPrefixSpace);
     if (pre_tokenizer.value("type", "") == "ByteLevel" && !is_null)
       pre_tokenizer[kPrefixSpace] = stated_prefix_space(pre_tokenizer);
@@ -106,7 +107,7 @@ class Amendment {
   bool stated_prefix_space(const Json& pre_tokenizer) const {
     const bool stated = fields_.boolean_or(kPrefixSpace, false);
     const bool in_file = pre_tokenizer.value(kPrefixSpace, Json(true)) == true;
-    // Only a class without rules of its own reached transformers 5 with the value of the file.
+    // In transformers 5, only a class without rules of its own keeps the value of the file.
     if (in_file && !fields_.has(kPrefixSpace) && rules_.tokens.empty()) {
       refuse_contradiction(
           {.what = "the versions of transformers do not agree on the space before a text",
@@ -125,8 +126,8 @@ class Amendment {
     }
   }
 
-  // With add_prefix_space, transformers makes the tokenizer anew from its sentencepiece model. The
-  // parts of tokenizer.json must be those that it makes.
+  // With add_prefix_space, transformers makes the tokenizer anew from its sentencepiece model.
+  // Refuses a tokenizer.json whose parts differ from the result.
   void check_rebuilt_parts() {
     if (!fields_.has(kPrefixSpace)) return;
     if (!has_model_) {
@@ -145,14 +146,15 @@ class Amendment {
     Json pre_tokenizer;
     if (is_llama && legacy) {
       Json steps = Json::array();
-      if (prefix) steps.push_back({{"type", "Prepend"}, {"prepend", kMetaspace}});
-      steps.push_back(
-          {{"type", "Replace"}, {"pattern", {{"String", " "}}}, {"content", kMetaspace}});
+      if (prefix) steps.push_back({{"type", "Prepend"}, {"prepend", unicode::kMetaspaceUtf8}});
+      steps.push_back({{"type", "Replace"},
+                       {"pattern", {{"String", " "}}},
+                       {"content", unicode::kMetaspaceUtf8}});
       normalizer = {{"type", "Sequence"}, {"normalizers", steps}};
     } else {
       const char* scheme = !prefix ? "never" : is_llama ? "first" : "always";
       pre_tokenizer = {{"type", "Metaspace"},
-                       {"replacement", kMetaspace},
+                       {"replacement", unicode::kMetaspaceUtf8},
                        {"prepend_scheme", scheme},
                        {"split", !is_llama}};
     }
@@ -200,7 +202,8 @@ void require_known_class(const ChosenClass& chosen, const ClassRules& rules,
                "tokenizer.json alone gives the ids of the training"});
 }
 
-// Refuses what transformers does not load, and a list of tokens that only transformers has.
+// Refuses tokenizers that transformers does not load, and those that need a list of tokens which
+// only transformers has.
 void require_parts(const ChosenClass& chosen, const ClassRules& rules, const StatedTokens& stated,
                    const TokenizerDocument& document) {
   if (rules.needs_additional && (!stated.additional || stated.additional->empty())) {
@@ -279,7 +282,7 @@ BuildOptions amend_document(const TokenizerSource& source, TokenizerDocument& do
   require_parts(chosen, rules, stated, document);
   if (takes_padding_token(chosen.value, rules)) add_padding_token(document, stated);
   const int64_t extra_ids =
-      rules.extra_ids ? fields.integer_or("extra_ids", 100, 0, kMaxTokens) : 0;
+      rules.extra_ids ? fields.integer_or("extra_ids", 100, 0, kMaxVocabSize) : 0;
   const std::map<std::string, std::string> named =
       amend_tokens({.stated = stated, .rules = rules, .extra_ids = extra_ids}, own, document);
   Amendment amendment(source, config, rules, document);

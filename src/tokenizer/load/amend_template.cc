@@ -30,7 +30,7 @@ class RowTokenMaker {
                 const TokenizerDocument& document)
       : source_(source), fields_(fields), document_(document) {}
 
-  // Whether tokenizer_config.json has a key that decides.
+  // Returns true if tokenizer_config.json has a key that decides.
   bool is_stated() const {
     return source_.config.contains("add_eos_token") ||
            (source_.rule != TemplateRule::kEos && source_.config.contains("add_bos_token"));
@@ -141,7 +141,7 @@ void require_tokens_of_class(const RowTokens& tokens, const TokenizerDocument& d
                "special_tokens: as_in_tokenizer_json"});
 }
 
-// Whether transformers 5 wrote tokenizer_config.json.
+// Returns true if transformers 5 wrote tokenizer_config.json.
 bool saved_by_transformers_5(const Json& config) { return config.contains("backend"); }
 
 }  // namespace

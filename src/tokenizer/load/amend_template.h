@@ -10,7 +10,7 @@
 
 namespace encode {
 
-// What decides the tokens around a text.
+// The facts that decide the tokens around a text.
 struct TemplateSource {
   const Json& config;  // tokenizer_config.json
   TemplateRule rule;

@@ -2,13 +2,11 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <fmt/format.h>
 #include <set>
 #include <utility>
 #include <vector>
 
 #include "tokenizer/load/added_vocabulary.h"
-#include "tokenizer/tokenizer_refusal.h"
 
 namespace encode {
 namespace {
@@ -64,7 +62,6 @@ class SpecialTokenList {
 
   static std::vector<StatedToken> additional_tokens(const TokenRules& rules) {
     const ClassRules& own = rules.rules;
-    const int64_t extra_ids = rules.extra_ids;
     std::vector<StatedToken> tokens = rules.stated.additional.value_or(std::vector<StatedToken>());
     if (!own.extra_ids) {
       if (own.own_tokens == OwnTokens::kIfNoneStated && rules.stated.additional) return tokens;
@@ -74,15 +71,9 @@ class SpecialTokenList {
       tokens.insert(place, of_class.begin(), of_class.end());
       return tokens;
     }
-    const int64_t found = std::ranges::count_if(tokens, [](const StatedToken& token) {
-      return token.token.content.find("<extra_id_") != std::string::npos;
-    });
-    if (found > 0 && extra_ids > 0 && extra_ids != found) {
-      refuse_format("additional_special_tokens has another number of <extra_id_> than extra_ids",
-                    kTokenizerConfigFile, fmt::to_string(extra_ids), fmt::to_string(found));
-    }
-    for (int64_t i = 0; found == 0 && i < extra_ids; ++i)
-      tokens.push_back(text_token(fmt::format("<extra_id_{}>", i)));
+    const std::vector<StatedToken> extra =
+        extra_id_tokens(tokens, rules.extra_ids, kTokenizerConfigFile);
+    tokens.insert(tokens.end(), extra.begin(), extra.end());
     return tokens;
   }
 
@@ -115,23 +106,6 @@ std::vector<StatedToken> tokens_to_add(const TokenRules& rules, const SpecialTok
   return tokens;
 }
 
-void check_stated_ids(const StatedTokens& stated, const AddedVocabulary& vocabulary,
-                      const std::string& where) {
-  for (const auto& [id, token] : stated.added) {
-    const int32_t actual = vocabulary.find(token.content);
-    if (token.content.empty() || actual == id) continue;
-    refuse_contradiction(
-        {.what = fmt::format("the added token {} cannot have the id that is stated for it",
-                             quoted_token(token.content)),
-         .where = where,
-         .expected =
-             fmt::format("id {}, which the vocabulary and the tokens before it give", actual),
-         .found = fmt::format("id {} in {}", id, kTokenizerConfigFile),
-         .hint = "save the tokenizer with save_pretrained() of the transformers version that the "
-                 "model was trained with"});
-  }
-}
-
 }  // namespace
 
 std::map<std::string, std::string> amend_tokens(const TokenRules& rules,
@@ -142,13 +116,16 @@ std::map<std::string, std::string> amend_tokens(const TokenRules& rules,
   SpecialTokenList special(rules);
   const std::vector<StatedToken> added = tokens_to_add(rules, special, vocabulary);
   for (StatedToken token : added) {
-    // A token that only the list of special tokens has is special in both versions.
+    // A token is also special if only the list of special tokens has it, in both versions.
     token.token.special = token.token.special || !token.has_flags ||
                           special.makes_special(token.token.content, rules.rules.as_version_5);
     if (!token.has_normalized) token.token.normalized = !token.token.special;
     vocabulary.add(token.token);
   }
-  check_stated_ids(rules.stated, vocabulary, document.where);
+  for (const auto& [id, token] : rules.stated.added) {
+    vocabulary.require_id(token.content,
+                          {.id = id, .where = document.where, .file = kTokenizerConfigFile});
+  }
   if (vocabulary.changed()) document.parts["added_tokens"] = vocabulary.to_json(document.where);
   return special.take_named();
 }

@@ -12,7 +12,7 @@
 
 namespace encode {
 
-// What decides the tokens.
+// The facts that decide the tokens.
 struct TokenRules {
   const StatedTokens& stated;
   const ClassRules& rules;

@@ -24,12 +24,12 @@ enum class TokenForm : uint8_t {
   kText,            // none
   kMask,            // the mask, with lstrip
   kMaskNormalized,  // the same, but searched for in normalized text
-  kAll,             // all, the mask with lstrip
-  kAllPlain,        // all, none with lstrip
+  kAll,             // all, and the mask with lstrip
+  kAllPlain,        // all, all, and none with lstrip
 };
 
 enum class NormalizerRule : uint8_t {
-  kFile,   // the one of the file
+  kFile,   // the normalizer of the file
   kBert,   // do_lower_case, strip_accents and tokenize_chinese_chars decide
   kMpnet,  // do_lower_case and strip_accents decide
 };
@@ -55,7 +55,7 @@ enum class PrefixSpaceRule : uint8_t {
   kT5,            // if the key is stated, the pre-tokenizer is made anew
 };
 
-// Whether a tokenizer.json can be loaded as the class does.
+// Tells whether encode can load a tokenizer.json with the rules of the class.
 enum class ClassSupport : uint8_t {
   kBuilt,
   kSlowOnly,  // transformers does not read tokenizer.json for this class

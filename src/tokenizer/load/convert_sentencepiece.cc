@@ -19,7 +19,6 @@ namespace {
 using Type = SentencePieceModel::Type;
 using Kind = SentencePieceModel::Kind;
 
-constexpr const char* kVisibleSpace = "\xE2\x96\x81";
 constexpr double kNeverChosen = -100;  // added to a score
 
 std::string encode_base64(std::string_view bytes) {
@@ -217,7 +216,7 @@ void fill_model(const SentencePieceModel& model, const SlowClassParts& parts,
                   {"byte_fallback", parts.rules.byte_fallback}};
 }
 
-Json replace(const char* kind, const char* pattern, const char* content) {
+Json replace(const char* kind, const char* pattern, std::string_view content) {
   return {{"type", "Replace"}, {"pattern", {{kind, pattern}}}, {"content", content}};
 }
 
@@ -231,7 +230,7 @@ class NormalizerMaker {
       case ClassNormalizer::kNmt:
         add_charsmap();
         steps_.push_back({{"type", "Strip"}, {"strip_left", false}, {"strip_right", true}});
-        steps_.push_back(replace("Regex", " {2,}", kVisibleSpace));
+        steps_.push_back(replace("Regex", " {2,}", unicode::kMetaspaceUtf8));
         break;
       case ClassNormalizer::kAlbert:
         add_quotes();
@@ -254,11 +253,11 @@ class NormalizerMaker {
       case ClassNormalizer::kLlama:
         if (!options_.flag_or_null("legacy", true)) return nullptr;
         if (options_.flag("add_prefix_space", true))
-          steps_.push_back({{"type", "Prepend"}, {"prepend", kVisibleSpace}});
-        steps_.push_back(replace("String", " ", kVisibleSpace));
+          steps_.push_back({{"type", "Prepend"}, {"prepend", unicode::kMetaspaceUtf8}});
+        steps_.push_back(replace("String", " ", unicode::kMetaspaceUtf8));
         break;
       case ClassNormalizer::kGemma:
-        return replace("String", " ", kVisibleSpace);
+        return replace("String", " ", unicode::kMetaspaceUtf8);
     }
     return {{"type", "Sequence"}, {"normalizers", steps_}};
   }
@@ -289,7 +288,7 @@ class NormalizerMaker {
 
 Json metaspace(const char* scheme, bool split) {
   return {{"type", "Metaspace"},
-          {"replacement", kVisibleSpace},
+          {"replacement", unicode::kMetaspaceUtf8},
           {"prepend_scheme", scheme},
           {"split", split}};
 }

@@ -8,14 +8,11 @@
 #include "base/utf8.h"
 #include "tokenizer/load/merge_loader.h"
 #include "tokenizer/load/slow_class_document.h"
+#include "tokenizer/split/split_scanner.h"
 #include "tokenizer/tokenizer_refusal.h"
 
 namespace encode {
 namespace {
-
-// The split of Qwen2 (models/qwen2/tokenization_qwen2.py).
-constexpr const char* kQwen2Pattern =
-    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 
 // Returns the lines of a text file as Python reads them: "\r\n" and "\r" end a line too. A text
 // that ends with the end of a line has no empty line after it.
@@ -29,13 +26,13 @@ std::vector<std::string_view> lines_of(std::string_view text, const std::string&
     lines.push_back(text.substr(0, end));
     text.remove_prefix(std::min(end + (text.substr(end).starts_with("\r\n") ? 2 : 1), text.size()));
   }
-  if (std::ssize(lines) > kMaxTokens)
-    refuse_format("the file has too many lines", where, fmt::format("at most {}", kMaxTokens),
+  if (std::ssize(lines) > kMaxVocabSize)
+    refuse_format("the file has too many lines", where, fmt::format("at most {}", kMaxVocabSize),
                   fmt::to_string(lines.size()));
   return lines;
 }
 
-// Of equal lines, the last one counts, as in Python's dict.
+// If lines are equal, the last one counts, as in a dict of Python.
 void read_lines(const std::vector<std::string_view>& lines, TokenizerDocument& document) {
   Vocabulary last;
   last.reserve(lines.size());
@@ -102,9 +99,8 @@ void fill_esm(const SlowClassParts& parts, TokenizerDocument& document) {
   document.parts["normalizer"] = {{"type", "Sequence"}, {"normalizers", steps}};
 }
 
-// The first line of merges.txt is its version. The class drops the first and the last line,
-// whatever they contain, and transformers 5 keeps them; so both must be what save_pretrained()
-// writes.
+// The class drops the first line (the version) and the last line of merges.txt, whatever they
+// contain; transformers 5 keeps them. So both lines must be as save_pretrained() writes them.
 std::vector<BpeMerge> read_merges(const SlowClassParts& parts, const Vocabulary& vocabulary) {
   const std::string where = parts.source.path_of("merges.txt");
   const std::string* text = parts.source.find("merges.txt");
@@ -140,9 +136,9 @@ Vocabulary read_ids(const std::string& text, const std::string& where) {
   static_cast<void>(JsonFields(json, where, kTokenizerFormat));  // refuses other types
   std::vector<std::pair<int32_t, std::string_view>> tokens;      // in the order of the ids
   for (const auto& [token, id] : json.items()) {
-    if (!id.is_number_integer() || id < 0 || id >= kMaxTokens)
+    if (!id.is_number_integer() || id < 0 || id >= kMaxVocabSize)
       refuse_format("bad entry of the vocabulary", where,
-                    fmt::format("an id from 0 to {}", kMaxTokens - 1),
+                    fmt::format("an id from 0 to {}", kMaxVocabSize - 1),
                     fmt::format("{} for {}", preview(id.dump()), quoted_token(token)));
     tokens.emplace_back(id.get<int32_t>(), token);
   }

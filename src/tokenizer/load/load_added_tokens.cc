@@ -34,7 +34,7 @@ AddedToken load_added_token(const Json& json, const std::string& where) {
     if (is_flag && !value.is_boolean()) fields.refuse(key, "true or false", preview(value.dump()));
   }
   AddedToken token;
-  token.id = static_cast<int32_t>(fields.integer("id", 0, kMaxTokens - 1));
+  token.id = static_cast<int32_t>(fields.integer("id", 0, kMaxVocabSize - 1));
   token.content = fields.string("content");
   if (token.content.empty() || token.content.size() > kMaxSearchedTokenBytes) {
     fields.refuse("content", fmt::format("1 to {} bytes", kMaxSearchedTokenBytes),

@@ -11,9 +11,10 @@ namespace encode {
 namespace {
 
 int32_t load_id(const Json& json, const Component& component, const std::string& what) {
-  if (!json.is_number_integer() || json.get<int64_t>() < 0 || json.get<int64_t>() >= kMaxTokens) {
+  if (!json.is_number_integer() || json.get<int64_t>() < 0 ||
+      json.get<int64_t>() >= kMaxVocabSize) {
     refuse_format(fmt::format("bad id of {}", what), component.where(),
-                  fmt::format("an integer from 0 to {}", kMaxTokens - 1), preview(json.dump()));
+                  fmt::format("an integer from 0 to {}", kMaxVocabSize - 1), preview(json.dump()));
   }
   return json.get<int32_t>();
 }
@@ -75,7 +76,7 @@ SpecialTokens load_template(const Component& component) {
     const std::string kind = piece.begin().key();
     const JsonFields fields(piece.begin().value(), component.where() + ".single", kTokenizerFormat);
     const std::string id = fields.string("id");
-    const auto type = static_cast<int32_t>(fields.integer_or("type_id", 0, 0, kMaxTokens - 1));
+    const auto type = static_cast<int32_t>(fields.integer_or("type_id", 0, 0, kMaxVocabSize - 1));
     if (kind == "SpecialToken") {
       std::vector<int32_t>& side = seen_text ? special.suffix : special.prefix;
       std::vector<int32_t>& types = seen_text ? special.types.after : special.types.before;

@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "base/units.h"
+#include "base/utf8.h"
 #include "tokenizer/load/merge_loader.h"
 #include "tokenizer/load/tokenizer_document.h"
 #include "tokenizer/tokenizer_refusal.h"
@@ -17,7 +18,6 @@ namespace {
 
 namespace dom = simdjson::dom;
 
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 constexpr JsonLimits kLimits{.max_bytes = 64 << 20, .max_depth = 64};
 
 // Reads a tokenizer.json. The model becomes a ModelJson, and each other field becomes a JSON
@@ -102,7 +102,8 @@ class DocumentReader {
     if (model_.has_merges) read_merges(merges);  // read last, because it uses the other fields
   }
 
-  // Files of `tokenizers` before 0.9 state no type. The other keys show it, as in `tokenizers`.
+  // Files of `tokenizers` before 0.9 state no type. As in that library, the other keys tell the
+  // type.
   void add_model_type() {
     const auto has = [this](const char* key) { return model_.options.contains(key); };
     const char* type = nullptr;
@@ -120,9 +121,9 @@ class DocumentReader {
   }
 
   void add_token(std::string_view token, int64_t id) {
-    if (id < 0 || id >= kMaxTokens) {
+    if (id < 0 || id >= kMaxVocabSize) {
       refuse_format("bad entry of the vocabulary", where_,
-                    fmt::format("an id from 0 to {}", kMaxTokens - 1),
+                    fmt::format("an id from 0 to {}", kMaxVocabSize - 1),
                     fmt::format("{} for {}", id, quoted_token(token)));
     }
     vocabulary_bytes_ += token.size();
@@ -173,9 +174,9 @@ class DocumentReader {
     loader.reserve(merges.size());
     int64_t count = 0;
     for (const dom::element merge : merges) {
-      if (++count > kMaxTokens) {
-        refuse_format("too many merges", where_, fmt::format("at most {}", kMaxTokens),
-                      fmt::format("more than {}", kMaxTokens));
+      if (++count > kMaxVocabSize) {
+        refuse_format("too many merges", where_, fmt::format("at most {}", kMaxVocabSize),
+                      fmt::format("more than {}", kMaxVocabSize));
       }
       if (merge.is_array()) {
         const dom::array pair = merge;

@@ -86,8 +86,8 @@ class TemplateMaker {
     return *token;
   }
 
-  // The id of a token that every row gets. A model has no embedding for it if the vocabulary does
-  // not have it.
+  // Returns the id of a token that every row gets. Throws if the vocabulary does not have the
+  // token, because the model would have no embedding for it.
   int32_t id_of(const std::string& token) const {
     const int32_t id = vocabulary_.find(token);
     if (id < 0)

@@ -19,7 +19,7 @@ namespace encode {
 // "tokenizer.format" for one that is malformed.
 TokenizerDocument make_slow_class_document(const TokenizerSource& source);
 
-// What the makers of the parts of a document get.
+// The input of the functions below, which make the parts of a document.
 struct SlowClassParts {
   const TokenizerSource& source;
   const SlowClassRules& rules;
@@ -27,12 +27,11 @@ struct SlowClassParts {
   const SlowClassTokens& tokens;
 };
 
-// A sentencepiece model: the model, the normalizer, the pre-tokenizer. It also returns the added
-// tokens that the model states. The message of an Error names `document.where`. Throws Error
-// (kConfig).
+// Fills in the model, the normalizer and the pre-tokenizer from a sentencepiece model. Returns the
+// added tokens that the model states. Throws Error (kConfig) that names `document.where`.
 std::vector<AddedToken> fill_from_sentencepiece(const SlowClassParts& parts,
                                                 TokenizerDocument& document);
-// The same for vocab.txt, and for vocab.json with merges.txt.
+// Does the same for vocab.txt, and for vocab.json with merges.txt.
 void fill_from_vocabulary(const SlowClassParts& parts, TokenizerDocument& document);
 
 }  // namespace encode

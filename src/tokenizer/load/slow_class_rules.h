@@ -14,7 +14,7 @@
 
 namespace encode {
 
-// What a class makes of a special token that a file states as a plain string, or does not state.
+// What a class does with a special token that a file states as a plain string, or does not state.
 enum class SlowTokenForm : uint8_t {
   kString,      // not changed if it already is an added token
   kRaw,         // searched for in the text before normalization
@@ -52,7 +52,7 @@ enum class RowTemplate : uint8_t {
   kRoberta,       // the same, in a RobertaProcessing
   kBosEos,        // the BOS and the EOS token, if add_bos_token and add_eos_token say so
   kBosOnly,       // the BOS token if add_bos_token says so; else ByteLevel
-  kByteLevel,     // none
+  kByteLevel,     // no tokens
   kLanguageLast,  // </s> and the language after the text (MBart)
   kLanguageFirst  // the language before the text, </s> after it (MBart50)
 };

@@ -1,13 +1,10 @@
 #include "tokenizer/load/slow_class_tokens.h"
 
 #include <algorithm>
-#include <fmt/format.h>
 #include <optional>
 #include <set>
 #include <string_view>
 #include <utility>
-
-#include "tokenizer/tokenizer_refusal.h"
 
 namespace encode {
 namespace {
@@ -72,15 +69,9 @@ class Collector {
     for (const std::string_view language : languages_of(rules_.tail))
       own.push_back(text_token(language));
     if (rules_.tail != TailPieces::kExtraIds) return own;
-    const int64_t count = options_.extra_ids();
-    const auto found = std::ranges::count_if(stated, [](const StatedToken& token) {
-      return token.token.content.find("<extra_id_") != std::string::npos;
-    });
-    if (found > 0 && count > 0 && found != count)
-      refuse_format("additional_special_tokens has another number of <extra_id_> than extra_ids",
-                    options_.where(), fmt::to_string(count), fmt::to_string(found));
-    for (int64_t i = 0; found == 0 && i < count; ++i)
-      own.push_back(text_token(fmt::format("<extra_id_{}>", i)));
+    const std::vector<StatedToken> extra =
+        extra_id_tokens(stated, options_.extra_ids(), options_.where());
+    own.insert(own.end(), extra.begin(), extra.end());
     return own;
   }
 
@@ -111,16 +102,7 @@ void add_slow_class_tokens(const SlowClassTokens& tokens, const std::string& whe
     AddedToken added = token;
     added.special = added.special || contents.contains(added.content);
     vocabulary.add(added);
-    const int32_t actual = vocabulary.find(added.content);
-    if (added.content.empty() || actual == id) continue;
-    refuse_contradiction(
-        {.what = fmt::format("the added token {} cannot have the id that is stated for it",
-                             quoted_token(added.content)),
-         .where = where,
-         .expected = fmt::format("id {}, which the vocabulary gives", actual),
-         .found = fmt::format("id {} in a file beside it", id),
-         .hint = "save the tokenizer with save_pretrained() of the transformers version that the "
-                 "model was trained with"});
+    vocabulary.require_id(added.content, {.id = id, .where = where, .file = "a file beside it"});
   }
   for (StatedToken token : tokens.special) {
     if (!token.has_flags && vocabulary.has(token.token.content)) continue;

@@ -25,7 +25,8 @@ bool is_named(std::string_view key) {
   return std::ranges::find(kSpecialTokenKeys, key) != std::end(kSpecialTokenKeys);
 }
 
-// Reads the object of an AddedToken. `always_special`: "special" is true, whatever it states.
+// Reads the object of an AddedToken. `always_special`: the token is special even if the object
+// states otherwise.
 StatedToken read_flags(const Json& json, const std::string& where, bool always_special = false) {
   const JsonFields fields(json, where, kTokenizerFormat);
   static const std::set<std::string, std::less<>> kFlags = {"single_word", "lstrip", "rstrip",
@@ -61,7 +62,7 @@ int32_t read_id(const std::string& text, const std::string& where) {
   int32_t id = -1;
   const char* const end = text.data() + text.size();
   const auto read = std::from_chars(text.data(), end, id);
-  if (read.ec != std::errc() || read.ptr != end || id < 0 || id >= kMaxTokens)
+  if (read.ec != std::errc() || read.ptr != end || id < 0 || id >= kMaxVocabSize)
     refuse_format("bad id of an added token", where, "an id", quoted_token(text));
   return id;
 }
@@ -112,7 +113,7 @@ class StatedTokenReader {
     return tokens;
   }
 
-  // transformers 4 has an object of named tokens here, and transformers 5 a list.
+  // transformers 4 writes an object of named tokens here, and transformers 5 a list.
   void read_extra(const Json& value, const std::string& where) {
     if (as_version_5_) result_.additional.reset();
     if (value.is_array()) {
@@ -125,7 +126,8 @@ class StatedTokenReader {
     if (!value.is_object())
       refuse_format("malformed special tokens", where, "an object or a list",
                     preview(value.dump()));
-    // `config_` has its keys sorted, but the order of the file decides the ids of new tokens.
+    // Parses the file again, because `config_` has its keys sorted, but the order in the file
+    // decides the ids of new tokens.
     simdjson::dom::parser parser;
     const simdjson::dom::object ordered =
         parser.parse(*source_.find(kTokenizerConfigFile))[kExtra].get_object();
@@ -214,7 +216,7 @@ class StatedTokenReader {
       token.content = content;
       token.special = is_special(content);
       token.normalized = !token.special;
-      const auto number = static_cast<int32_t>(fields.integer(content, 0, kMaxTokens - 1));
+      const auto number = static_cast<int32_t>(fields.integer(content, 0, kMaxVocabSize - 1));
       result_.added[number] = std::move(token);
     }
   }
@@ -243,6 +245,20 @@ StatedToken text_token(std::string_view content) {
   StatedToken stated;
   stated.token.content = content;
   return stated;
+}
+
+std::vector<StatedToken> extra_id_tokens(const std::vector<StatedToken>& stated, int64_t count,
+                                         const std::string& where) {
+  const int64_t found = std::ranges::count_if(stated, [](const StatedToken& token) {
+    return token.token.content.find("<extra_id_") != std::string::npos;
+  });
+  if (found > 0 && count > 0 && found != count)
+    refuse_format("additional_special_tokens has another number of <extra_id_> than extra_ids",
+                  where, fmt::to_string(count), fmt::to_string(found));
+  std::vector<StatedToken> tokens;
+  for (int64_t i = 0; found == 0 && i < count; ++i)
+    tokens.push_back(text_token(fmt::format("<extra_id_{}>", i)));
+  return tokens;
 }
 
 StatedTokens read_stated_tokens(const TokenizerSource& source, const Json& config,

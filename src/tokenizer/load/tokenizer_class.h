@@ -69,7 +69,7 @@ struct TokenizerClassRow {
 };
 std::span<const TokenizerClassRow> tokenizer_classes();
 
-// Which class AutoTokenizer takes, and why.
+// The class that AutoTokenizer chooses, and what states it.
 struct ChosenClass {
   TokenizerClass value = TokenizerClass::kUnknown;
   std::string name;   // as it is stated; "" if there is no class

@@ -14,7 +14,7 @@
 namespace encode {
 
 struct BpeMerge {
-  int32_t left, right;  // ids
+  int32_t left, right;  // the ids of the two symbols
   int32_t merged;
 };
 

@@ -8,6 +8,8 @@
 #include <sys/mman.h>
 #include <vector>
 
+#include "base/mapped_memory.h"
+
 namespace encode {
 
 // Throws std::bad_alloc as other allocators do.
@@ -24,25 +26,22 @@ class LargeTableAllocator {
   T* allocate(size_t count) {
     if (count > static_cast<size_t>(-1) / 2 / sizeof(T)) throw std::bad_array_new_length();
     const size_t bytes = count * sizeof(T);
-    if (bytes < kHugePage) return static_cast<T*>(::operator new(bytes));
-    const size_t rounded = (bytes + kHugePage - 1) / kHugePage * kHugePage;
-    void* memory = std::aligned_alloc(kHugePage, rounded);
+    if (bytes < kHugePageBytes) return static_cast<T*>(::operator new(bytes));
+    const size_t rounded = (bytes + kHugePageBytes - 1) / kHugePageBytes * kHugePageBytes;
+    void* memory = std::aligned_alloc(kHugePageBytes, rounded);
     if (memory == nullptr) throw std::bad_alloc();
     // Only a hint. If the kernel ignores it, the table has small pages and is slower.
     ::madvise(memory, rounded, MADV_HUGEPAGE);
     return static_cast<T*>(memory);
   }
   void deallocate(T* memory, size_t count) {
-    if (count * sizeof(T) < kHugePage) {
+    if (count * sizeof(T) < kHugePageBytes) {
       ::operator delete(memory);
     } else {
       std::free(memory);
     }
   }
   bool operator==(const LargeTableAllocator&) const { return true; }
-
- private:
-  static constexpr size_t kHugePage = size_t{2} << 20;
 };
 
 template <typename T>

@@ -16,7 +16,7 @@ MergeBorders::Symbol MergeBorders::symbol_at(const char* p, const char* end) con
 MergeBorders::MergeBorders(const Vocabulary& vocabulary, const std::vector<BpeMerge>& merges,
                            std::span<const int32_t> stand_ins) {
   ascii_.fill(kOtherClass);
-  if (vocabulary.find("\xE2\x96\x81") >= 0) metaspace_ = kMetaspaceClass;
+  if (vocabulary.find(unicode::kMetaspaceUtf8) >= 0) metaspace_ = kMetaspaceClass;
   const auto id_count = static_cast<size_t>(vocabulary.max_id() + 1);
   std::vector<uint8_t> first(id_count, kOtherClass);
   std::vector<uint8_t> last(id_count, kOtherClass);

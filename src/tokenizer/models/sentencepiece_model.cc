@@ -5,10 +5,10 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/vocabulary_limit.h"
+
 namespace encode {
 namespace {
-
-constexpr size_t kMaxEntries = 4'000'000;
 
 // Reads the fields of a protobuf message one after the other.
 class Fields {
@@ -181,7 +181,7 @@ std::optional<SentencePieceModel> parse_sentencepiece_model(std::string_view fil
   while (known && fields.next()) {
     std::string_view message;
     if (fields.number() == 1) {
-      known = model.entries.size() < kMaxEntries && fields.read(message) &&
+      known = std::ssize(model.entries) < kMaxVocabSize && fields.read(message) &&
               parse_entry(message, model.entries.emplace_back());
     } else if (fields.number() == 2) {
       known = ++trainers == 1 && fields.read(message) && parse_trainer(message, model);

@@ -138,7 +138,7 @@ class PreTokenizer {
   virtual void pre_tokenize(PreTokenizedText& text) const = 0;
 };
 
-// Says what a split does with its matches. The names are the names in tokenizer.json.
+// What a split does with its matches. The names are those of tokenizer.json.
 enum class SplitBehavior { kRemoved, kIsolated, kMergedWithPrevious, kMergedWithNext, kContiguous };
 
 std::unique_ptr<PreTokenizer> make_bert_pre_tokenizer();

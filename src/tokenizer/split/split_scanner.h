@@ -24,6 +24,10 @@ void scan_bert(std::string_view text, uint32_t base, std::vector<Piece>& pieces)
 // Does what the pre-tokenizer Whitespace does: finds the matches of \w+|[^\w\s]+
 void scan_whitespace(std::string_view text, uint32_t base, std::vector<Piece>& pieces);
 
+// The pattern of Qwen2 (models/qwen2/tokenization_qwen2.py in transformers).
+inline constexpr const char* kQwen2Pattern =
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+
 // Returns the scanner of a pattern, or null if the pattern has no scanner. `regex` is the pattern
 // as a tokenizer.json spells it. These patterns have scanners, and their matches cover every text:
 // - GPT-2,

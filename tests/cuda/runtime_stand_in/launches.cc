@@ -154,6 +154,13 @@ cudaError_t cudaLaunchCooperativeKernel(const void* function, dim3 grid, dim3 bl
 
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* function,
                                 void** /*arguments*/) {
+  for (unsigned i = 0; i < config->numAttrs; ++i) {
+    const bool early = config->attrs[i].id == cudaLaunchAttributeProgrammaticStreamSerialization &&
+                       config->attrs[i].val.programmaticStreamSerializationAllowed != 0;
+    if (!early || runtime_stand_in::architecture().code >= 90) continue;
+    record("refused early start: launch");
+    return keep(cudaErrorNotSupported);
+  }
   return launch(function,
                 {config->gridDim, config->blockDim, config->dynamicSmemBytes, config->stream});
 }

@@ -1,7 +1,7 @@
 // A stand-in for NVIDIA's libraries, under LibTorch's real libtorch_cuda.so, on machines without a
 // GPU. No kernel runs, so every number that a kernel would write is missing. All else is real:
 // LibTorch's checks of arguments, the choice of kernels, launches, allocations, copies and waits.
-// scripts/gpu/runtime_stand_in.py makes libraries with NVIDIA's names of these sources.
+// link.py makes libraries with NVIDIA's names of these sources.
 //
 // The rules:
 //   - Memory of the device is a range of addresses without content. A program that reads or writes

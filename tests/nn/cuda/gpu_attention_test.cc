@@ -1,7 +1,6 @@
-// Measures cuDNN's attention beside FlashAttention-2 on a GPU, on packed sequences with the shapes
-// of two models. docs/gpu.md says how its figures decide which of them encode uses. This is a
-// program of its own, because an illegal access inside cuDNN would fail every later test of the
-// process.
+// Measures cuDNN's attention and FlashAttention-2 on a GPU, on packed sequences with the shapes of
+// two models. docs/gpu.md says how its figures decide which of them encode uses. This is a program
+// of its own, because an illegal access inside cuDNN would fail every later test of the process.
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>

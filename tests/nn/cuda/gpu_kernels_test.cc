@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "nn/cuda/kernel_checks.h"
+#include "nn/fp8/fp8_multiply.h"
 #include "nn/layers/linear.h"
 #include "nn/layers/norm.h"
 #include "nn/layers/pooling.h"

@@ -144,21 +144,21 @@ int embedding(const EncodeCudaEmbedding* a) {
 // Pools one column of a sequence of n tokens. The first `skipped` tokens are the prompt. value(t)
 // is the number of token t in this column.
 template <typename Value>
-double pooled(EncodeCudaPooling mode, int64_t n, int64_t skipped, const Value& value) {
-  if (mode == kEncodeCudaPoolCls) return value(std::min(skipped, n - 1));
-  if (mode == kEncodeCudaPoolLastToken) return value(n - 1);
+double pooled(PoolingMode mode, int64_t n, int64_t skipped, const Value& value) {
+  if (mode == PoolingMode::kCls) return value(std::min(skipped, n - 1));
+  if (mode == PoolingMode::kLastToken) return value(n - 1);
   double sum = 0;
   double weights = 0;
   double top = -std::numeric_limits<double>::infinity();
   for (int64_t t = skipped; t < n; ++t) {
-    const double weight = mode == kEncodeCudaPoolWeightedMean ? static_cast<double>(t + 1) : 1.0;
+    const double weight = mode == PoolingMode::kWeightedMean ? static_cast<double>(t + 1) : 1.0;
     sum += weight * value(t);
     weights += weight;
     top = std::max(top, value(t));
   }
   if (n == skipped) return 0;
-  if (mode == kEncodeCudaPoolMax) return top;
-  return mode == kEncodeCudaPoolMeanSqrtLen ? sum / std::sqrt(weights) : sum / weights;
+  if (mode == PoolingMode::kMax) return top;
+  return mode == PoolingMode::kMeanSqrtLen ? sum / std::sqrt(weights) : sum / weights;
 }
 
 int pool(const EncodeCudaPool* a) {

@@ -18,6 +18,7 @@
 #include <gtest/gtest.h>
 
 #include "nn/cuda/host_kernels.h"
+#include "nn/fp8/fp8_multiply.h"
 #include "nn/layers/linear.h"
 
 namespace encode {
@@ -108,7 +109,7 @@ constexpr ProductOptions kFp8 = {.format = ProductFormat::kFp8};
 
 // If a row of x has a number that is not finite, exactly this row of the result must be not finite.
 // A job uses this to find the rows that it has to compute again in a wider type.
-TEST(Fp8Linear, ARowThatIsNotFiniteGivesNothingFinite) {
+TEST(Fp8Product, ARowThatIsNotFiniteGivesNothingFinite) {
   for (const float bad : {std::nanf(""), kInfinity, -kInfinity}) {
     const at::Tensor x = at::randn({4, 32}).to(at::kBFloat16);
     x[2][5] = bad;
@@ -123,7 +124,7 @@ double largest_error(const at::Tensor& found, const at::Tensor& expected) {
   return at::max(at::abs(found.to(at::kFloat).sub(expected))).item<double>();
 }
 
-TEST(Fp8Linear, IsTheProductOfTheQuantizedRows) {
+TEST(Fp8Product, IsTheProductOfTheQuantizedRows) {
   const at::Tensor first = at::randn({48, 64}).div_(8);  // makes the results about 1
   const at::Tensor second = at::randn({32, 64}).div_(8);
   const at::Tensor bias = at::randn({80});
@@ -144,7 +145,7 @@ TEST(Fp8Linear, IsTheProductOfTheQuantizedRows) {
   EXPECT_LT(error, 0.5);
 }
 
-TEST(Fp8Linear, ARowDoesNotSeeItsNeighbours) {
+TEST(Fp8Product, ARowDoesNotSeeItsNeighbours) {
   const Linear linear({at::randn({96, 64}).to(at::kBFloat16)}, at::randn({96}).to(at::kBFloat16),
                       Activation::kGelu, kFp8);
   const at::Tensor x = at::randn({700, 64}).to(at::kBFloat16);
@@ -153,11 +154,14 @@ TEST(Fp8Linear, ARowDoesNotSeeItsNeighbours) {
     EXPECT_TRUE(at::equal(linear(x.narrow(0, begin, count)), whole.narrow(0, begin, count)));
 }
 
-TEST(Fp8Linear, IsMadeOfWidthsThatFit) {
-  EXPECT_TRUE(Fp8Linear::make({at::randn({48, 64})}, {}));
-  EXPECT_TRUE(Fp8Linear::make({at::randn({8, 64}), at::randn({8, 64})}, {}));
-  EXPECT_FALSE(Fp8Linear::make({at::randn({40, 64})}, {}));
-  EXPECT_FALSE(Fp8Linear::make({at::randn({48, 24})}, {}));
+TEST(Fp8Product, IsMadeOfWidthsThatFit) {
+  const auto takes_fp8 = [](const std::vector<at::Tensor>& weights) {
+    return Linear(weights, {}, Activation::kNone, kFp8).takes_fp8();
+  };
+  EXPECT_TRUE(takes_fp8({at::randn({48, 64})}));
+  EXPECT_TRUE(takes_fp8({at::randn({8, 64}), at::randn({8, 64})}));
+  EXPECT_FALSE(takes_fp8({at::randn({40, 64})}));
+  EXPECT_FALSE(takes_fp8({at::randn({48, 24})}));
   const at::Tensor x = at::randn({20, 24});
   const at::Tensor weight = at::randn({48, 24});
   const Linear linear({weight}, {}, Activation::kNone, kFp8);
@@ -167,7 +171,7 @@ TEST(Fp8Linear, IsMadeOfWidthsThatFit) {
 
 // On CPU, at::_scaled_mm() supports only one scale for the whole tensor. check_fp8_product() must
 // report that it cannot be used.
-TEST(Fp8Linear, AProductThatIsNotThereIsFoundOut) {
+TEST(Fp8Product, AProductThatIsNotThereIsFoundOut) {
   EXPECT_THAT(check_fp8_product(at::kCPU), ::testing::HasSubstr("per-tensor"));
 }
 

@@ -18,6 +18,7 @@
 #include <c10/core/InferenceMode.h>
 #include <gtest/gtest.h>
 
+#include "kernels/kernels.h"
 #include "nn/layers/product_trace.h"
 
 namespace encode {

@@ -1,10 +1,13 @@
 // Tests the disk space of an experiment and its refusal.
 #include "run_plan/memory/disk_space.h"
 
+#include <utility>
+
 #include <gtest/gtest.h>
 
 #include "encode/error.h"
 
+#include "base/output_types.h"
 #include "support/temp_dir.h"
 
 namespace encode::testing {
@@ -46,6 +49,36 @@ TEST(DiskNeed, WhatExistsDoesNotCount) {
   EXPECT_EQ(without_records(disk_need({half}, {}, {})), 2 * kMatrix - kMatrix / 2);
 }
 
+// The run neither encodes nor combines again, so only its log and its records need room.
+TEST(DiskNeed, NothingIsLeftToWriteForAFinishedExperiment) {
+  StreamDisk tc = stream("tc");
+  StreamDisk commit = stream("commit");
+  tc.finished = commit.finished = true;
+  tc.existing_bytes = commit.existing_bytes = 3 * kMatrix;  // the chunks were kept, too
+  const CombinedDisk combined = {.name = "train_combined", .streams = {0, 1}, .finished = true};
+  const DiskNeed done = disk_need({tc, commit}, {combined}, {});
+  EXPECT_EQ(without_records(done), 0);
+  EXPECT_EQ(done.peak.final_bytes, 2 * kMatrix);
+  EXPECT_EQ(done.peak.combined_bytes, 2 * kMatrix);
+  EXPECT_EQ(done.peak.existing_bytes, 4 * kMatrix);
+  EXPECT_EQ(done.largest_file_bytes, 0) << "no file is written";
+  // If one part is made again, so is the combined matrix.
+  commit = stream("commit");
+  const DiskNeed half = disk_need({tc, commit}, {combined}, {});
+  EXPECT_EQ(without_records(half), 3 * kMatrix) << "one part and the combined matrix";
+  EXPECT_EQ(half.largest_file_bytes, 2 * kMatrix);
+}
+
+TEST(DiskNeed, AFinalHasTheBytesOfItsType) {
+  for (const auto& [name, type] : kOutputTypes) {
+    StoreOptions store;
+    store.final_format.type = type;
+    EXPECT_EQ(disk_need({stream("tc")}, {}, store).peak.final_bytes,
+              1000 * 64 * facts_of(type).bits / 8)
+        << name;
+  }
+}
+
 TEST(DiskNeed, AbsurdNumbersDoNotOverflow) {
   StreamDisk absurd = stream("tc");
   absurd.vectors = int64_t{1} << 60;
@@ -74,25 +107,39 @@ TEST(DiskNeed, TablesCountTheirColumns) {
 
 TEST(DiskParts, ThatAreShownAddUp) {
   EXPECT_EQ(describe(DiskParts{.chunk_bytes = 3072, .final_bytes = 3072}),
-            "6.2 kB = chunks 3.1 kB + finals 3.1 kB");
+            "6.2 kB = chunks 3.1 kB + matrices 3.1 kB");
   EXPECT_EQ(describe(DiskParts{.chunk_bytes = 2'000'000'000,
                                .float32_bytes = 440'000'000,
                                .final_bytes = 1'500'000'000,
                                .combined_bytes = 3'000'000'000,
                                .record_bytes = 65'536,
                                .existing_bytes = 1'200'000'000}),
-            "5.7 GB = chunks 2.0 GB + float32 rows 0.4 GB + finals 1.5 GB + combined matrices "
+            "5.7 GB = chunks 2.0 GB + float32 rows 0.4 GB + matrices 1.5 GB + combined matrices "
             "3.0 GB - 1.2 GB that are there already");
   EXPECT_EQ(describe(DiskParts{}), "0 B");
 }
 
 std::string code_of(const DiskNeed& need, const DiskSpace& space) {
   try {
-    require_disk(need, space);
+    require_disk(need, space, /*on_command_line=*/true);
   } catch (const Error& error) {
     return std::string(error.detail().code.name());
   }
   return "";
+}
+
+// A user who gave only flags has no config whose keys a hint could name.
+TEST(Disk, TheHintNamesFlagsOrKeys) {
+  const DiskNeed need = disk_need({stream("tc")}, {}, {});
+  for (const auto& [by_flags, words] : {std::pair{true, "--output-dtype float16 or --truncate-dim"},
+                                        std::pair{false, "semantic.output_dtype: float16 or "}}) {
+    try {
+      require_disk(need, {.path = "/", .free_bytes = 1}, by_flags);
+      FAIL() << "it was not refused";
+    } catch (const Error& error) {
+      EXPECT_NE(error.detail().hint.find(words), std::string::npos) << error.detail().hint;
+    }
+  }
 }
 
 TEST(Disk, RefusesOnlyWhatDoesNotFit) {

@@ -8,6 +8,7 @@
 #include "encode/error.h"
 
 #include "run_plan/memory/shapes.h"
+#include "support/error_of.h"
 #include "support/temp_dir.h"
 
 namespace encode::testing {
@@ -61,8 +62,10 @@ TEST(ModelShape, DebertaIsRelativeIfItsConfigSaysSo) {
 
 TEST(ModelShape, AConfigOfNoArchitectureIsRefused) {
   EXPECT_THROW(shape_of_config("{}", "config.json"), Error);
-  EXPECT_THROW(shape_of_config(R"({"model_type":"whisper","hidden_size":8})", "config.json"),
-               Error);
+  const ErrorDetail error = error_of(
+      [] { shape_of_config(R"({"model_type":"whisper","hidden_size":8})", "m/config.json"); });
+  EXPECT_EQ(error.code.name(), "model.type");
+  EXPECT_EQ(error.where, "m/config.json: model_type");
 }
 
 }  // namespace

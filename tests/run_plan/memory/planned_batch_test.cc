@@ -55,6 +55,24 @@ TEST(PlannedBatch, IsNotLargerThanTheTextsFill) {
   EXPECT_LE(planned.batches.budget_tokens, 20'000 + request.batches.launch_tokens);
 }
 
+TEST(PlannedBatch, ExplainsASizeThatWasNotAskedFor) {
+  const auto explain = [](const AskedBatch& asked, int64_t rows, int64_t tokens, DeviceKind kind) {
+    const SpeedOptions speed = {.batch_size = rows, .batch_tokens = tokens};
+    return explain_batches(asked, speed, plan_batches(speed, 4096, 256, {.kind = kind}));
+  };
+  const auto has = [](const std::string& text, const char* part) {
+    return text.find(part) != std::string::npos;
+  };
+  const DeviceKind gpu = DeviceKind::kCuda;
+  EXPECT_EQ(explain({}, 32, 0, gpu), "") << "nothing was asked for";
+  EXPECT_EQ(explain({.rows = 64}, 64, 0, gpu), "");
+  EXPECT_TRUE(has(explain({.rows = 100'000}, 100'000, 0, gpu),
+                  "the default of --batch-tokens limits a batch to 16,384 tokens"));
+  EXPECT_TRUE(has(explain({.tokens = 65'536}, 32, 65'536, gpu), "--batch-size 0 lifts"));
+  EXPECT_TRUE(has(explain({.rows = 1}, 1, 0, gpu), "whole launches of 4,096 tokens"));
+  EXPECT_TRUE(has(explain({.rows = 100'000}, 100'000, 0, DeviceKind::kCpu), "at most 512 tokens"));
+}
+
 TEST(PlannedBatch, SaysThatNothingFits) {
   EXPECT_EQ(plan_batch(request_for(kQwen2), card(2)).limit, BatchLimit::kNothingFits);
 }
@@ -72,6 +90,22 @@ TEST(PlannedBatch, ACpuWithLittleMemoryGetsFewerThreads) {
   const PlannedBatch tight = plan_batch(request, room);
   EXPECT_LT(tight.threads, 32);
   EXPECT_LE(tight.memory.total_bytes(), room.usable_bytes());
+}
+
+TEST(PlannedBatch, StaysWithinTheLimitOfTheRun) {
+  MemoryRoom room = {.kind = DeviceKind::kCpu,
+                     .free_bytes = 64 * kGigabyte,
+                     .total_bytes = 64 * kGigabyte,
+                     .run_bytes = kGigabyte,
+                     .threads = 32};
+  EXPECT_EQ(room.usable_bytes(), kGigabyte) << "the margin is for the other processes";
+  EXPECT_TRUE(room.limited_by_run());
+  const PlannedBatch tight = plan_batch(cpu_request_for(kBertBase), room);
+  EXPECT_LT(tight.threads, 32);
+  EXPECT_LE(tight.memory.total_bytes(), kGigabyte);
+  room.free_bytes = kGigabyte;
+  EXPECT_FALSE(room.limited_by_run()) << "less is free than the limit allows";
+  EXPECT_LT(room.usable_bytes(), kGigabyte);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "encode/error.h"
 
+#include "base/units.h"
 #include "run_plan/memory/memory_refusal.h"
 #include "run_plan/memory/shapes.h"
 
@@ -82,6 +83,75 @@ TEST(Refusal, ABatchThatCannotFitSaysHowManyRowsWould) {
   }
   request.batches.budget_tokens = 16384;
   EXPECT_NO_THROW(require_batch(request, limit(DeviceKind::kCuda, 24)));
+}
+
+// A machine with much memory, of which the run may take `bytes`.
+MemoryLimit run_limit(int64_t bytes, int64_t workers = 1, DeviceKind kind = DeviceKind::kCpu) {
+  MemoryLimit large = limit(kind, 1000);
+  large.run = {.bytes = bytes, .workers = workers};
+  return large;
+}
+
+constexpr int64_t kMegabyte = kGigabyte / 1000;
+
+TEST(RunLimit, CountsTheProgramsAndTheModel) {
+  const MemoryRequest request = cpu_request_for(kMiniLm);
+  const ErrorDetail refused = refusal_of(request, run_limit(100 * kMegabyte));
+  EXPECT_EQ(refused.code.name(), "limit.memory");
+  EXPECT_THAT(refused.expected, HasSubstr("100.0 MB (--memory-limit, hardware.memory_limit)"));
+  for (const char* part : {"program and LibTorch 146.8 MB", "weights", "tables"})
+    EXPECT_THAT(refused.found, HasSubstr(part));
+  EXPECT_EQ(refusal_of(request, run_limit(0)).code.name(), "") << "no limit is given";
+}
+
+// The limit that the hint names must be one that is accepted, but not a far larger one.
+TEST(RunLimit, ThatTheHintNamesIsEnough) {
+  for (const char* model : {kMiniLm, kBertBase, kQwen2}) {
+    for (const int64_t workers : {1, 3}) {
+      const MemoryRequest request = cpu_request_for(model);
+      const std::string hint = refusal_of(request, run_limit(16 * kMegabyte, workers)).hint;
+      const std::string begin = "raise the limit to ";
+      ASSERT_TRUE(hint.starts_with(begin)) << hint;
+      const auto named =
+          parse_bytes(hint.substr(begin.size(), hint.find(" or more") - begin.size()));
+      ASSERT_TRUE(named) << hint;
+      EXPECT_EQ(refusal_of(request, run_limit(*named, workers)).code.name(), "") << hint;
+      EXPECT_EQ(refusal_of(request, run_limit(*named * 8 / 10, workers)).code.name(),
+                "limit.memory")
+          << hint;
+    }
+  }
+}
+
+// A run with fewer threads or shorter texts may fit, so only what every run needs is refused.
+TEST(RunLimit, WhatOnlyLargeBatchesPassIsAWarning) {
+  const MemoryRequest few = cpu_request_for(kMiniLm);
+  const MemoryRequest many = cpu_request_for(kMiniLm, /*threads=*/64);
+  const MemoryLimit tight = run_limit(280 * kMegabyte);
+  EXPECT_EQ(refusal_of(many, tight).code.name(), "");
+  EXPECT_FALSE(memory_warning(few, tight).has_value());
+  ASSERT_TRUE(memory_warning(many, tight).has_value());
+  EXPECT_THAT(*memory_warning(many, tight), HasSubstr("280.0 MB (--memory-limit"));
+}
+
+// The worker reads less ahead to stay within the limit (plan_host_budget()).
+TEST(RunLimit, WhatIsReadAheadIsNoReasonForAWarning) {
+  MemoryRequest request = cpu_request_for(kMiniLm);
+  request.prefetch_bytes = kGigabyte;
+  request.chunk_rows = 1'000'000;
+  ASSERT_GT(estimate_cpu(request).total_bytes(), kGigabyte / 2);
+  EXPECT_FALSE(memory_warning(request, run_limit(kGigabyte / 2)).has_value());
+}
+
+TEST(RunLimit, OfAGpuDoesNotCountTheWeights) {
+  const MemoryRequest request = request_for(kQwen2);
+  EXPECT_EQ(refusal_of(request, run_limit(2 * kGigabyte)).code.name(), "limit.memory");
+  EXPECT_EQ(refusal_of(request, run_limit(2 * kGigabyte, 1, DeviceKind::kCuda)).code.name(), "");
+  EXPECT_EQ(refusal_of(request, run_limit(100 * kMegabyte, 1, DeviceKind::kCuda)).code.name(),
+            "limit.memory");
+  MemoryLimit automatic = run_limit(2 * kGigabyte);
+  automatic.may_use_gpu = true;
+  EXPECT_EQ(refusal_of(request, automatic).code.name(), "") << "the run may take the GPU";
 }
 
 TEST(Refusal, WhatIsLikelyNotToFitIsAWarning) {

@@ -1,5 +1,4 @@
 // Tests that the options of a run can be read back from its fingerprint.
-#include "store/fingerprint/recorded_options.h"
 
 #include <functional>
 #include <string>

@@ -11,7 +11,7 @@
 
 #include "base/half.h"
 #include "store/fake_job.h"
-#include "store/matrix/elements.h"
+#include "store/quantize.h"
 #include "support/code_of.h"
 #include "support/temp_dir.h"
 
@@ -20,7 +20,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// A final of 30 rows with 12 columns, so that packed bits do not fill the last byte.
+// A final matrix of 30 rows with 12 columns, so that packed bits do not fill the last byte.
 class MatrixOfAJob : public ::testing::Test {
  protected:
   MatrixOfAJob() {

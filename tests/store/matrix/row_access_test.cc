@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "base/host.h"
+#include "base/output_types.h"
 #include "store/fake_job.h"
 #include "store/matrix/matrix.h"
 #include "support/code_of.h"
@@ -19,8 +20,7 @@ TEST(RowAccess, GivesTheSameRows) {
   const FakeJob job;
   run_fake_job(dir.path(), job);
   const std::string path = dir.file("of_type.npy");
-  for (const OutputType type :
-       {OutputType::kFloat32, OutputType::kFloat16, OutputType::kInt8, OutputType::kBinary}) {
+  for (const auto& [name, type] : kOutputTypes) {
     reformat_final(job.final_path(dir.path()), path, {.type = type, .ranges_file = ""}, {});
     const auto mapped = open_matrix(path);
     const auto file = open_matrix(path, RowAccess::kFewRows);
@@ -29,7 +29,7 @@ TEST(RowAccess, GivesTheSameRows) {
     for (const RowRange rows : {RowRange{0, 30}, RowRange{29, 30}, RowRange{7, 7}}) {
       const auto expected = mapped->floats(rows, of_mapped);
       const auto found = file->floats(rows, of_file);
-      EXPECT_TRUE(std::equal(found.begin(), found.end(), expected.begin(), expected.end()));
+      EXPECT_TRUE(std::equal(found.begin(), found.end(), expected.begin(), expected.end())) << name;
     }
   }
 }

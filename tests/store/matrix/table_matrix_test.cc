@@ -6,6 +6,7 @@
 
 #include "encode/error.h"
 
+#include "base/output_types.h"
 #include "store/fake_job.h"
 #include "store/matrix/matrix.h"
 #include "support/temp_dir.h"
@@ -35,14 +36,13 @@ class MatrixInATable : public ::testing::TestWithParam<MatrixFormat> {
 };
 
 TEST_P(MatrixInATable, HasTheRowsOfTheNpyFile) {
-  for (const OutputType type : {OutputType::kFloat32, OutputType::kFloat16, OutputType::kInt8,
-                                OutputType::kUint8, OutputType::kBinary, OutputType::kUbinary}) {
+  for (const auto& [name, type] : kOutputTypes) {
     const auto npy = open_matrix(made(type, MatrixFormat::kNpy));
     const auto table = open_matrix(made(type, GetParam()));
     EXPECT_EQ(table->type(), type);
     EXPECT_EQ(table->rows(), npy->rows());
     EXPECT_EQ(table->dim(), npy->dim());
-    EXPECT_EQ(all_floats(*table), all_floats(*npy)) << to_string(type);
+    EXPECT_EQ(all_floats(*table), all_floats(*npy)) << name;
   }
 }
 

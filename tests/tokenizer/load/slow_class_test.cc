@@ -1,5 +1,6 @@
 // Tests that directories without a tokenizer.json give the ids of transformers.
-// scripts/golden/slow_tokenizers.py has recorded the ids of directories with a sentencepiece model.
+// scripts/reference/older_tokenizers.py has recorded the ids of directories with a sentencepiece
+// model.
 #include <algorithm>
 #include <optional>
 #include <set>

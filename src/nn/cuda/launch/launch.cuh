@@ -3,9 +3,45 @@
 // (tests/nn/cuda/on_cpu), with which g++ compiles the same kernels for the CPU.
 #pragma once
 
+#include <array>
+#include <atomic>
+
 #include <cuda_runtime.h>
 
 namespace encode::cuda {
+
+// Waits until the kernels before this one in the stream have ended and what they wrote can be read.
+// launch() lets the device start the blocks of a kernel while the kernel before it ends, so every
+// thread of every kernel calls this before it reads or writes global memory. A kernel with a thread
+// that does not wait could end before a kernel that was launched earlier. Source: "Programmatic
+// Dependent Launch" in NVIDIA's CUDA Programming Guide. Devices before 9.0 start a kernel only when
+// the one before it has ended; in code for them this function does nothing.
+__device__ inline void wait_for_earlier_kernels() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  cudaGridDependencySynchronize();
+#endif
+}
+
+// Returns true if the kernels wait in wait_for_earlier_kernels() on the current device. The device
+// alone does not decide this, because a newer device may run code that was compiled for an earlier
+// one. All kernels are compiled for the same devices, so the answer for `kernel` serves them all.
+// Any thread may call it.
+inline bool kernels_wait(const void* kernel) {
+  constexpr int kUnknown = 0;
+  constexpr int kNone = -1;
+  static std::array<std::atomic<int>, 64> versions{};  // of the code, by device
+  int device = 0;
+  if (cudaGetDevice(&device) != cudaSuccess || device >= static_cast<int>(versions.size()))
+    return false;
+  std::atomic<int>& version = versions[static_cast<size_t>(device)];
+  if (version.load(std::memory_order_relaxed) == kUnknown) {
+    cudaFuncAttributes attributes = {};
+    const bool known = cudaFuncGetAttributes(&attributes, kernel) == cudaSuccess;
+    if (!known) cudaGetLastError();
+    version.store(known ? attributes.ptxVersion : kNone, std::memory_order_relaxed);
+  }
+  return version.load(std::memory_order_relaxed) >= 90;
+}
 
 struct LaunchShape {
   dim3 grid;                // blocks
@@ -13,7 +49,8 @@ struct LaunchShape {
   size_t shared_bytes = 0;  // size of dynamic_shared(), for each block
 };
 
-// Launches the kernel on the cudaStream_t `stream` and does not wait for it. Returns 0, or the
+// Launches the kernel on the cudaStream_t `stream` and does not wait for it. From compute
+// capability 9.0 on, the kernel may start before the kernel before it has ended. Returns 0, or the
 // cudaError_t of the launch.
 template <typename... Parameters, typename... Arguments>
 int launch(void (*kernel)(Parameters...), const LaunchShape& shape, void* stream,
@@ -23,6 +60,11 @@ int launch(void (*kernel)(Parameters...), const LaunchShape& shape, void* stream
   config.blockDim = shape.block;
   config.dynamicSmemBytes = shape.shared_bytes;
   config.stream = static_cast<cudaStream_t>(stream);
+  cudaLaunchAttribute early_start = {};
+  early_start.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  early_start.val.programmaticStreamSerializationAllowed = 1;
+  config.attrs = &early_start;
+  config.numAttrs = kernels_wait(reinterpret_cast<const void*>(kernel)) ? 1 : 0;
   const cudaError_t status = cudaLaunchKernelEx(&config, kernel, arguments...);
   // Clears the error, because LibTorch would take it for an error of its next operation.
   if (status != cudaSuccess) cudaGetLastError();

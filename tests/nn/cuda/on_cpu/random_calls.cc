@@ -7,6 +7,7 @@
 #include <ostream>
 #include <vector>
 
+#include "base/pooling_modes.h"
 #include "guarded_buffer.h"
 #include "host_kernels.h"
 
@@ -306,7 +307,7 @@ void Call::call_pool() {
                                 .width = width_,
                                 .y_stride = stride,
                                 .prompt_tokens = pick({0, 0, 1, 8, 100}),
-                                .mode = static_cast<EncodeCudaPooling>(random_() % 6),
+                                .mode = kDirectoryPoolings[random_() % kDirectoryPoolings.size()],
                                 .type = kernel_.type,
                                 .stream = nullptr};
   EncodeCudaPool expected = found;
