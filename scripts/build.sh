@@ -2,12 +2,13 @@
 # Builds build/bin/encode and build/bin/encode-worker, the CUDA plugin if there is an nvcc, and the plugin for Parquet if there
 # is Arrow C++ (scripts/setup.sh installs both).
 #
-# usage: scripts/build.sh [--all | --here | --dev]
+# usage: scripts/build.sh [--all | --here | --dev | TARGET...]
 #   --all    also builds the tests and benchmarks
 #   --dev    builds everything with each source on its own (the preset dev, in build-dev/): this finds a source that needs an include
 #            or a helper of its neighbour in the usual build
 #   --here   compiles the CUDA plugin only for the NVIDIA cards that are here, and leaves it out if there is none. Without this
 #            option the plugin runs on every card since Turing (compute capability 7.5). It needs no package of the tests.
+#   TARGET   builds these targets of CMake instead
 #
 # TORCH_ROOT names the LibTorch to build against, and ARROW_ROOT the pyarrow. The defaults are those that scripts/setup.sh puts
 # below .deps.
@@ -51,7 +52,8 @@ main() {
       fi
       ;;
     '') ;;
-    *) die "unknown option '$1'; see --help" ;;
+    -*) die "unknown option '$1'; see --help" ;;
+    *) targets=("$@") ;;
   esac
   [[ -e $(torch_root)/lib/libtorch_cpu.so ]] || die "no LibTorch in $(torch_root): run scripts/setup.sh first"
   cd "$ROOT"

@@ -166,9 +166,9 @@ class ChunkStore {
   virtual const std::vector<ChunkRecord>& committed() const = 0;  // in the order of their indices
   virtual std::vector<int64_t> pending() const = 0;               // the other indices, ascending
   // Only after kJoin. Takes the chunk for this store, so that no other store can take it until this
-  // one is destroyed or its process has ended. Returns false if another store has taken the chunk
-  // or has committed it. May be called while a ChunkWriter is used on another thread. Throws Error
-  // kIoError.
+  // one has committed it, is destroyed, or its process has ended. Returns false if another store
+  // has taken the chunk or has committed it. May be called while a ChunkWriter is used on another
+  // thread. Throws Error kIoError.
   virtual bool claim(int64_t index) = 0;
   // Returns one sentence for each damaged chunk or stray file that open() removed.
   virtual const std::vector<std::string>& dropped() const = 0;

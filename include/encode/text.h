@@ -26,6 +26,8 @@
 //   under every policy. The plugin libencode_arrow.so reads these files.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -91,7 +93,8 @@ struct InputScan {
     int64_t line = 0;          // as in Text
     int64_t rows_in = 0;       // the number of records of the input before this place
     int64_t offset_bytes = 0;  // in the decompressed bytes of the file; Parquet, Arrow: 0
-    std::string xxh3_128;      // the hash of the accepted rows of the block
+    std::array<std::byte, 16> xxh3_128 = {};  // the hash of the accepted rows of the block
+    bool operator==(const Checkpoint&) const = default;
   };
   // A block ends with its 1,000th row, or with the row that brings its text to 1 MiB. After every
   // 16,384 blocks the number of rows doubles, up to 64,000, so that an input of many short rows has

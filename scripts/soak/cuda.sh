@@ -48,10 +48,8 @@ cuda_torch() {
 
 # build_programs TARGET...: builds the targets, the plugin and the stand-in.
 build_programs() {
-  cd "$ROOT"
-  cmake --preset release --log-level=WARNING -DTORCH_ROOT="$(torch_root)"
-  grep -q '^encode_launches: phony' <(ninja -C build -t targets all) || die "this build has no nvcc: run scripts/setup.sh"
-  ninja -C build -j "$(job_count)" encode_cuda runtime_stand_in_{cuda,cudart,cublas,cublasLt} "$@"
+  "$ROOT/scripts/build.sh" encode_cuda runtime_stand_in_{cuda,cudart,cublas,cublasLt} "$@"
+  [[ -e $ROOT/build/lib/libencode_cuda.so ]] || die "this build has no nvcc: run scripts/setup.sh"
 }
 
 # link_stand_in TORCH: puts the stand-in and this LibTorch into $WORK/cuda.

@@ -35,6 +35,12 @@ Error no_sha() {
                 .hint = "this is a defect of encode; please report it"});
 }
 
+std::array<std::byte, 16> canonical_bytes(XXH128_hash_t hash) {
+  XXH128_canonical_t canonical;
+  XXH128_canonicalFromHash(&canonical, hash);
+  return std::bit_cast<std::array<std::byte, 16>>(canonical);
+}
+
 }  // namespace
 
 Digest::Digest(const EVP_MD* algorithm) : context_(EVP_MD_CTX_new()) {
@@ -101,9 +107,8 @@ void Xxh3::Free::operator()(XXH3_state_t* state) const { XXH3_freeState(state); 
 
 void Xxh3::update(const void* data, size_t size) { XXH3_128bits_update(state_.get(), data, size); }
 
-std::string Xxh3::hex() const {
-  const XXH128_hash_t hash = XXH3_128bits_digest(state_.get());
-  return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
+std::array<std::byte, 16> Xxh3::bytes() const {
+  return canonical_bytes(XXH3_128bits_digest(state_.get()));
 }
 
 std::string xxh3_hex(std::string_view data) {
@@ -113,9 +118,7 @@ std::string xxh3_hex(std::string_view data) {
 }
 
 std::array<std::byte, 16> xxh3_bytes(std::span<const std::byte> data) {
-  XXH128_canonical_t canonical;
-  XXH128_canonicalFromHash(&canonical, XXH3_128bits(data.data(), data.size()));
-  return std::bit_cast<std::array<std::byte, 16>>(canonical);
+  return canonical_bytes(XXH3_128bits(data.data(), data.size()));
 }
 
 std::string xxh3_file(const std::string& path) {

@@ -60,7 +60,9 @@ class Xxh3 {
  public:
   Xxh3();
   void update(const void* data, size_t size);
-  std::string hex() const;  // returns 32 digits, the high half first; update() may follow
+  // The high half first. update() may follow.
+  std::array<std::byte, 16> bytes() const;
+  std::string hex() const { return hex_of(bytes()); }  // 32 digits
 
  private:
   struct Free {

@@ -1,5 +1,7 @@
 #include "base/thread_pool.h"
 
+#include <algorithm>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -80,6 +82,19 @@ void ThreadPool::serve() {
     }
     work();
   }
+}
+
+void share_calls(int64_t count, int64_t threads, const std::function<void(int64_t)>& body) {
+  threads = std::clamp<int64_t>(count, 1, threads);
+  std::optional<ThreadPool> pool;
+  while (!pool) {
+    try {
+      pool.emplace(threads, [] {});
+    } catch (const Error&) {  // one thread is the caller's, so the system cannot refuse it
+      threads /= 2;
+    }
+  }
+  pool->run(count, body);
 }
 
 }  // namespace encode

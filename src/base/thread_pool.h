@@ -47,4 +47,8 @@ class ThreadPool {
   std::vector<std::thread> workers_;
 };
 
+// Calls body(0), ..., body(count - 1) as ThreadPool::run() does, on at most `threads` threads, and
+// on fewer if the system refuses some. `threads` is at least 1.
+void share_calls(int64_t count, int64_t threads, const std::function<void(int64_t)>& body);
+
 }  // namespace encode

@@ -8,6 +8,7 @@
 #include "base/module_names.h"
 #include "base/pooling_modes.h"
 #include "protocol/json_fields.h"
+#include "protocol/packed_blocks.h"
 #include "protocol/row_fields.h"
 #include "protocol/same_build.h"
 
@@ -45,7 +46,6 @@ ENCODE_FIELDS(InputPart, path, first_row)
 ENCODE_FIELDS(StreamIdentity, name, fingerprint, rows, dim, token_embeddings, inputs, model)
 ENCODE_FIELDS(ChunkOrigin, device, libtorch, driver, batch_tokens, products, kernels, cuda_numerics)
 ENCODE_FIELDS(InputScan::File, path, first_row, bytes, sha256, inode, mtime_ns)
-ENCODE_FIELDS(InputScan::Checkpoint, row, file, line, rows_in, offset_bytes, xxh3_128)
 ENCODE_FIELDS(InputScan, rows_in, rows, rejected, empty, blank, tokenized, utf8_replaced,
               text_bytes, longest_bytes, files, checkpoints)
 ENCODE_FIELDS(FileKey, device, inode, size, mtime_ns, ctime_ns)

@@ -3,7 +3,8 @@
 //   ENCODE_FIELDS(RowRange, begin, end)
 //
 // The list must name every member, in the order of the struct: a new member does not compile until
-// it is listed. An enumeration is described by a function names(Enum) that returns its NameTable.
+// it is listed. An enumeration is described by a function names(Enum) that returns its NameTable. A
+// vector for which functions packed() and unpack() exist is one string.
 #pragma once
 
 #include <algorithm>
@@ -88,9 +89,13 @@ class JsonWriter {
   }
   template <class T>
   static Json to_value(const std::vector<T>& values) {
-    Json array = Json::array();
-    for (const T& value : values) array.push_back(to_value(value));
-    return array;
+    if constexpr (requires { packed(values); }) {
+      return packed(values);
+    } else {
+      Json array = Json::array();
+      for (const T& value : values) array.push_back(to_value(value));
+      return array;
+    }
   }
   template <class T>
   static Json to_value(const std::map<std::string, T>& values) {
@@ -184,9 +189,14 @@ class JsonReader {
   }
   template <class T>
   static void from_value(const std::string& key, const Json& json, std::vector<T>& values) {
-    if (!json.is_array()) wrong_type(key, json);
-    values.clear();
-    for (const Json& item : json) from_value(key, item, values.emplace_back());
+    if constexpr (requires { unpack("", values); }) {
+      if (!json.is_string() || !unpack(json.get_ref<const std::string&>(), values))
+        wrong_type(key, json);
+    } else {
+      if (!json.is_array()) wrong_type(key, json);
+      values.clear();
+      for (const Json& item : json) from_value(key, item, values.emplace_back());
+    }
   }
   template <class T>
   static void from_value(const std::string& key, const Json& json,
@@ -236,8 +246,12 @@ class SchemaWriter {
     return schema(T{}) + "?";
   }
   template <class T>
-  static std::string schema(const std::vector<T>& /*value*/) {
-    return "[" + schema(T{}) + "]";
+  static std::string schema(const std::vector<T>& values) {
+    if constexpr (requires { packed(values); }) {
+      return "packed";
+    } else {
+      return "[" + schema(T{}) + "]";
+    }
   }
   template <class T>
   static std::string schema(const std::map<std::string, T>& /*value*/) {

@@ -30,8 +30,7 @@ inline constexpr const char* kProtocolKey = "protocol";
 // Throws Error kConfig "job.protocol" for a message that does not name the protocol of this build.
 void require_this_build(const Json& message);
 
-// The largest job.json that is read. The checkpoints make a job large: they take about 130 bytes
-// for a block of rows.
+// The largest job.json that is read. The blocks of rows make a job large; see packed_blocks.h.
 inline constexpr int64_t kMaxJobBytes = int64_t{1} << 30;
 
 // As job_spec_from_json(), for the worker that does the job. Throws what require_this_build()

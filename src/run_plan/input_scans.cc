@@ -6,14 +6,13 @@
 #include <fmt/format.h>
 #include <optional>
 #include <string_view>
-#include <system_error>
-#include <thread>
 
 #include "base/empty_rows.h"
 #include "base/file.h"
 #include "base/host.h"
 #include "base/json.h"
 #include "base/stopwatch.h"
+#include "base/thread_pool.h"
 #include "base/units.h"
 #include "run_plan/leavings.h"
 #include "store/run_files.h"
@@ -144,29 +143,18 @@ std::vector<ScannedInput> scan_inputs(const std::vector<StreamPlan>& streams,
   };
   std::vector<ScannedInput> results(streams.size());
   std::vector<std::exception_ptr> failures(streams.size());
-  std::atomic<size_t> next = 0;
-  const auto work = [&] {
-    for (size_t i = next++; i < streams.size(); i = next++) {
-      try {
-        results[i] = scan_one(streams[i], list_of(streams[i]));
-        report(streams[i], results[i], lasting_list(store, results[i].rejected_path), log);
-      } catch (...) {
-        failures[i] = std::current_exception();
-        next = streams.size();  // the other threads start no further scan
-      }
-    }
-  };
-  {
-    std::vector<std::jthread> threads;
-    const size_t helpers = std::min(streams.size(), static_cast<size_t>(cpu_quota())) - 1;
+  std::atomic<bool> failed = false;  // no thread begins a further scan
+  share_calls(std::ssize(streams), cpu_quota(), [&](int64_t number) {
+    const auto i = static_cast<size_t>(number);
+    if (failed) return;
     try {
-      for (size_t i = 0; i < helpers; ++i) threads.emplace_back(work);
-    } catch (const std::system_error&) {  // NOLINT(bugprone-empty-catch): the system refused a
-                                          // The system refuses another thread; fewer threads are
-                                          // enough.
+      results[i] = scan_one(streams[i], list_of(streams[i]));
+      report(streams[i], results[i], lasting_list(store, results[i].rejected_path), log);
+    } catch (...) {
+      failures[i] = std::current_exception();
+      failed = true;
     }
-    work();
-  }
+  });
   for (const std::exception_ptr& failure : failures) {
     if (!failure) continue;
     try {

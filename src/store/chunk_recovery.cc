@@ -13,9 +13,11 @@
 #include "base/creatable.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/host.h"
 #include "base/names.h"
 #include "base/path_kind.h"
 #include "base/system_call.h"
+#include "base/thread_pool.h"
 #include "base/units.h"
 #include "store/audit.h"
 #include "store/final.h"
@@ -185,6 +187,24 @@ std::string check_chunk(const std::string& directory, const StreamFile& stream,
   }
 }
 
+namespace {
+
+// Returns for each record what is wrong with its chunk, or "". Checks several chunks at a time,
+// because it reads every committed byte.
+std::vector<std::string> check_chunks(const std::string& directory, const StreamFile& stream,
+                                      const std::vector<LogRecord>& records) {
+  std::vector<std::string> wrong(records.size());
+  share_calls(std::ssize(records), cpu_quota(), [&](int64_t number) {
+    const auto i = static_cast<size_t>(number);
+    wrong[i] = records[i].stream != stream.checksum
+                   ? "its record belongs to another stream.json"
+                   : check_chunk(directory, stream, records[i].chunk);
+  });
+  return wrong;
+}
+
+}  // namespace
+
 Recovered recover(const std::string& cache_dir, const StreamFile& wanted) {
   const std::string directory = chunks_dir(cache_dir, wanted.identity.name);
   const std::string log_path = join_path(directory, kLogFile);
@@ -208,16 +228,15 @@ Recovered recover(const std::string& cache_dir, const StreamFile& wanted) {
   for (std::string& sentence : log.problems) result.dropped.push_back(std::move(sentence));
 
   std::map<int64_t, ChunkRecord> committed;
-  for (const LogRecord& record : log.records) {
-    const std::string wrong = record.stream != result.stream.checksum
-                                  ? "its record belongs to another stream.json"
-                                  : check_chunk(directory, result.stream, record.chunk);
-    if (wrong.empty()) {
-      committed.insert_or_assign(record.chunk.index, record.chunk);
+  const std::vector<std::string> wrong = check_chunks(directory, result.stream, log.records);
+  for (size_t i = 0; i < log.records.size(); ++i) {
+    const ChunkRecord& chunk = log.records[i].chunk;
+    if (wrong[i].empty()) {
+      committed.insert_or_assign(chunk.index, chunk);
     } else {
-      result.dropped.push_back(
-          fmt::format("{}: {}; it will be encoded again",
-                      join_path(directory, chunk_file_name(record.chunk.index)), wrong));
+      result.dropped.push_back(fmt::format("{}: {}; it will be encoded again",
+                                           join_path(directory, chunk_file_name(chunk.index)),
+                                           wrong[i]));
     }
   }
   // Repairs the log by writing a new one. This also creates a log that does not exist.

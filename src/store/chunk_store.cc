@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <fmt/format.h>
+#include <functional>
 #include <mutex>
+#include <set>
 #include <utility>
 
 #include "encode/error.h"
@@ -195,7 +197,10 @@ void ChunkStoreImpl::record(std::span<const ChunkRecord> records) {
     lines += to_line({.stream = stream_.checksum, .chunk = record});
   const std::lock_guard<std::mutex> guard(mutex_);
   log_.append(lines);
-  for (const ChunkRecord& record : records) insert(record);
+  for (const ChunkRecord& record : records) {
+    insert(record);
+    if (joined_) log_.release(record.index);
+  }
 }
 
 bool ChunkStoreImpl::claim(int64_t index) {
@@ -204,7 +209,9 @@ bool ChunkStoreImpl::claim(int64_t index) {
   if (is_committed(index) || !log_.claim(index)) return false;
   // The store that had the claim before may have committed the chunk.
   take_new();
-  return !is_committed(index);
+  if (!is_committed(index)) return true;
+  log_.release(index);
+  return false;
 }
 
 void ChunkStoreImpl::take_new() {
@@ -264,10 +271,10 @@ std::vector<SetAsideRow> ChunkStoreImpl::set_aside() const {
 void ChunkStoreImpl::discard(const std::vector<int64_t>& indices) {
   if (indices.empty()) return;
   const std::lock_guard<std::mutex> guard(mutex_);
+  const std::set<int64_t> discarded(indices.begin(), indices.end());
   std::vector<ChunkRecord> kept;
   for (const ChunkRecord& record : committed_) {
-    if (std::find(indices.begin(), indices.end(), record.index) == indices.end())
-      kept.push_back(record);
+    if (!discarded.contains(record.index)) kept.push_back(record);
   }
   if (kept.size() + indices.size() != committed_.size())
     throw misuse("a chunk to discard is not committed", directory_);
@@ -283,12 +290,9 @@ void ChunkStoreImpl::discard(const std::vector<int64_t>& indices) {
 }
 
 void ChunkStoreImpl::check_content(const FinalContent& content) const {
-  const auto listed = [&content](const SetAsideRow& row) {
-    return std::any_of(content.set_aside.begin(), content.set_aside.end(),
-                       [&](const SetAsideRow& other) { return other.row == row.row; });
-  };
-  const std::vector<SetAsideRow> own = set_aside();
-  if (!std::all_of(own.begin(), own.end(), listed))
+  const auto in_order = std::ranges::less();
+  if (!std::ranges::includes(content.set_aside, set_aside(), in_order, &SetAsideRow::row,
+                             &SetAsideRow::row))
     throw misuse("a row was set aside, and the content of the matrix does not say so", directory_);
   if (content.set_aside.empty()) return;
   if (content.quarantine == QuarantinePolicy::kError)

@@ -115,6 +115,12 @@ bool SharedLog::claim(int64_t index) {
   throw log_error("claim a chunk in", path_);
 }
 
+void SharedLog::release(int64_t index) {
+  struct flock region = one_byte(F_UNLCK, kFirstClaim + index);
+  if (retried([&] { return ::fcntl(fd_.get(), F_OFD_SETLK, &region); }) != 0)
+    throw log_error("give back a chunk in", path_);
+}
+
 void SharedLog::append(const std::string& lines) {
   if (failed_) {
     throw Error(

@@ -14,7 +14,8 @@ namespace encode {
 
 // All locks are open-file-description locks on bytes of the log far beyond its end, so the kernel
 // frees them when the process ends, however it ends. Two SharedLogs of one log exclude each other,
-// also in one process. Not thread-safe. All functions throw Error kIoError "store.log".
+// also in one process. Not thread-safe. All functions throw Error kIoError
+// "store.log".
 class SharedLog {
  public:
   // Opens a log, which must exist.
@@ -25,9 +26,13 @@ class SharedLog {
   // Calls `take` with each record that was appended since the last call, in the order of the file.
   // Leaves out damaged lines and an unfinished last line.
   void read_new(const std::function<void(const LogRecord&)>& take);
-  // Takes a chunk until this object is destroyed. Returns false if another SharedLog has it. The
-  // other one may have committed the chunk before, so read_new() must be called after this.
+  // Takes a chunk until release(), or until this object is destroyed. Returns false if another
+  // SharedLog has it. The other one may have committed the chunk before, so read_new() must be
+  // called after this.
   bool claim(int64_t index);
+  // Gives a chunk back whose record is in the log. The kernel looks through all locks of a file for
+  // each new one, so a worker that kept thousands of them would slow all workers down.
+  void release(int64_t index);
   // Appends whole lines and syncs the log. If an earlier writer has left half a line at the end, as
   // on a full disk, cuts it off first. A failed write may leave half a line, and a failed sync may
   // lose lines. So after the first failure, all later calls throw; the next ChunkStore::open()

@@ -1,9 +1,10 @@
 // The hash of the rows of a block, by which a later pass recognises the rows of the scan.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <string_view>
 
 #include "base/hash.h"
@@ -18,7 +19,7 @@ class RowHash {
   void add(std::span<const int32_t> input_ids) {
     add('i', input_ids.data(), input_ids.size_bytes());
   }
-  std::string hex() const { return hash_.hex(); }  // of all rows so far
+  std::array<std::byte, 16> bytes() const { return hash_.bytes(); }  // of all rows so far
 
  private:
   void add(char kind, const void* data, uint64_t size) {

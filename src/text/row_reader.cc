@@ -56,7 +56,7 @@ class BlockHashes {
   // Ends the last block.
   void finish() {
     if (rows_ == 0) return;
-    checkpoints_.back().xxh3_128 = hash_.hex();
+    checkpoints_.back().xxh3_128 = hash_.bytes();
     hash_ = RowHash();
     rows_ = bytes_ = 0;
   }

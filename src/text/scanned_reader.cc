@@ -6,6 +6,7 @@
 
 #include "encode/error.h"
 
+#include "base/hash.h"
 #include "base/units.h"
 #include "text/file_identity.h"
 #include "text/row_hash.h"
@@ -80,11 +81,11 @@ void ScannedReader::read_block(size_t index) {
     }
     text.tokenized ? hash.add(text.input_ids) : hash.add(text.utf8);
   }
-  if (hash.hex() != begin.xxh3_128) {
+  if (hash.bytes() != begin.xxh3_128) {
     throw changed_in_run(
         file_of(begin), "the input is not the one that was read when the run began",
-        fmt::format("rows {} to {} with the hash {}", begin.row, end - 1, begin.xxh3_128),
-        hash.hex());
+        fmt::format("rows {} to {} with the hash {}", begin.row, end - 1, hex_of(begin.xxh3_128)),
+        hex_of(hash.bytes()));
   }
   next_block_ = index + 1;
   block_begin_ = first_unread_ = begin.row;

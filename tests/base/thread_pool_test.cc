@@ -1,9 +1,15 @@
 #include "base/thread_pool.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <iterator>
+#include <mutex>
+#include <set>
 #include <stdexcept>
 #include <sys/resource.h>
+#include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -47,9 +53,13 @@ TEST(ThreadPool, ThrowsTheFirstFailureAndWorksOn) {
 }
 
 // Leaves room for the stacks of a few threads only.
-void run_with_little_memory() {
+void limit_memory() {
   const rlimit limit = {.rlim_cur = rlim_t{256} << 20, .rlim_max = rlim_t{256} << 20};
   ::setrlimit(RLIMIT_AS, &limit);
+}
+
+void run_with_little_memory() {
+  limit_memory();
   try {
     ThreadPool(1000, [] {});
   } catch (const Error& error) {
@@ -60,6 +70,32 @@ void run_with_little_memory() {
 
 TEST(ThreadPool, RefusedThreadIsAnError) {
   EXPECT_EXIT(run_with_little_memory(), ::testing::ExitedWithCode(71), "");
+}
+
+void share_calls_with_little_memory() {
+  limit_memory();
+  std::atomic<int> calls = 0;
+  share_calls(5000, 1000, [&](int64_t) { ++calls; });
+  std::_Exit(calls == 5000 ? 0 : 1);
+}
+
+TEST(ShareCalls, ARefusedThreadCostsOnlyTime) {
+  EXPECT_EXIT(share_calls_with_little_memory(), ::testing::ExitedWithCode(0), "");
+}
+
+TEST(ShareCalls, CallsEveryIterationOnceOnNoMoreThreadsThanIterations) {
+  for (const int64_t count : {0, 1, 2, 100}) {
+    std::vector<std::atomic<int>> calls(static_cast<size_t>(count));
+    std::mutex mutex;
+    std::set<std::thread::id> threads;
+    share_calls(count, 3, [&](int64_t i) {
+      ++calls[static_cast<size_t>(i)];
+      const std::lock_guard lock(mutex);
+      threads.insert(std::this_thread::get_id());
+    });
+    for (const auto& n : calls) EXPECT_EQ(n, 1);
+    EXPECT_LE(std::ssize(threads), std::min<int64_t>(count, 3));
+  }
 }
 
 }  // namespace

@@ -40,7 +40,8 @@ class Filler {
                       integer(), integer(), integer(), {},        {}};
     for (int i = 0; i < 3; ++i) {
       scan.files.push_back({text(), integer(), integer(), text(), integer(), integer()});
-      scan.checkpoints.push_back({integer(), integer(), integer(), integer(), integer(), text()});
+      scan.checkpoints.push_back(
+          {integer(), integer(), integer(), integer(), integer(), {std::byte{7}}});
     }
     return scan;
   }

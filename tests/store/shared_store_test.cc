@@ -2,9 +2,11 @@
 #include <barrier>
 #include <csignal>
 #include <filesystem>
+#include <fmt/format.h>
 #include <fstream>
 #include <memory>
 #include <string>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -89,6 +91,30 @@ TEST_F(SharedStore, ACommittedChunkCannotBeClaimedByAStoreThatWasOpenBefore) {
   }
   EXPECT_FALSE(b->claim(2));
   EXPECT_THAT(b->committed(), SizeIs(1));
+}
+
+// Returns how many locks the kernel holds on the file, in all processes.
+int locks_on(const std::string& path) {
+  struct stat status = {};
+  EXPECT_EQ(::stat(path.c_str(), &status), 0);
+  std::ifstream locks("/proc/locks");
+  int count = 0;
+  for (std::string line; std::getline(locks, line);)
+    count += line.find(fmt::format(":{} ", status.st_ino)) != std::string::npos ? 1 : 0;
+  return count;
+}
+
+// The kernel looks through all locks of a file for each new one.
+TEST_F(SharedStore, AClaimIsFreedWhenItsChunkIsCommitted) {
+  const auto a = join();
+  const auto b = join();
+  for (int64_t index = 0; index < a->chunk_count(); index += 2) {
+    ASSERT_TRUE(a->claim(index));
+    EXPECT_EQ(locks_on(folder() + "/chunks.log"), 1) << "the claim of this chunk alone";
+    commit(*a, index);
+    EXPECT_FALSE(b->claim(index));
+    EXPECT_EQ(locks_on(folder() + "/chunks.log"), 0) << index;
+  }
 }
 
 // Runs four workers that all try to claim each chunk before one of them commits it. Returns how

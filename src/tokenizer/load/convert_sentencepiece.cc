@@ -3,8 +3,7 @@
 #include <fmt/format.h>
 #include <utility>
 
-#include <openssl/evp.h>
-
+#include "base/base64.h"
 #include "base/units.h"
 #include "base/utf8.h"
 #include "tokenizer/load/sentencepiece_merges.h"
@@ -20,15 +19,6 @@ using Type = SentencePieceModel::Type;
 using Kind = SentencePieceModel::Kind;
 
 constexpr double kNeverChosen = -100;  // added to a score
-
-std::string encode_base64(std::string_view bytes) {
-  std::string text((bytes.size() + 2) / 3 * 4 + 1, '\0');  // with a NUL at the end
-  const int size = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()),
-                                   reinterpret_cast<const unsigned char*>(bytes.data()),
-                                   static_cast<int>(bytes.size()));
-  text.resize(static_cast<size_t>(size));
-  return text;
-}
 
 SentencePieceModel read_model(const std::string& file, const std::string& where) {
   const std::optional<SentencePieceModel> model = parse_sentencepiece_model(file);
@@ -266,7 +256,7 @@ class NormalizerMaker {
   void add_charsmap() {
     if (model_.charsmap.empty()) return;
     steps_.push_back(
-        {{"type", "Precompiled"}, {"precompiled_charsmap", encode_base64(model_.charsmap)}});
+        {{"type", "Precompiled"}, {"precompiled_charsmap", base64_of(model_.charsmap)}});
   }
   void add_quotes() {
     steps_.push_back(replace("String", "``", "\""));

@@ -5,9 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include <climits>
-#include <openssl/evp.h>
-
+#include "base/base64.h"
 #include "tokenizer/load/component.h"
 #include "tokenizer/load/loaders.h"
 #include "tokenizer/normalize/bert_normalizer.h"
@@ -58,31 +56,10 @@ std::unique_ptr<Normalizer> load_normalizer_sequence(const Component& component)
   return make_normalizer_sequence(std::move(steps));
 }
 
-// Decodes base64 with padding and without white space (RFC 4648). Returns nullopt if `text` is not
-// valid.
-std::optional<std::string> decode_base64(std::string_view text) {
-  constexpr std::string_view kAlphabet =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  const size_t padding = text.ends_with("==") ? 2 : text.ends_with('=') ? 1 : 0;
-  const std::string_view digits = text.substr(0, text.size() - padding);
-  // Checks the text first: OpenSSL would skip white space at both ends, and would read padding at
-  // any place as zeros.
-  if (text.size() % 4 != 0 || text.size() > INT_MAX ||
-      digits.find_first_not_of(kAlphabet) != std::string_view::npos)
-    return std::nullopt;
-  std::string bytes(text.size() / 4 * 3, '\0');
-  const int size = EVP_DecodeBlock(reinterpret_cast<unsigned char*>(bytes.data()),
-                                   reinterpret_cast<const unsigned char*>(text.data()),
-                                   static_cast<int>(text.size()));
-  if (size != static_cast<int>(bytes.size())) return std::nullopt;
-  bytes.resize(bytes.size() - padding);
-  return bytes;
-}
-
 std::unique_ptr<Normalizer> load_precompiled(const Component& component) {
   component.allow({"precompiled_charsmap"});
   const std::optional<std::string> charsmap =
-      decode_base64(component.fields().string("precompiled_charsmap"));
+      bytes_of_base64(component.fields().string("precompiled_charsmap"));
   if (!charsmap.has_value())
     component.fields().refuse("precompiled_charsmap", "base64", "text that is not base64");
   return make_precompiled_normalizer(*charsmap, component.where());
