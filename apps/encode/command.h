@@ -33,6 +33,8 @@ struct Command {
 
 Command add_run_command(CLI::App& main);
 Command add_retry_failed_command(CLI::App& main);
+Command add_shards_command(CLI::App& main);
+Command add_merge_command(CLI::App& main);
 Command add_status_command(CLI::App& main);
 Command add_verify_command(CLI::App& main);
 Command add_cache_command(CLI::App& main);

@@ -1,9 +1,22 @@
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <cstdlib>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <memory>
+#include <optional>
+#include <string>
+#include <system_error>
 #include <unistd.h>
+#include <utility>
 
+#include "base/units.h"
 #include "command.h"
 #include "pull_models.h"
+#include "run_plan/shard_plan.h"
 #include "run_record/terminal.h"
+#include "shards/run_shard.h"
 
 namespace encode {
 namespace {
@@ -13,7 +26,62 @@ struct RunFlags {
   bool overwrite = false;
   bool pull = false;
   bool retry_set_aside = false;
+  std::string shard = {};  // "": the run has no shards
 };
+
+// The variables by which schedulers number the tasks of a job: Slurm, Kubernetes, torchrun and MPI
+// launchers.
+constexpr std::array kTaskVariables = {"SLURM_ARRAY_TASK_ID", "JOB_COMPLETION_INDEX", "RANK"};
+
+[[noreturn]] void refuse_shard(std::string expected, std::string found) {
+  throw Error({.code = "shards.number",
+               .what = "--shard does not name a shard",
+               .where = "--shard",
+               .expected = std::move(expected),
+               .found = std::move(found),
+               .hint = "number the shards from 0: --shard 3/64, or --shard auto in a job array"});
+}
+
+int64_t number_of(const std::string& text, const std::string& expected) {
+  int64_t number = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (failure != std::errc() || end != text.data() + text.size() || number < 0)
+    refuse_shard(expected, fmt::format("'{}'", preview(text)));
+  return number;
+}
+
+int64_t shard_of_task() {
+  std::optional<int64_t> found;
+  std::string name;
+  for (const char* variable : kTaskVariables) {
+    const char* text = std::getenv(variable);
+    if (text == nullptr) continue;
+    const int64_t number = number_of(text, fmt::format("a number in {}", variable));
+    if (found && *found != number)
+      refuse_shard("variables that agree",
+                   fmt::format("{}={} and {}={}", name, *found, variable, number));
+    if (found) continue;
+    found = number;
+    name = variable;
+  }
+  if (!found)
+    refuse_shard(fmt::format("one of {} is set", fmt::join(kTaskVariables, ", ")), "none");
+  return *found;
+}
+
+// Returns the number of the shard that --shard names.
+int64_t shard_number(const std::string& text, const std::string& cache_dir) {
+  if (text == "auto") return shard_of_task();
+  const size_t slash = text.find('/');
+  if (slash == std::string::npos) refuse_shard("I/N or auto", fmt::format("'{}'", preview(text)));
+  const int64_t index = number_of(text.substr(0, slash), "I/N with numbers");
+  const int64_t count = number_of(text.substr(slash + 1), "I/N with numbers");
+  const int64_t planned = read_shard_plan(cache_dir).shards;
+  if (count != planned)
+    refuse_shard(fmt::format("I/{}, because the plan has this number of shards", planned),
+                 fmt::format("'{}'", preview(text)));
+  return index;
+}
 
 int run(const ConfigFlags& config_flags, const RunFlags& flags) {
   LoadedConfig config = config_flags.load();
@@ -27,7 +95,12 @@ int run(const ConfigFlags& config_flags, const RunFlags& flags) {
     Terminal err(STDERR_FILENO);
     Terminal out(STDOUT_FILENO);
     if (flags.pull) pull_missing_models(config.run, err);
-    stopped_by = run_experiment(config.run, environment, err, out).stopped_by;
+    const RunConfig& experiment = config.run;
+    stopped_by = (flags.shard.empty()
+                      ? run_experiment(experiment, environment, err, out)
+                      : run_shard(experiment, shard_number(flags.shard, experiment.store.cache_dir),
+                                  environment, err, out))
+                     .stopped_by;
   }
   return stopped_by == 0 ? 0 : end_by_signal(stopped_by);
 }
@@ -46,6 +119,10 @@ Command add_run_command(CLI::App& main) {
   app->add_flag(
       "--pull", flags->pull,
       "Download the model first, if --model is a Hugging Face id that is not on this machine");
+  app->add_option("--shard", flags->shard,
+                  "Encode only shard I of the N shards that `encode shards plan` has made; auto "
+                  "takes I from the job array")
+      ->type_name("I/N");
   app->footer(
       "Examples:\n"
       "  encode run --config configs/experiment.yaml\n"

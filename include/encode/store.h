@@ -24,8 +24,8 @@ struct InputPart {
   bool operator==(const InputPart&) const = default;
 };
 
-// The identity of a stream's matrix. Two runs share chunks exactly if `name`, `fingerprint`, `rows`
-// and `dim` are equal. The fingerprint determines `token_embeddings`.
+// The identity of a stream's matrix. Two runs share chunks exactly if `name`, `fingerprint`,
+// `first_row`, `rows` and `dim` are equal. The fingerprint determines `token_embeddings`.
 struct StreamIdentity {
   // "train_tc": the chunks are in <cache>/train_tc_chunks, and the final matrix is
   // <cache>/train_tc_embeddings.npy.
@@ -38,12 +38,18 @@ struct StreamIdentity {
   // True: a row has a vector for each of its tokens. The matrix is [tokens of all rows, dim], and
   // an offsets file beside it, int64 [N + 1], says where the vectors of a row begin.
   bool token_embeddings = false;
+  // Above 0 only for a shard (shards/shard_plan.h), which has the rows [first_row, first_row +
+  // rows) of a stream. Ranges of rows, ledgers and columns of row numbers have the numbers of the
+  // stream.
+  int64_t first_row = 0;
   // The files of the input, in order. Only the manifest records them; they do not belong to the
   // identity, because files may be moved.
   std::vector<InputPart> inputs = {};
   // The directory of the model, absolute; "" if it is not known, and for a combined matrix. Like
   // `inputs`.
   std::string model = {};
+
+  RowRange range() const { return {.begin = first_row, .end = first_row + rows}; }
 };
 
 // An exclusive lock on a cache directory: an OFD lock on the file <cache>/LOCK. The kernel frees it
@@ -227,6 +233,14 @@ std::optional<std::vector<float>> read_committed_rows(const std::string& cache_d
 // link to a folder stays too.
 // Requires the CacheLock. Throws Error kIoError or kNoPermission.
 void remove_chunks(const std::string& cache_dir, const std::string& stream_name);
+
+// Takes over the committed chunks of a stream from other cache directories, to which other runs may
+// be writing: `to` gets hard links, or copies where the file system has no links. Nothing in `from`
+// changes, and no hash is compared: ChunkStore::open() with kResume does that. The process must
+// hold the CacheLock of `to`, which has no chunks of the stream. Returns the number of chunks.
+// Throws Error kIoError, kCantCreate and kNoPermission.
+int64_t adopt_chunks(const std::vector<std::string>& from, const std::string& to,
+                     const StreamIdentity& identity);
 
 // These functions return the paths of the files in a cache directory: <cache>/<stream>_chunks,
 // <cache>/<stream>_embeddings.npy (.parquet, .arrow), and the files beside a matrix.

@@ -78,7 +78,7 @@ struct InputScan {
     int64_t mtime_ns = 0;
     bool operator==(const File&) const = default;
   };
-  std::vector<File> files;  // in the order in which they are read; at least one
+  std::vector<File> files = {};  // in the order in which they are read; at least one
   int64_t file_bytes() const {
     int64_t sum = 0;
     for (const File& file : files) sum += file.bytes;
@@ -103,7 +103,10 @@ struct InputScan {
   static constexpr int64_t kBlocksOfOneSize = 16384;
   static constexpr int64_t kMaxBlockRows = 64'000;
   static constexpr int64_t kBlockTextBytes = 1 << 20;
-  std::vector<Checkpoint> checkpoints;  // in the order of the rows
+  std::vector<Checkpoint> checkpoints = {};  // in the order of the rows
+  // The row after the last one of the last block. For a whole input this is `rows`. The scan of a
+  // shard has the blocks with its rows, and their first and last rows may belong to its neighbours.
+  int64_t end_row = 0;
 };
 
 // A record that a policy dropped.
@@ -132,9 +135,9 @@ class TextReader {
 // or is missing, and what TextReader throws if the file cannot be read. One thread at a time.
 class ScannedTexts : public TextReader {
  public:
-  // Makes `row` the next row, with 0 <= row <= rows of the scan. next() then reads from the last
-  // checkpoint before the row. A compressed file is decompressed up to there, from the beginning if
-  // that lies behind. Throws Error kInternal if `row` is out of range.
+  // Makes `row` the next row, which must be in a block of the scan or be its end_row. next() then
+  // reads from the last checkpoint before the row. A compressed file is decompressed up to there,
+  // from the beginning if that lies behind. Throws Error kInternal if `row` is out of range.
   virtual void seek(int64_t row) = 0;
 };
 

@@ -16,21 +16,21 @@ namespace encode {
 // it.
 class VectorRows {
  public:
-  // Every row in [0, rows) has a vector, in this order, except those in `dropped`. Throws Error
-  // kData "store.damaged" if `dropped` is not ascending, or has a row that is not in the range;
-  // `where` is the file that has the list.
-  VectorRows(int64_t rows, std::vector<int64_t> dropped, const std::string& where);
+  // Every row in `range` has a vector, in this order, except those in `dropped`. Throws Error kData
+  // "store.damaged" if `dropped` is not ascending, or has a row that is not in the range; `where`
+  // is the file that has the list.
+  VectorRows(RowRange range, std::vector<int64_t> dropped, const std::string& where);
 
-  int64_t rows() const { return rows_; }
-  int64_t vectors() const { return rows_ - std::ssize(dropped_); }
+  RowRange range() const { return range_; }
+  int64_t vectors() const { return range_.size() - std::ssize(dropped_); }
   const std::vector<int64_t>& dropped() const { return dropped_; }
 
   int64_t row_of(int64_t vector) const;  // `vector` must be in [0, vectors())
-  // Returns nullopt for a row that was dropped. `row` must be in [0, rows()).
+  // Returns nullopt for a row that was dropped, or that is not in range().
   std::optional<int64_t> vector_of(int64_t row) const;
 
  private:
-  int64_t rows_;
+  RowRange range_;
   std::vector<int64_t> dropped_;
 };
 

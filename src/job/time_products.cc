@@ -48,7 +48,7 @@ bool time_products(const WorkerContext& context) {
     context.events.send(UnitStarted{.unit = number++, .plan = batch_plan_of(each, bench.device())});
 
   WindowProducer producer(
-      unit, std::vector<ChunkTask>{{.index = 0, .rows = {0, unit.identity.rows}}},
+      unit, std::vector<ChunkTask>{{.index = 0, .rows = unit.identity.range()}},
       plan_tokenizing(unit, directory, tokenizer.get(), batch_plan_of(unit, bench.device())));
   std::vector<PackedBatch> batches;
   if (const auto window = producer.next()) batches = spread(window->batches, kTimedBatches);

@@ -81,8 +81,7 @@ UnitRun::End UnitRun::run(Retirement& retirement) {
     if (unit_.identity.rows == 0)
       begin_final(unit_.final_path, unit_.identity)->publish({}, origin_);
     return encode(final_sink(unit_),
-                  std::vector<ChunkTask>{{.index = 0, .rows = {0, unit_.identity.rows}}},
-                  retirement);
+                  std::vector<ChunkTask>{{.index = 0, .rows = unit_.identity.range()}}, retirement);
   }
   const bool shared = context_.job.workers > 1;
   const std::unique_ptr<ChunkStore> store =

@@ -11,6 +11,7 @@
 #include "protocol/packed_blocks.h"
 #include "protocol/row_fields.h"
 #include "protocol/same_build.h"
+#include "protocol/scan_json.h"
 
 namespace encode {
 namespace {
@@ -43,11 +44,12 @@ ENCODE_FIELDS(HardwareOptions, device, devices, all_devices, strict_numerics, ex
               memory_pressure_percent)
 ENCODE_FIELDS(EmbeddingCacheOptions, dir, memory_bytes, disk_bytes)
 ENCODE_FIELDS(InputPart, path, first_row)
-ENCODE_FIELDS(StreamIdentity, name, fingerprint, rows, dim, token_embeddings, inputs, model)
+ENCODE_FIELDS(StreamIdentity, name, fingerprint, rows, dim, token_embeddings, first_row, inputs,
+              model)
 ENCODE_FIELDS(ChunkOrigin, device, libtorch, driver, batch_tokens, products, kernels, cuda_numerics)
 ENCODE_FIELDS(InputScan::File, path, first_row, bytes, sha256, inode, mtime_ns)
 ENCODE_FIELDS(InputScan, rows_in, rows, rejected, empty, blank, tokenized, utf8_replaced,
-              text_bytes, longest_bytes, files, checkpoints)
+              text_bytes, longest_bytes, files, checkpoints, end_row)
 ENCODE_FIELDS(FileKey, device, inode, size, mtime_ns, ctime_ns)
 ENCODE_FIELDS(FileHash, name, bytes, sha256, settled_key)
 ENCODE_FIELDS(TensorInfo, file, dtype, shape, offset_bytes, size_bytes, strides)
@@ -63,6 +65,10 @@ ENCODE_FIELDS(JobUnit, identity, input, scan, speed, model_path, model_files, ef
               avoid, alone)
 ENCODE_FIELDS(JobSpec, cache_dir, hardware, embedding_cache, units, product_seconds,
               measure_refused, workers, required_kind, check_only)
+
+Json to_json(const InputScan& scan) { return JsonWriter::to_value(scan); }
+
+InputScan scan_from_json(const Json& json) { return JsonReader::read<InputScan>(json); }
 
 std::string job_schema() { return SchemaWriter::schema(JobSpec{}); }
 

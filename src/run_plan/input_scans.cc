@@ -137,7 +137,7 @@ Error naming_standard_input(const Error& error, const std::vector<StreamPlan>& s
 std::vector<ScannedInput> scan_inputs(const std::vector<StreamPlan>& streams,
                                       const StoreOptions& store, PlanPurpose purpose, RunLog& log) {
   const auto list_of = [&](const StreamPlan& stream) {
-    return purpose == PlanPurpose::kRun
+    return purpose != PlanPurpose::kAudit
                ? RunFiles(store.cache_dir).rejected_rows(stream.config.name())
                : "";
   };

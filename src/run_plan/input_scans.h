@@ -16,7 +16,7 @@ namespace encode {
 
 struct ScannedInput {
   InputScan scan;
-  std::string rejected_path;  // <cache>/<name>.rejected.jsonl; "" if no list was written
+  std::string rejected_path = {};  // <cache>/<name>.rejected.jsonl; "" if no list was written
   double seconds = 0;
 };
 

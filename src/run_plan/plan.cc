@@ -27,6 +27,7 @@
 #include "run_plan/leavings.h"
 #include "run_plan/output_guard.h"
 #include "run_plan/plan_steps.h"
+#include "run_plan/shard_plan.h"
 #include "store/audit.h"
 #include "store/fingerprint/fingerprint.h"
 #include "store/run_files.h"
@@ -202,6 +203,46 @@ InputOptions spool(const StreamConfig& stream, const std::string& cache_dir, Run
   return std::move(spooled.options);
 }
 
+// Returns the scans of the whole inputs, without checkpoints, as the plan of the shards has them.
+std::vector<ScannedInput> scans_of_plan(const Shard& shard,
+                                        const std::vector<StreamPlan>& streams) {
+  std::vector<ScannedInput> scans;
+  for (size_t i = 0; i < streams.size(); ++i) {
+    const std::string name = streams[i].config.name();
+    const bool known = i < shard.plan.streams.size() && shard.plan.streams[i].identity.name == name;
+    if (!known || shard.plan.streams.size() != streams.size()) {
+      throw Error({.code = "shards.foreign",
+                   .what = "the plan of shards has other streams",
+                   .where = name,
+                   .expected = "the streams of the config, in their order",
+                   .found = format_count(std::ssize(shard.plan.streams), "stream", "streams"),
+                   .hint = "give the config of the plan, or plan in another cache directory"});
+    }
+    scans.push_back({.scan = shard.plan.streams[i].scan});
+  }
+  return scans;
+}
+
+// Makes the plan of a whole stream that of its shard. Throws if the plan of the shards was made for
+// another stream.
+void take_shard(const Shard& shard, size_t stream, StreamPlan& planned) {
+  const StreamIdentity& whole = shard.plan.streams[stream].identity;
+  if (whole.fingerprint != planned.identity.fingerprint || whole.dim != planned.identity.dim) {
+    throw Error({.code = "shards.foreign",
+                 .what = first_difference(whole, planned.identity) +
+                         "; the plan of shards belongs to another experiment",
+                 .where = planned.config.name(),
+                 .expected = "the inputs, the model and the result options of the plan",
+                 .found = describe_differences(whole, planned.identity),
+                 .hint = "give the options of the plan, or plan in another cache directory"});
+  }
+  const std::string model = planned.identity.model;
+  planned.identity = shard.plan.identity(stream, shard.index);
+  planned.identity.model = model;
+  planned.scan = shard.scans[stream];
+  planned.sharded = true;
+}
+
 }  // namespace
 
 std::vector<CombinePlan> plan_combined_matrices(const RunConfig& config,
@@ -277,8 +318,10 @@ void check_outputs(const RunConfig& config, OutputGuard guard) {
   check_leavings(config.store, guard);
 }
 
-RunPlan make_plan(const RunConfig& config, PlanPurpose purpose, RunLog& log) {
-  if (purpose == PlanPurpose::kRun) require_driver(config);
+RunPlan make_plan(const RunConfig& config, PlanPurpose purpose, RunLog& log, const Shard* shard) {
+  const bool encodes = purpose == PlanPurpose::kRun;
+  const bool writes = purpose != PlanPurpose::kAudit;
+  if (encodes) require_driver(config);
   const std::string& cache_dir = config.store.cache_dir;
   OutputGuard guard(config.store.overwrite);
   const std::optional<MemoryLimit> limit = memory_limit_of(config.hardware);
@@ -291,9 +334,9 @@ RunPlan make_plan(const RunConfig& config, PlanPurpose purpose, RunLog& log) {
     guard.protect(model.directory);
     plan.streams.push_back(begin_stream_plan(config, stream, model));
     models.warn(length_warnings(model.directory, stream.result));
-    if (purpose == PlanPurpose::kRun) log_prompt(stream, model.directory, log);
+    if (writes) log_prompt(stream, model.directory, log);
   }
-  if (purpose == PlanPurpose::kRun) {
+  if (writes) {
     require_tables(config.store, plan.streams);
     check_outputs(config, std::move(guard));
     check_output_directories(plan.streams, plan.probed);
@@ -302,7 +345,9 @@ RunPlan make_plan(const RunConfig& config, PlanPurpose purpose, RunLog& log) {
     planned.standard_input = planned.config.input.path == "-";
     if (planned.standard_input) planned.config.input = spool(planned.config, cache_dir, log);
   }
-  std::vector<ScannedInput> inputs = scan_inputs(plan.streams, config.store, purpose, log);
+  std::vector<ScannedInput> inputs = shard != nullptr
+                                         ? scans_of_plan(*shard, plan.streams)
+                                         : scan_inputs(plan.streams, config.store, purpose, log);
 
   RunGpu gpu(config.hardware);
   ChunkSizes chunk_sizes(config, gpu);
@@ -310,22 +355,23 @@ RunPlan make_plan(const RunConfig& config, PlanPurpose purpose, RunLog& log) {
     StreamPlan& planned = plan.streams[i];
     planned.scan = std::move(inputs[i].scan);
     planned.rejected_path = std::move(inputs[i].rejected_path);
-    planned.chunk_rows = config.store.chunk_rows(planned.scan.rows);
     const OpenedModel& model = models.open(config.streams[i].result);
     settle_settings(planned, model.directory, gpu, log);
-    if (purpose == PlanPurpose::kRun) {
-      require_columns(config.store, planned);
+    finish_stream_plan(planned, model);
+    if (shard != nullptr) take_shard(*shard, i, planned);
+    planned.chunk_rows = config.store.chunk_rows(planned.scan.rows);
+    if (writes) require_columns(config.store, planned);
+    if (encodes) {
       chunk_sizes.choose(model.directory, planned);
       warn_of_memory(planned, model.directory, limit, log);
     }
-    finish_stream_plan(planned, model);
     if (take_earlier_name(config, planned))
       log.info(
           "earlier_name",
           fmt::format("{}: the result of an earlier version with these flags", planned.final_path),
           {{"stream", planned.config.name()}, {"path", planned.final_path}});
   }
-  if (purpose == PlanPurpose::kRun) {
+  if (encodes) {
     if (const auto warning = disk_warning(check_disk(config, plan.streams)))
       log.warning("disk", *warning);
   }

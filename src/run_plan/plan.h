@@ -28,6 +28,7 @@ struct StreamPlan {
   EffectiveResult effective;
   int64_t position_limit = 0;  // ModelDirectory::position_limit
   InputScan scan;
+  bool sharded = false;  // true: `scan` and `identity` are those of a shard
   StreamIdentity identity;
   std::string final_path;
   std::string rejected_path;  // see ScannedInput
@@ -37,6 +38,8 @@ struct StreamPlan {
   // Returns the name of the input for messages.
   std::string input_name() const { return standard_input ? kStandardInputName : config.input.path; }
 };
+
+struct Shard;  // see shard_plan.h
 
 struct CombinePlan {
   std::string name;             // "train_combined"
@@ -54,6 +57,9 @@ enum class PlanPurpose {
   // Copies standard input to the cache directory and writes the lists of rejected rows there.
   // Requires the CacheLock.
   kRun,
+  // As kRun, for a plan of shards. The machine that plans encodes nothing and need not have the
+  // devices of the run. No input may be standard input.
+  kDivide,
   // Writes only the hashes of model files to the cache directory. No input may be standard input.
   kAudit,
 };
@@ -65,7 +71,12 @@ enum class PlanPurpose {
 // throws Error:
 //   kConfig  a stream of a combined matrix has token embeddings, or rows of token ids have a prompt
 //   kData    the streams of a combined matrix have different numbers of rows
-RunPlan make_plan(const RunConfig& config, PlanPurpose purpose, RunLog& log);
+//
+// With `shard`, the plan is for the rows of this shard. The inputs are not read, because the plan
+// of the shards has their scans. Then also throws Error kConfig "shards.foreign" if that plan was
+// made with other options, models or inputs.
+RunPlan make_plan(const RunConfig& config, PlanPurpose purpose, RunLog& log,
+                  const Shard* shard = nullptr);
 
 // Adds the files that a run reads, except for the models, to the guard.
 void protect_inputs(const RunConfig& config, OutputGuard& guard);

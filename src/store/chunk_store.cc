@@ -304,11 +304,11 @@ void ChunkStoreImpl::check_content(const FinalContent& content) const {
 FinalSource ChunkStoreImpl::source_of(const FinalContent& content,
                                       const std::function<void(int64_t)>& on_chunk) const {
   const bool drops = content.quarantine == QuarantinePolicy::kDrop;
-  const VectorRows kept(stream_.identity.rows,
+  const VectorRows kept(stream_.identity.range(),
                         drops ? row_numbers(content.set_aside) : std::vector<int64_t>(),
                         directory_);
   const auto rows = [this, kept, &on_chunk](const RowBlock& block) {
-    RowFilter filter(kept.dropped(), stream_.identity.dim);
+    RowFilter filter(kept, stream_.identity.dim);
     for (const ChunkRecord& record : committed_) {
       read_chunk(record, [&](std::span<const float> values) { filter.take(values, block); });
       if (on_chunk) on_chunk(record.index);

@@ -63,6 +63,7 @@ StreamIdentity identity_of(const std::vector<Manifest>& parts, const std::string
   std::vector<CombinedPart> described;
   for (const Manifest& part : parts) {
     identity.rows = part.identity.rows;
+    identity.first_row = part.identity.first_row;
     identity.dim += part.identity.dim;
     described.push_back({.identity = part.identity, .xxh3_128 = part.xxh3_128});
   }

@@ -64,7 +64,7 @@ std::optional<std::vector<float>> read_committed_rows(const std::string& cache_d
   std::optional<ChunkFile> file;
   int64_t open_chunk = -1;
   for (size_t i = 0; i < rows.size(); ++i) {
-    const int64_t index = rows[i] / stream.chunk_rows;
+    const int64_t index = (rows[i] - identity.first_row) / stream.chunk_rows;
     if (index != open_chunk) {
       const auto chunk = chunks.find(index);
       if (chunk == chunks.end()) return std::nullopt;

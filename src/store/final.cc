@@ -79,6 +79,7 @@ std::string manifest_text(const Manifest& manifest) {
   if (manifest.file != MatrixFormat::kNpy) {
     object["file"] = file_format_json(manifest);
   }
+  if (manifest.identity.first_row > 0) object["first_row"] = manifest.identity.first_row;
   if (!manifest.identity.inputs.empty()) object["inputs"] = inputs_json(manifest.identity.inputs);
   if (!manifest.identity.model.empty()) object["model"] = manifest.identity.model;
   if (manifest.quarantine != QuarantinePolicy::kError) {
@@ -116,7 +117,7 @@ void read_inputs(const JsonFields& fields, const std::string& where, Manifest& m
     const JsonFields part(input, where + ", inputs", "store.damaged");
     manifest.identity.inputs.push_back(
         {.path = part.string("path"),
-         .first_row = part.integer("first_row", 0, manifest.identity.rows)});
+         .first_row = part.integer("first_row", 0, manifest.identity.range().end)});
   }
 }
 
@@ -152,7 +153,8 @@ Manifest parse_manifest(const Json& json, const std::string& where) {
       .identity = {.name = fields.string("name"),
                    .fingerprint = fields.object("fingerprint").dump(),
                    .rows = fields.integer("rows", 0, kMaxInteger),
-                   .dim = fields.integer("dim", 1, kMaxInteger)},
+                   .dim = fields.integer("dim", 1, kMaxInteger),
+                   .first_row = fields.integer_or("first_row", 0, 0, kMaxInteger)},
       // Older manifests have no "output_dtype", because all matrices were float32.
       .type = parse_output_type(fields.string_or("output_dtype", "float32"), where),
       .file_bytes = fields.integer("file_bytes", 0, kMaxInteger),
@@ -192,7 +194,7 @@ bool has_shape(const std::string& path, const Manifest& manifest) {
 }
 
 bool same_identity(const StreamIdentity& a, const StreamIdentity& b) {
-  return a.fingerprint == b.fingerprint && a.rows == b.rows && a.dim == b.dim;
+  return a.fingerprint == b.fingerprint && a.range() == b.range() && a.dim == b.dim;
 }
 
 class StandardFinalWriter : public FinalWriter {
@@ -200,7 +202,7 @@ class StandardFinalWriter : public FinalWriter {
   StandardFinalWriter(std::string matrix_path, StreamIdentity identity)
       : matrix_path_(std::move(matrix_path)),
         identity_(std::move(identity)),
-        writer_(matrix_path_, {.rows = {.begin = 0, .end = identity_.rows},
+        writer_(matrix_path_, {.rows = identity_.range(),
                                .columns = identity_.dim,
                                .counted_at_end = identity_.token_embeddings}),
         ledger_(ledger_path(matrix_path_)) {

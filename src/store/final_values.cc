@@ -46,7 +46,7 @@ void write_final(const FinalSource& source, const std::string& matrix_path, Mani
   const FinalColumns columns = {
       .open = source.columns,
       .rows =
-          VectorRows(manifest.identity.rows,
+          VectorRows(manifest.identity.range(),
                      drops ? row_numbers(source.set_aside) : std::vector<int64_t>(), matrix_path)};
   const std::unique_ptr<FinalFile> writer = begin_final_file(matrix_path, manifest, columns);
   std::vector<std::byte> bytes;

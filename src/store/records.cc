@@ -109,11 +109,13 @@ void check_format(const Json& json, const std::string& where) {
 }
 
 RowRange StreamFile::chunk(int64_t index) const {
-  return {.begin = index * chunk_rows, .end = std::min(identity.rows, (index + 1) * chunk_rows)};
+  const int64_t begin = identity.first_row + index * chunk_rows;
+  return {.begin = begin, .end = std::min(identity.range().end, begin + chunk_rows)};
 }
 
 bool same_stream(const StreamIdentity& a, const StreamIdentity& b) {
-  return a.name == b.name && a.fingerprint == b.fingerprint && a.rows == b.rows && a.dim == b.dim;
+  return a.name == b.name && a.fingerprint == b.fingerprint && a.range() == b.range() &&
+         a.dim == b.dim;
 }
 
 int64_t StreamFile::chunk_file_bytes(const ChunkRecord& record) const {
@@ -142,6 +144,7 @@ std::string StreamFile::text() const {
                {"dtype", kElementType},
                {"fingerprint", Json::parse(identity.fingerprint)}};
   if (identity.token_embeddings) json["token_embeddings"] = true;
+  if (identity.first_row > 0) json["first_row"] = identity.first_row;
   return seal(json, /*indent=*/2) + "\n";
 }
 
@@ -157,8 +160,9 @@ void check_identity(const StreamIdentity& identity) {
     refuse("a fingerprint in canonical JSON: an object, sorted keys, no spaces",
            identity.fingerprint.substr(0, 80));
   }
-  if (identity.rows < 0 || identity.dim < 1) {
-    refuse("rows >= 0, dim >= 1", fmt::format("{} x {}", identity.rows, identity.dim));
+  if (identity.rows < 0 || identity.dim < 1 || identity.first_row < 0) {
+    refuse("rows >= 0, dim >= 1, first_row >= 0",
+           fmt::format("{} x {} from row {}", identity.rows, identity.dim, identity.first_row));
   }
 }
 
@@ -181,7 +185,8 @@ StreamFile parse_stream_file(std::string_view text, const std::string& where) {
                        .fingerprint = fields.object("fingerprint").dump(),
                        .rows = fields.integer("rows", 0, kMaxInteger),
                        .dim = fields.integer("dim", 1, kMaxInteger),
-                       .token_embeddings = fields.boolean_or("token_embeddings", false)};
+                       .token_embeddings = fields.boolean_or("token_embeddings", false),
+                       .first_row = fields.integer_or("first_row", 0, 0, kMaxInteger)};
     stream.chunk_rows = fields.integer("chunk_rows", 1, kMaxInteger);
     stream.checksum = stated_checksum(text);
     return stream;

@@ -68,14 +68,14 @@ void RowFilter::take(std::span<const float> values,
                      const std::function<void(std::span<const float>)>& pass) {
   const int64_t end = row_ + static_cast<int64_t>(values.size()) / dim_;
   while (row_ < end) {
-    const int64_t stop = rows_.empty() ? end : std::min(end, rows_.front());
+    const int64_t stop = dropped_.empty() ? end : std::min(end, dropped_.front());
     const auto kept = static_cast<size_t>((stop - row_) * dim_);
     if (kept > 0) pass(values.first(kept));
     values = values.subspan(kept);
     row_ = stop;
     if (row_ == end) break;
     values = values.subspan(static_cast<size_t>(dim_));
-    rows_ = rows_.subspan(1);
+    dropped_ = dropped_.subspan(1);
     ++row_;
   }
 }

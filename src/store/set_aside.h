@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "encode/store.h"
+#include "encode/vector_rows.h"
 
 namespace encode {
 
@@ -19,19 +20,20 @@ std::string ledger_line(const SetAsideRow& row);
 // ledger. Also throws what read_sealed_file() throws.
 std::vector<SetAsideRow> read_set_aside(const std::string& path, const FileSeal& seal);
 
-// Passes the rows of a matrix on, without the rows of a list. Not thread-safe.
+// Passes the rows of a matrix on, without the dropped ones. Not thread-safe.
 class RowFilter {
  public:
-  // `rows` is ascending, and must outlive the filter. Row 0 is the first row that the filter gets.
-  RowFilter(std::span<const int64_t> rows, int64_t dim) : rows_(rows), dim_(dim) {}
+  // `rows` must outlive the filter, which gets each of its rows in order.
+  RowFilter(const VectorRows& rows, int64_t dim)
+      : dropped_(rows.dropped()), dim_(dim), row_(rows.range().begin) {}
 
   // Takes the next rows, row-major [n, dim], and calls `pass` with each run of rows that stay.
   void take(std::span<const float> values, const std::function<void(std::span<const float>)>& pass);
 
  private:
-  std::span<const int64_t> rows_;  // the rows that are still to come
+  std::span<const int64_t> dropped_;  // those that are still to come
   const int64_t dim_;
-  int64_t row_ = 0;  // the row of the first value of the next call
+  int64_t row_;  // the row of the first value of the next call
 };
 
 }  // namespace encode

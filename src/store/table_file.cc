@@ -32,6 +32,7 @@ TableFile::TableFile(const std::string& path, const Manifest& manifest, const Fi
       rows_(manifest.vectors()),
       row_bytes_(manifest.columns * item_facts(manifest.type).bytes),
       columns_(columns),
+      stream_row_(columns.rows.range().begin),
       file_(path, 0),
       writer_(open_table_writer(*this, schema_)) {
   const bool from_input =
@@ -99,7 +100,7 @@ void TableFile::write_group() {
 void TableFile::publish() {
   require_all_rows(file_.path(), rows_, rows_written_);
   write_group();
-  while (stream_row_ < columns_.rows.rows()) read_row();  // the last rows may be dropped ones
+  while (stream_row_ < columns_.rows.range().end) read_row();  // the last rows may be dropped ones
   if (source_ != nullptr) source_->finish();
   writer_->finish();
   file_.commit();

@@ -44,7 +44,7 @@ class TableFile final : public FinalFile, private ByteSink {
   int64_t rows_ = 0;  // of the table
   int64_t row_bytes_ = 0;
   const FinalColumns& columns_;
-  int64_t stream_row_ = 0;                // the row of the stream that comes next
+  int64_t stream_row_;                    // the row of the stream that comes next
   std::unique_ptr<ColumnSource> source_;  // null if no column comes from the input
   std::vector<std::optional<std::string>> values_;
   AtomicFile file_;

@@ -44,35 +44,39 @@ VectorRows rows_of_first_part(const std::string& path, const Manifest& combined)
 
 }  // namespace
 
-VectorRows::VectorRows(int64_t rows, std::vector<int64_t> dropped, const std::string& where)
-    : rows_(rows), dropped_(std::move(dropped)) {
+VectorRows::VectorRows(RowRange range, std::vector<int64_t> dropped, const std::string& where)
+    : range_(range), dropped_(std::move(dropped)) {
   const bool ascending = std::adjacent_find(dropped_.begin(), dropped_.end(),
                                             std::greater_equal<>()) == dropped_.end();
-  if (ascending && (dropped_.empty() || (dropped_.front() >= 0 && dropped_.back() < rows_))) return;
+  if (ascending &&
+      (dropped_.empty() || (dropped_.front() >= range_.begin && dropped_.back() < range_.end)))
+    return;
   throw damage("the list of the dropped rows is not one of this matrix", where,
-               fmt::format("ascending rows from 0 to {}", rows_ - 1),
+               fmt::format("ascending rows from {} to {}", range_.begin, range_.end - 1),
                fmt::format("{}, from {} to {}", format_count(std::ssize(dropped_), "row", "rows"),
                            dropped_.front(), dropped_.back()));
 }
 
 int64_t VectorRows::row_of(int64_t vector) const {
-  // dropped_[i] - i rows before dropped_[i] have a vector.
+  const int64_t row = range_.begin + vector;  // if no row was dropped
+  // Without the dropped rows before it, the row dropped_[i] would be the row dropped_[i] - i.
   int64_t before = 0;  // the number of dropped rows before the row
   for (int64_t end = std::ssize(dropped_); before < end;) {
     const int64_t middle = std::midpoint(before, end);
-    if (dropped_[static_cast<size_t>(middle)] - middle <= vector) {
+    if (dropped_[static_cast<size_t>(middle)] - middle <= row) {
       before = middle + 1;
     } else {
       end = middle;
     }
   }
-  return vector + before;
+  return row + before;
 }
 
 std::optional<int64_t> VectorRows::vector_of(int64_t row) const {
+  if (row < range_.begin || row >= range_.end) return std::nullopt;
   const auto next = std::lower_bound(dropped_.begin(), dropped_.end(), row);
   if (next != dropped_.end() && *next == row) return std::nullopt;
-  return row - (next - dropped_.begin());
+  return row - range_.begin - (next - dropped_.begin());
 }
 
 std::vector<int64_t> row_numbers(const std::vector<SetAsideRow>& rows) {
@@ -82,9 +86,9 @@ std::vector<int64_t> row_numbers(const std::vector<SetAsideRow>& rows) {
 }
 
 VectorRows read_vector_rows(const std::string& matrix_path, const Manifest& manifest) {
-  if (manifest.dropped_rows == 0) return {manifest.identity.rows, {}, matrix_path};
+  if (manifest.dropped_rows == 0) return {manifest.identity.range(), {}, matrix_path};
   if (!manifest.parts.empty()) return rows_of_first_part(matrix_path, manifest);
-  return {manifest.identity.rows, row_numbers(set_aside_rows(matrix_path, manifest)),
+  return {manifest.identity.range(), row_numbers(set_aside_rows(matrix_path, manifest)),
           set_aside_path(matrix_path)};
 }
 

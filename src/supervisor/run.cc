@@ -198,7 +198,7 @@ void Run::prepare() {
   for (const std::string& sentence : config_.retired_keys) log_.warning("retired_key", sentence);
   signals_.emplace(environment_.stop, log_, progress_);
   announce_reading();
-  plan_ = make_plan(config_, PlanPurpose::kRun, log_);
+  plan_ = make_plan(config_, PlanPurpose::kRun, log_, environment_.shard);
   signals_->inputs_are_read();
   if (!new_output_directory_.empty()) {
     log_.warning("directory_created",

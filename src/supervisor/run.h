@@ -7,6 +7,7 @@
 #include "encode/config.h"
 #include "encode/worker_event.h"
 
+#include "run_plan/shard_plan.h"
 #include "run_record/run_command.h"
 #include "run_record/summary.h"
 #include "run_record/terminal.h"
@@ -24,6 +25,8 @@ struct RunEnvironment {
   // The run stops when this StopSignal has received a signal. It must outlive the run. If it is
   // null, the run catches the signals itself. `encode bench` has one StopSignal for several runs.
   const StopSignal* stop = nullptr;
+  // The shard whose rows are encoded; null: all rows. It must outlive the run.
+  const Shard* shard = nullptr;
   bool measure_refused = false;  // see JobSpec; only `encode bench` may set it
   // Is called with every event that the worker sends, on the thread of run_experiment().
   std::function<void(const WorkerEvent&)> on_event = [](const WorkerEvent&) {};

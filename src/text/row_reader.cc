@@ -238,7 +238,7 @@ InputScan RowReader::scan(const std::function<void(const RejectedRow&)>& on_reje
   }
   blocks.finish();
   scan.rows_in = records_;
-  scan.rows = rows_;
+  scan.rows = scan.end_row = rows_;
   scan.rejected = records_ - rows_;
   scan.files = finish_files();
   return scan;

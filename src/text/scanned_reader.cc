@@ -28,7 +28,7 @@ ScannedReader::ScannedReader(const InputOptions& options, const InputScan& scan,
     : options_(options), scan_(scan), block_bytes_(block_bytes) {}
 
 bool ScannedReader::next(Text& text) {
-  if (row_ == scan_.rows) return false;
+  if (row_ == scan_.end_row) return false;
   if (row_ < first_unread_ || row_ >= block_end_) load_block(block_of(row_));
   std::swap(text, block_[static_cast<size_t>(row_ - block_begin_)]);
   first_unread_ = ++row_;
@@ -36,11 +36,12 @@ bool ScannedReader::next(Text& text) {
 }
 
 void ScannedReader::seek(int64_t row) {
-  if (row < 0 || row > scan_.rows) {
+  const int64_t begin = scan_.checkpoints.empty() ? scan_.end_row : scan_.checkpoints.front().row;
+  if (row < begin || row > scan_.end_row) {
     throw Error({.code = "text.seek",
                  .what = "no such row",
                  .where = options_.path,
-                 .expected = fmt::format("0 to {}", scan_.rows),
+                 .expected = fmt::format("{} to {}", begin, scan_.end_row),
                  .found = fmt::to_string(row),
                  .hint = "this is a defect of encode; please report it"});
   }
@@ -67,10 +68,14 @@ void ScannedReader::load_block(size_t index) {
 void ScannedReader::read_block(size_t index) {
   const InputScan::Checkpoint& begin = scan_.checkpoints[index];
   const bool is_last = index + 1 == scan_.checkpoints.size();
-  const int64_t end = is_last ? scan_.rows : scan_.checkpoints[index + 1].row;
+  const int64_t end = is_last ? scan_.end_row : scan_.checkpoints[index + 1].row;
   block_end_ = 0;  // if this function throws, no row of the block is returned
   block_.resize(static_cast<size_t>(end - begin.row));
-  if (!reader_) reader_.emplace(options_, scan_, block_bytes_);
+  if (!reader_) {
+    reader_.emplace(options_, scan_, block_bytes_);
+    // The scan of a shard begins within the input.
+    next_block_ = scan_.checkpoints.front().row == 0 ? 0 : scan_.checkpoints.size();
+  }
   if (index != next_block_) reader_->go_to(begin);
   next_block_ = scan_.checkpoints.size();
   RowHash hash;

@@ -37,7 +37,7 @@ class Filler {
 
   InputScan scan() {
     InputScan scan = {integer(), integer(), integer(), integer(), integer(), integer(),
-                      integer(), integer(), integer(), {},        {}};
+                      integer(), integer(), integer(), {},        {},        integer()};
     for (int i = 0; i < 3; ++i) {
       scan.files.push_back({text(), integer(), integer(), text(), integer(), integer()});
       scan.checkpoints.push_back(

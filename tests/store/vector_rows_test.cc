@@ -21,7 +21,7 @@ TEST(VectorRows, EachVectorLeadsToItsRowAndBack) {
     std::vector<int64_t> dropped;
     std::vector<int64_t> kept;
     for (int64_t row = 0; row < rows; ++row) (random() % 3 == 0 ? dropped : kept).push_back(row);
-    const VectorRows map(rows, dropped, "list");
+    const VectorRows map({0, rows}, dropped, "list");
     EXPECT_EQ(map.vectors(), std::ssize(kept));
     for (int64_t vector = 0; vector < map.vectors(); ++vector) {
       const int64_t row = kept[static_cast<size_t>(vector)];
@@ -35,11 +35,11 @@ TEST(VectorRows, EachVectorLeadsToItsRowAndBack) {
 TEST(VectorRows, AListThatIsNotOneOfTheMatrixIsRefused) {
   for (const std::vector<int64_t>& dropped :
        {std::vector<int64_t>{-1}, {30}, {5, 5}, {6, 5}, {0, 30}, {-1, 3}}) {
-    const ErrorDetail error = refused([&] { VectorRows(30, dropped, "list"); });
+    const ErrorDetail error = refused([&] { VectorRows({0, 30}, dropped, "list"); });
     EXPECT_EQ(error.code.name(), "store.damaged");
     EXPECT_EQ(error.where, "list");
   }
-  EXPECT_EQ(VectorRows(30, {0, 29}, "list").vectors(), 28);
+  EXPECT_EQ(VectorRows({0, 30}, {0, 29}, "list").vectors(), 28);
 }
 
 // A job of 30 rows without the rows 0, 5 and 29, and a combined matrix of it and another one.
@@ -81,7 +81,7 @@ class VectorRowsOfAJob : public ::testing::Test {
 TEST_F(VectorRowsOfAJob, AreReadFromTheListBesideTheMatrix) {
   for (const std::string& matrix : {path(job_), combined_}) {
     const VectorRows rows = rows_of(matrix);
-    EXPECT_EQ(rows.rows(), 30);
+    EXPECT_EQ(rows.range().size(), 30);
     EXPECT_EQ(rows.vectors(), 27);
     EXPECT_EQ(rows.row_of(0), 1);
     EXPECT_EQ(rows.row_of(4), 6);

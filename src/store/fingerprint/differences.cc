@@ -36,6 +36,7 @@ void flatten(const Json& value, const std::string& path, Fields& fields) {
 
 Fields fields_of(const StreamIdentity& identity) {
   Fields fields = {{"rows", fmt::to_string(identity.rows)}, {"dim", fmt::to_string(identity.dim)}};
+  if (identity.first_row > 0) fields["first_row"] = fmt::to_string(identity.first_row);
   flatten(Json::parse(identity.fingerprint, nullptr, /*allow_exceptions=*/false), "", fields);
   return fields;
 }

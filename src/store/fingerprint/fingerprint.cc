@@ -222,6 +222,14 @@ std::string without_input(const std::string& text) {
   return json.dump();
 }
 
+std::string with_rows(const std::string& text, const std::string& blocks) {
+  Json json = parse(text);
+  Json& input = json["input"];
+  for (const char* key : {"compression", "file_bytes", "sha256", "files"}) input.erase(key);
+  input["blocks"] = blocks;
+  return json.dump();
+}
+
 bool has_input(const std::string& text, const InputOptions& input,
                const std::vector<InputScan::File>& files) {
   Fingerprint fingerprint;

@@ -66,6 +66,10 @@ std::string combined_fingerprint(const std::vector<CombinedPart>& parts);
 // Throws Error kData "store.damaged" if the text is not a JSON object.
 std::string without_input(const std::string& text);
 
+// Returns a fingerprint whose input is known by the hash of its rows, not by its files: that of a
+// shard. It keeps the options with which the rows were read. Throws as without_input() does.
+std::string with_rows(const std::string& text, const std::string& blocks);
+
 // Returns true if the fingerprint `text` is that of these rows: of the same `files`, read with the
 // same options as in `input`. Throws as without_input() does.
 bool has_input(const std::string& text, const InputOptions& input,

@@ -1,5 +1,7 @@
 #include "supervisor/worker/fault_memory.h"
 
+#include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "encode/error.h"
@@ -99,6 +101,28 @@ void FaultMemory::forget_all() {
   if (streams_.empty()) return;
   streams_.clear();
   save();
+}
+
+void FaultMemory::inherit(const std::string& stream, const StreamFaults& other) {
+  StreamFaults& own = streams_[stream];
+  for (const SuspectWindow& suspect : other.suspects) {
+    const auto known = std::ranges::find(own.suspects, suspect.rows, &SuspectWindow::rows);
+    if (known == own.suspects.end()) {
+      own.suspects.push_back(suspect);
+    } else {
+      known->failures = std::max(known->failures, suspect.failures);
+      known->searched = known->searched || suspect.searched;
+    }
+  }
+  for (const SetAsideRow& row : other.set_aside) {
+    const auto place =
+        std::ranges::lower_bound(own.set_aside, row.row, std::less<>(), &SetAsideRow::row);
+    if (place == own.set_aside.end() || place->row != row.row) own.set_aside.insert(place, row);
+  }
+  for (const auto& [device, tokens] : other.budgets) {
+    const auto [place, is_new] = own.budgets.emplace(device, tokens);
+    if (!is_new) place->second = std::min(place->second, tokens);
+  }
 }
 
 void FaultMemory::save() const {

@@ -41,6 +41,10 @@ class FaultMemory {
   // The reference is valid until forget_all() or bind().
   StreamFaults& of(const std::string& stream) { return streams_[stream]; }
   const std::map<std::string, StreamFaults>& streams() const { return streams_; }
+  // Adds what another run of the same stream has learned: for each window the larger number of
+  // failures, for each device the smaller budget, and all quarantined rows. A search that went on
+  // in the other run begins anew.
+  void inherit(const std::string& stream, const StreamFaults& other);
   // Must be called after changes.
   void save() const;
   void forget_all();

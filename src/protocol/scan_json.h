@@ -1,0 +1,15 @@
+// The scan of an input as JSON, for files that a run of another machine reads. Any thread may call
+// these functions.
+#pragma once
+
+#include "encode/text.h"
+
+#include "base/json.h"
+
+namespace encode {
+
+Json to_json(const InputScan& scan);
+// Throws Error kConfig "job.protocol" for JSON that to_json() cannot have written.
+InputScan scan_from_json(const Json& json);
+
+}  // namespace encode

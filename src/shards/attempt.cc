@@ -1,0 +1,98 @@
+#include "shards/attempt.h"
+
+#include <array>
+#include <cerrno>
+#include <filesystem>
+#include <fmt/format.h>
+#include <sys/random.h>
+
+#include "encode/error.h"
+
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/system_call.h"
+#include "store/layout.h"
+#include "store/run_files.h"
+#include "supervisor/worker/fault_memory.h"
+
+namespace encode {
+namespace {
+
+constexpr std::string_view kPrefix = "attempt-";
+
+std::string random_name() {
+  std::array<std::byte, 8> bytes = {};
+  if (retried([&] { return ::getrandom(bytes.data(), bytes.size(), 0); }) !=
+      static_cast<ssize_t>(bytes.size()))
+    throw system_error("io.read", "read", "random bytes (getrandom)", errno);
+  return std::string(kPrefix) + hex_of(bytes);
+}
+
+// What the attempts have learned about failures, so that a row that ends workers is not met anew.
+void inherit_faults(const std::vector<std::string>& earlier, const std::string& cache_dir,
+                    const Shard& shard) {
+  FaultMemory memory(RunFiles(cache_dir).attempts());
+  for (size_t i = 0; i < shard.plan.streams.size(); ++i) {
+    const StreamIdentity identity = shard.plan.identity(i, shard.index);
+    memory.bind(identity.name, identity.fingerprint);
+    for (const std::string& other : earlier) {
+      FaultMemory found(RunFiles(other).attempts());
+      found.bind(identity.name, identity.fingerprint);
+      memory.inherit(identity.name, found.of(identity.name));
+    }
+  }
+  memory.save();
+}
+
+// Hashing the files of a large model again takes minutes on a network file system.
+void copy_model_hashes(const std::string& from, const std::string& to) {
+  constexpr int64_t kMostBytes = int64_t{16} << 20;
+  try {
+    const std::string hashes = read_file(RunFiles(from).model_hashes(), kMostBytes, "io.read");
+    write_file_without_sync(RunFiles(to).model_hashes(), hashes);
+  } catch (const Error&) {  // NOLINT(bugprone-empty-catch): the files are hashed then
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> attempts_of(const ShardFiles& files, int64_t shard) {
+  std::vector<std::string> names = list_directory(files.shard(shard));
+  std::erase_if(names, [](const std::string& name) {
+    return !name.starts_with(kPrefix) || name.size() != kPrefix.size() + 16;
+  });
+  return names;
+}
+
+std::string begin_attempt(const ShardFiles& files, int64_t shard) {
+  std::string name = random_name();
+  create_directories_durably(join_path(files.shard(shard), name));
+  return name;
+}
+
+RunConfig config_of_attempt(const RunConfig& config, int64_t shard, const std::string& attempt) {
+  RunConfig own = config;
+  own.store.cache_dir = join_path(ShardFiles(config.store.cache_dir).shard(shard), attempt);
+  if (config.store.output.empty()) return own;
+  const std::string parts =
+      join_path(join_path(parent_directory(config.store.output), ".parts"), attempt);
+  own.store.output =
+      join_path(parts, std::filesystem::path(config.store.output).filename().string());
+  return own;
+}
+
+int64_t adopt_attempts(const RunConfig& config, const Shard& shard,
+                       const std::vector<std::string>& earlier, const std::string& attempt) {
+  const std::string own = config_of_attempt(config, shard.index, attempt).store.cache_dir;
+  std::vector<std::string> others;
+  for (const std::string& name : earlier)
+    others.push_back(config_of_attempt(config, shard.index, name).store.cache_dir);
+  copy_model_hashes(config.store.cache_dir, own);
+  inherit_faults(others, own, shard);
+  int64_t chunks = 0;
+  for (size_t i = 0; i < shard.plan.streams.size(); ++i)
+    chunks += adopt_chunks(others, own, shard.plan.identity(i, shard.index));
+  return chunks;
+}
+
+}  // namespace encode

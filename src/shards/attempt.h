@@ -1,0 +1,33 @@
+// Attempts to encode a shard. Each run of a shard is an attempt of its own, with a cache directory
+// that no other process writes to. So it does no harm if a scheduler starts a second run while the
+// first one still works, and nothing depends on a lock or on a clock. Any thread may call these
+// functions.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "encode/config.h"
+
+#include "run_plan/shard_plan.h"
+
+namespace encode {
+
+// Returns the names of the attempts at a shard ("attempt-0123456789abcdef"), sorted.
+std::vector<std::string> attempts_of(const ShardFiles& files, int64_t shard);
+
+// Creates the folder of a new attempt and returns its name. Throws Error kCantCreate, kNoPermission
+// and kIoError.
+std::string begin_attempt(const ShardFiles& files, int64_t shard);
+
+// Returns the config of an attempt: its cache directory is <cache>/shards/00007/<attempt>, and an
+// output x/y.npy becomes x/.parts/<attempt>/y.npy.
+RunConfig config_of_attempt(const RunConfig& config, int64_t shard, const std::string& attempt);
+
+// Gives a new attempt what earlier ones have: the committed chunks of every stream, what they
+// learned about failures, and the hashes of the model's files. Returns the number of chunks. Throws
+// what adopt_chunks() throws.
+int64_t adopt_attempts(const RunConfig& config, const Shard& shard,
+                       const std::vector<std::string>& earlier, const std::string& attempt);
+
+}  // namespace encode

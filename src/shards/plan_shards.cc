@@ -1,0 +1,109 @@
+#include "shards/plan_shards.h"
+
+#include <fmt/format.h>
+#include <optional>
+#include <utility>
+
+#include "encode/error.h"
+
+#include "base/file.h"
+#include "base/output_types.h"
+#include "base/units.h"
+#include "run_plan/plan_steps.h"
+#include "run_record/run_log.h"
+#include "run_record/run_paths.h"
+#include "store/fingerprint/fingerprint.h"
+
+namespace encode {
+namespace {
+
+Error cannot_divide(std::string what, std::string where, std::string expected, std::string found,
+                    std::string hint) {
+  return Error({.code = "shards.config",
+                .what = std::move(what),
+                .where = std::move(where),
+                .expected = std::move(expected),
+                .found = std::move(found),
+                .hint = std::move(hint)});
+}
+
+void require_divisible(const RunConfig& config) {
+  const StoreOptions& store = config.store;
+  if (!store.chunked())
+    throw cannot_divide("the standard mode cannot be divided into shards", "semantic", "chunks",
+                        "use_chunked_encoding: false, or save_chunks: false",
+                        "remove these keys from the config");
+  for (const StreamConfig& stream : config.streams) {
+    if (stream.input.path == "-")
+      throw cannot_divide("standard input cannot be divided into shards", stream.name(),
+                          "files that every machine can read", "standard input",
+                          "write the texts to a file");
+  }
+  for (const TableColumn& column : store.final_format.columns) {
+    if (column.source != kRowColumn)
+      throw cannot_divide("a shard cannot copy columns of the input yet", column.name,
+                          fmt::format("no columns, or only {}", kRowColumn), column.source,
+                          "remove the column, and join the tables by the number of the row");
+  }
+  if (has_ranges(store.final_format.type) && store.final_format.ranges_file.empty())
+    throw cannot_divide("the ranges of a quantized matrix depend on the rows of all shards",
+                        "output.dtype", "a file of ranges, or another type",
+                        std::string(to_string(store.final_format.type)),
+                        "give quantization_ranges, or merge float32 and quantize then");
+}
+
+// Throws if the directory has a plan that is not `plan`. Returns true if it has this one.
+bool is_planned(const std::string& cache_dir, const ShardPlan& plan) {
+  const std::string path = ShardFiles(cache_dir).plan();
+  if (!entry_exists(path, "shards.missing")) return false;
+  const ShardPlan found = read_shard_plan(cache_dir);
+  const auto refuse = [&](std::string what, std::string expected, std::string other) {
+    return Error({.code = "shards.foreign",
+                  .what = std::move(what),
+                  .where = path,
+                  .expected = std::move(expected),
+                  .found = std::move(other),
+                  .hint = "plan in another cache directory, or remove this one with its shards"});
+  };
+  if (found.shards != plan.shards || found.streams.size() != plan.streams.size())
+    throw refuse("the cache directory has a plan with another number of shards or streams",
+                 fmt::format("{} shards of {} streams", plan.shards, plan.streams.size()),
+                 fmt::format("{} shards of {} streams", found.shards, found.streams.size()));
+  for (size_t i = 0; i < plan.streams.size(); ++i) {
+    const StreamIdentity& there = found.streams[i].identity;
+    const StreamIdentity& wanted = plan.streams[i].identity;
+    if (there.name != wanted.name || there.fingerprint != wanted.fingerprint ||
+        found.streams[i].shards != plan.streams[i].shards)
+      throw refuse(first_difference(there, wanted) +
+                       "; the plan in the cache directory is of another experiment",
+                   "the plan of this experiment", describe_differences(there, wanted));
+  }
+  return true;
+}
+
+}  // namespace
+
+ShardPlan plan_shards(const RunConfig& config, int64_t shards, Terminal& err, Terminal& out) {
+  require_divisible(config);
+  const std::string& cache_dir = config.store.cache_dir;
+  const CacheLock lock = CacheLock::acquire(cache_dir);
+  RunLog log(config.log, err, out);
+  check_log(config);
+  log.open_file(log_path(config));
+  const RunPlan run = make_plan(config, PlanPurpose::kDivide, log);
+  ShardPlan plan = divide(run.streams, shards);
+  if (!is_planned(cache_dir, plan)) write_shard_plan(cache_dir, plan, run.streams);
+  plan = read_shard_plan(cache_dir);
+  for (const ShardedStream& stream : plan.streams) {
+    log.info("shards_planned",
+             fmt::format("{}: {} in {}", stream.identity.name,
+                         format_count(stream.identity.rows, "row", "rows"),
+                         format_count(plan.shards, "shard", "shards")),
+             {{"stream", stream.identity.name},
+              {"rows", stream.identity.rows},
+              {"shards", plan.shards}});
+  }
+  return plan;
+}
+
+}  // namespace encode

@@ -1,0 +1,19 @@
+// `encode shards plan`: scans the inputs of an experiment once and divides them into shards.
+#pragma once
+
+#include <cstdint>
+
+#include "encode/config.h"
+
+#include "run_plan/shard_plan.h"
+#include "run_record/terminal.h"
+
+namespace encode {
+
+// Writes the plan into the cache directory of the config and returns it. If the directory has an
+// equal plan, leaves the plan as it is. Throws Error: kConfig "shards.config" if the experiment
+// cannot be divided, kConfig "shards.foreign" if the directory has another plan, kTempFail
+// "store.locked" if a run is using the directory, and what make_plan() throws.
+ShardPlan plan_shards(const RunConfig& config, int64_t shards, Terminal& err, Terminal& out);
+
+}  // namespace encode

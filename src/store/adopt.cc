@@ -1,0 +1,83 @@
+// Takes over the committed chunks of other cache directories.
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "encode/error.h"
+#include "encode/store.h"
+
+#include "base/file.h"
+#include "base/file_link.h"
+#include "store/layout.h"
+#include "store/records.h"
+#include "store/sealed_json.h"
+
+namespace encode {
+namespace {
+
+// What has been taken over so far.
+class Adoption {
+ public:
+  Adoption(std::string directory, const StreamIdentity& identity)
+      : directory_(std::move(directory)), identity_(identity) {}
+
+  void take_from(const std::string& directory) {
+    const std::optional<StreamFile> stream = stream_of(directory);
+    if (!stream || (stream_ && stream_->checksum != stream->checksum)) return;
+    if (!stream_) create_directories_durably(directory_);
+    stream_ = stream;
+    for (const LogRecord& record : read_chunk_log(join_path(directory, kLogFile)).records) {
+      if (!record.belongs_to(*stream_) || taken_.contains(record.chunk.index)) continue;
+      if (!take_files(directory, record.chunk)) continue;
+      taken_.insert(record.chunk.index);
+      records_.push_back(record.chunk);
+    }
+  }
+
+  // The records are published last, so that an interruption leaves only files without a record.
+  int64_t finish() const {
+    if (!stream_) return 0;
+    sync_directory(directory_);
+    write_file_durably(join_path(directory_, kStreamFile), stream_->text());
+    write_file_durably(join_path(directory_, kLogFile), log_text(*stream_, records_));
+    return std::ssize(records_);
+  }
+
+ private:
+  std::optional<StreamFile> stream_of(const std::string& directory) const {
+    try {
+      StreamFile stream = read_stream_file(join_path(directory, kStreamFile));
+      if (same_stream(stream.identity, identity_)) return stream;
+    } catch (const Error& error) {  // a damaged file costs only the chunks of this directory
+      if (error.exit_code() != ExitCode::kNoInput && error.exit_code() != ExitCode::kData) throw;
+    }
+    return std::nullopt;
+  }
+
+  bool take_files(const std::string& directory, const ChunkRecord& record) const {
+    for (const ChunkPart part : kChunkParts) {
+      const std::string name = chunk_file_name(record.index, part);
+      if (!has_part(record, part)) continue;
+      if (!link_or_copy(join_path(directory, name), join_path(directory_, name))) return false;
+    }
+    return true;
+  }
+
+  std::string directory_;
+  const StreamIdentity& identity_;
+  std::optional<StreamFile> stream_;
+  std::set<int64_t> taken_;
+  std::vector<ChunkRecord> records_;
+};
+
+}  // namespace
+
+int64_t adopt_chunks(const std::vector<std::string>& from, const std::string& to,
+                     const StreamIdentity& identity) {
+  Adoption adoption(chunks_dir(to, identity.name), identity);
+  for (const std::string& cache_dir : from)
+    adoption.take_from(chunks_dir(cache_dir, identity.name));
+  return adoption.finish();
+}
+
+}  // namespace encode

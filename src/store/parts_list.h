@@ -1,0 +1,51 @@
+// The list of the parts of a merged matrix, x.parts.json: which file has which rows. Each part is a
+// final matrix with a manifest of its own and lies beside the list. Any thread may call these
+// functions.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "encode/store.h"
+
+namespace encode {
+
+struct PartsList {
+  struct Entry {
+    std::string file;  // the name beside the list
+    RowRange rows;     // of the stream
+    int64_t vectors = 0;
+    FileSeal seal;  // of the matrix
+    bool operator==(const Entry& other) const {
+      return file == other.file && rows == other.rows && vectors == other.vectors &&
+             seal.file_bytes == other.seal.file_bytes && seal.xxh3_128 == other.seal.xxh3_128;
+    }
+  };
+
+  StreamIdentity identity;  // of the whole stream
+  OutputType type = OutputType::kFloat32;
+  int64_t columns = 0;
+  MatrixFormat file = MatrixFormat::kNpy;
+  int64_t dropped_rows = 0;
+  RowStats stats = {};
+  std::vector<ChunkOrigin> origins = {};
+  std::vector<Entry> parts = {};  // they tile the rows of the stream, in order
+
+  // Adds the next part. Throws Error kData "store.damaged" if its rows do not follow those of the
+  // part before, or if it has another type.
+  void add(const std::string& name, const Manifest& manifest);
+  int64_t vectors() const;
+  int64_t file_bytes() const;
+};
+
+std::string parts_list_path(const std::string& matrix_path);  // x.npy -> x.parts.json
+bool is_parts_list(const std::string& path);                  // by its name
+
+// Throws Error kData "store.damaged" if the parts do not have all rows of the stream, and what
+// write_file_durably() throws.
+void write_parts_list(const std::string& path, const PartsList& list);
+// Throws Error kNoInput if there is no list, kData "store.damaged" if it is damaged.
+PartsList read_parts_list(const std::string& path);
+
+}  // namespace encode
