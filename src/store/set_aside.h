@@ -19,17 +19,18 @@ std::string ledger_line(const SetAsideRow& row);
 // ledger. Also throws what read_sealed_file() throws.
 std::vector<SetAsideRow> read_set_aside(const std::string& path, const FileSeal& seal);
 
-// Passes the rows of a matrix on, without the rows of a list. Not thread-safe.
+// Passes on the rows of a matrix that are not in a list. Not thread-safe.
 class RowFilter {
  public:
   // `rows` is ascending, and must outlive the filter. Row 0 is the first row that the filter gets.
   RowFilter(std::span<const int64_t> rows, int64_t dim) : rows_(rows), dim_(dim) {}
 
-  // Takes the next rows, row-major [n, dim], and calls `pass` with each run of rows that stay.
+  // Takes the next rows, row-major [n, dim], and calls `pass` with each range of consecutive rows
+  // that are not in the list.
   void take(std::span<const float> values, const std::function<void(std::span<const float>)>& pass);
 
  private:
-  std::span<const int64_t> rows_;  // the rows that are still to come
+  std::span<const int64_t> rows_;  // the rows of the list that the filter has not seen yet
   const int64_t dim_;
   int64_t row_ = 0;  // the row of the first value of the next call
 };

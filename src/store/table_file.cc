@@ -4,8 +4,6 @@
 #include <fmt/format.h>
 #include <utility>
 
-#include "encode/error.h"
-
 #include "base/output_types.h"
 #include "store/matrix_file.h"
 
@@ -65,7 +63,7 @@ void TableFile::append_row(std::span<const std::byte> vector) {
   if (group_bytes_ >= kGroupBytes || group_.rows >= kMostGroupRows) write_group();
 }
 
-// Takes the values of the row stream_row_ from the input.
+// Reads the values of the row stream_row_ from the input into values_.
 void TableFile::read_row() {
   if (source_ != nullptr) source_->next(values_);
   ++stream_row_;
@@ -99,7 +97,7 @@ void TableFile::write_group() {
 void TableFile::publish() {
   require_all_rows(file_.path(), rows_, rows_written_);
   write_group();
-  while (stream_row_ < columns_.rows.rows()) read_row();  // the last rows may be dropped ones
+  while (stream_row_ < columns_.rows.rows()) read_row();  // the last rows, if they were dropped
   if (source_ != nullptr) source_->finish();
   writer_->finish();
   file_.commit();

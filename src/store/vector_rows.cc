@@ -15,7 +15,7 @@
 namespace encode {
 namespace {
 
-// Returns the hash that the fingerprint of a combined matrix has for its first part.
+// Returns the hash of the first part, which the fingerprint of a combined matrix has.
 std::string hash_of_first_part(const Manifest& combined, const std::string& where) {
   const Json fingerprint = Json::parse(combined.identity.fingerprint);
   const Json parts = fingerprint.value("combined", Json::array());
@@ -56,7 +56,7 @@ VectorRows::VectorRows(int64_t rows, std::vector<int64_t> dropped, const std::st
 }
 
 int64_t VectorRows::row_of(int64_t vector) const {
-  // dropped_[i] - i rows before dropped_[i] have a vector.
+  // Binary search: of the rows before dropped_[i], dropped_[i] - i have a vector.
   int64_t before = 0;  // the number of dropped rows before the row
   for (int64_t end = std::ssize(dropped_); before < end;) {
     const int64_t middle = std::midpoint(before, end);
