@@ -83,7 +83,7 @@ Json architectures_json();
 class ConfigFlags {
  public:
   // Adds --config, --model, --input, ... The help of the command shows --config and the flags in
-  // `shown`, or all of them if `shown` is empty; the command takes the others all the same.
+  // `shown`, or all of them if `shown` is empty; the command accepts the others as well.
   explicit ConfigFlags(CLI::App& app, const std::vector<std::string>& shown = {});
   // Returns true if the command line says what to run: a config or an input.
   bool given() const;
@@ -95,8 +95,8 @@ class ConfigFlags {
   std::string value_of(const std::string& flag) const;
   // May be called only after parsing. Throws what load_config() throws.
   LoadedConfig load() const;
-  // Does the same for a command line that names a model and no texts: the run has one stream, whose
-  // InputOptions are those of a default-constructed object.
+  // Does the same as load() for a command line that names a model and no texts: the run has one
+  // stream with default-constructed InputOptions.
   LoadedConfig load_without_texts() const;
   // Does the same as load(). If the command line says nothing about the run (see given()), example
   // values stand for the model, the input and the field, which a config must have.

@@ -70,8 +70,8 @@ constexpr const char* kSeveralFiles =
           .hint = name == "--input" ? kSeveralFiles : "leave out all but one of them"});
 }
 
-// Refuses what CLI11 does not accept. Its own words name its classes and types, so only its
-// sentence about the flag is shown.
+// Refuses a command line that CLI11 does not accept. CLI11's messages name its classes and types,
+// so only the sentence about the flag is shown.
 [[noreturn]] void refuse(const CLI::App& main, const CLI::ParseError& error,
                          const std::string& typed) {
   const CLI::App& command = named_command(main);
@@ -149,7 +149,8 @@ std::string misspelled_option(const std::string& word, const std::vector<std::st
   }
   const std::string shorter = begin;
   begin += begin.empty() ? "--" : "-";
-  // What the names have in common would make any of them look like the word, so it does not count.
+  // Only what follows `begin` is compared: the common beginning would make every name look like the
+  // word.
   std::vector<std::string> rests;
   for (const std::string& name : names) {
     if (name.starts_with(begin)) rests.push_back(name.substr(begin.size()));
@@ -279,7 +280,8 @@ int run_command_line(std::vector<std::string> arguments) {
       add_plan_command(main),    add_cache_command(main),        add_pull_command(main),
       add_search_command(main),  add_report_command(main),       add_completions_command(main),
       add_man_command(main),     add_reference_command(main),    add_version_command(main)};
-  // After the commands, because CLI11 gives each command the footer that it finds here.
+  // The footer is set after the commands are added, because CLI11 copies an existing footer to each
+  // new command.
   main.footer(
       "Example:\n"
       "  encode run --model DIR --input texts.jsonl --field text --output out.npy\n"

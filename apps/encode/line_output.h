@@ -11,8 +11,8 @@
 
 namespace encode {
 
-// Writes the lines to a new file. If the file exists, compares the lines with those of the file, so
-// that a command that is run twice finds its own output. Not thread-safe.
+// Writes the lines to a new file. If the file exists, compares the lines with the lines of the
+// file, so that a command that is run twice finds its own output. Not thread-safe.
 class LineOutput {
  public:
   // `overwrite`: an existing file is replaced. Throws what AtomicFile or open_for_reading() throws.

@@ -32,7 +32,7 @@ std::string models_text(size_t columns) {
 }
 
 // Returns the names in ArchitectureNotes::examples. "models on NAME" says that models are trained
-// from NAME, which is no embedding model itself.
+// from NAME, which is not an embedding model itself.
 std::vector<std::string> examples(const ArchitectureEntry& entry) {
   std::vector<std::string> names;
   for (std::string_view rest = entry.notes.examples; !rest.empty();) {

@@ -13,8 +13,9 @@ hub::PullResult pull_model(const hub::PullRequest& request, const hub::HubSettin
                            Terminal& err);
 
 // Downloads the model of each stream that is a hub id and that resolve_model() does not find, or of
-// which a file is missing. Uses no network if there is none. Writes what it does to `terminal`,
-// unless the run shows only errors. Throws what hub::hub_settings() and hub::pull() throw.
+// which a file is missing. Uses no network if no file is missing. Writes what it does to
+// `terminal`, unless the run shows only errors. Throws what hub::hub_settings() and hub::pull()
+// throw.
 void pull_missing_models(const RunConfig& config, Terminal& terminal);
 
 }  // namespace encode

@@ -40,7 +40,7 @@ struct SearchFlags {
   bool json = false;
 };
 
-// Throws the Error for a command line whose first word is no matrix.
+// Throws the Error for a command line whose first word is not a matrix.
 [[noreturn]] void refuse_first_word(const std::string& word, const std::vector<std::string>& more) {
   const auto matrix = std::find_if(more.begin(), more.end(), [](const std::string& text) {
     return matrix_format_of(text) && path_exists(text, "npy.open");

@@ -61,8 +61,8 @@ void check(const TokenizeFlags& flags) {
     refuse_usage("encode tokenize", "standard input is not read", "--input FILE", "--input -");
 }
 
-// Checks before the work begins that the output is no file that must be kept. LineOutput refuses an
-// existing file with other lines.
+// Checks before the work begins that the output does not replace a file that must be kept.
+// LineOutput refuses an existing file with other lines.
 void check_output(const TokenizeFlags& flags, const std::string& model_dir) {
   OutputGuard guard(/*overwrite=*/true);
   guard.protect(flags.input, "the input");

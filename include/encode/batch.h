@@ -16,8 +16,8 @@ struct PackedBatch {
   // the last entry is T. Every sequence has at least one token.
   std::vector<int32_t> cu_seqlens;
   std::vector<int64_t> rows;  // [B], the index of each sequence's row in the window
-  // [B], the number of tokens that the window has before this sequence's row. If every token keeps
-  // its own vector, the vectors of the row begin at this position of the output.
+  // [B], the number of tokens in the window before this sequence's row. If every token keeps its
+  // own vector, the vectors of the row begin at this position of the output.
   std::vector<int64_t> token_offsets;
   int32_t max_seqlen = 0;     // the tokens in the longest sequence
   int32_t prompt_tokens = 0;  // leading tokens of every sequence that pooling leaves out

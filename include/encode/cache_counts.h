@@ -8,21 +8,22 @@ namespace encode {
 // Plain data. The row counts are sums over the windows and workers of a stream; the sizes are the
 // latest values.
 struct CacheCounts {
-  int64_t deduplicated_rows = 0;  // got the vector of an equal row of their window; also with the
-                                  // cache off, and never a request
-  int64_t requests = 0;           // rows that the cache was asked for
-  int64_t row_hits = 0;           // found in the first tier in memory (L1)
-  int64_t compact_hits = 0;       // found in the compact tier in memory, or on the way to disk (L2)
-  int64_t disk_hits = 0;          // found on disk (L3)
-  int64_t damaged_rows = 0;       // their records on disk were damaged; they were encoded
-  int64_t stored_rows = 0;        // added to the cache
-  int64_t row_bytes = 0;          // the size of L1
-  int64_t compact_bytes = 0;      // the size of L2
-  int64_t disk_bytes = 0;         // the size of the file of L3
+  // Rows that got the vector of an equal row of their window. They are no requests, and they are
+  // also counted if the cache is off.
+  int64_t deduplicated_rows = 0;
+  int64_t requests = 0;       // rows that the cache was asked for
+  int64_t row_hits = 0;       // found in the first tier in memory (L1)
+  int64_t compact_hits = 0;   // found in the compact tier in memory, or on the way to disk (L2)
+  int64_t disk_hits = 0;      // found on disk (L3)
+  int64_t damaged_rows = 0;   // their records on disk were damaged; they were encoded
+  int64_t stored_rows = 0;    // added to the cache
+  int64_t row_bytes = 0;      // the size of L1
+  int64_t compact_bytes = 0;  // the size of L2
+  int64_t disk_bytes = 0;     // the size of the file of L3
 
   int64_t hits() const { return row_hits + compact_hits + disk_hits; }
   double hit_rate() const { return share(hits()); }
-  double disk_load_ratio() const { return share(disk_hits); }  // hits from disk for each request
+  double disk_load_ratio() const { return share(disk_hits); }  // the share of disk_hits in requests
   inline void add(const CacheCounts& later);
   bool operator==(const CacheCounts&) const = default;
 

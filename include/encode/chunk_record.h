@@ -54,17 +54,17 @@ struct ChunkOrigin {
   std::string device;         // DeviceFacts::name: "cpu (amx)", "NVIDIA H100 80GB HBM3"
   std::string libtorch = {};  // the version; "" in records that are older than this field
   std::string driver = {};    // the version of the GPU's driver; "" on a CPU
-  int64_t batch_tokens = 0;   // BatchPlan::budget_tokens; 0 in records before this field
+  int64_t batch_tokens = 0;   // BatchPlan::budget_tokens; 0 in records older than this field
   // A hash of the algorithms of the matrix products, from versions that searched for them, or ""
   std::string products = {};
-  std::string kernels = {};   // DeviceFacts::kernels; "" on a CPU and in records before this field
+  std::string kernels = {};   // DeviceFacts::kernels; "" on a CPU and in records older than this
   int64_t cuda_numerics = 0;  // kCudaNumericsVersion (protocol/device_kind.h); 0 without `kernels`
 
   // Returns true if the device and the versions are the same.
   bool same_kind(const ChunkOrigin& other) const {
     return device == other.device && libtorch == other.libtorch && driver == other.driver;
   }
-  // Returns true if nothing in the two origins says that equal rows have unequal bits.
+  // Returns false if the two origins show that equal rows may have got different bits.
   bool same_bits(const ChunkOrigin& other) const {
     if (!same_kind(other) || products != other.products) return false;
     return lacks_kernels(other) ||

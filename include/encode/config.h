@@ -67,6 +67,9 @@ struct ResultOptions {
   bool operator==(const ResultOptions&) const = default;
 };
 
+// The batch_size of a config that does not give one. SpeedOptions without a config has no limit.
+inline constexpr int64_t kDefaultBatchSize = 32;
+
 // Everything that changes only the speed and the memory. It is never part of the fingerprint.
 struct SpeedOptions {
   // Limits a batch to batch_size x max_length tokens. A batch of shorter rows may therefore have
@@ -113,9 +116,9 @@ struct CombineConfig {
   bool operator==(const CombineConfig&) const = default;
 };
 
-// The number of chunks of a stream if the user gives no chunk size, or 0: an interruption then
-// costs a small part of the stream. The size stays within the two limits, because every chunk is a
-// file.
+// If the user gives no chunk size, or 0, a chunk has 1/kDefaultChunks of the rows of its stream,
+// but at least kLeastDefaultChunkRows and at most kMostDefaultChunkRows. So an interruption costs a
+// small part of the stream, and a stream of few rows has few files.
 inline constexpr int64_t kDefaultChunks = 20;
 inline constexpr int64_t kLeastDefaultChunkRows = 50;
 inline constexpr int64_t kMostDefaultChunkRows = 1000;
@@ -134,7 +137,7 @@ struct StoreOptions {
   // on it.
   QuarantinePolicy quarantine = QuarantinePolicy::kError;
   bool fresh = false;  // true: the run deletes what an earlier run left, and starts over
-  // True: the run may replace files at the paths of its outputs that encode did not write.
+  // True: at the paths of its outputs, the run may also replace files that encode did not write.
   bool overwrite = false;
 
   // False: the standard mode.
@@ -159,6 +162,14 @@ struct EmbeddingCacheOptions {
   bool operator==(const EmbeddingCacheOptions&) const = default;
 };
 
+// When a worker on a GPU is replaced if HardwareOptions::worker_chunks gives no number: after
+// kLeastGpuChunks chunks, but not before it has encoded for kStartsPerRetirement times the time
+// that it took to start, so that the starts cost at most 1 % of the time. It is always replaced
+// after kMostGpuChunks chunks.
+inline constexpr int64_t kLeastGpuChunks = 50;
+inline constexpr int64_t kStartsPerRetirement = 100;
+inline constexpr int64_t kMostGpuChunks = 100'000;
+
 struct HardwareOptions {
   DeviceChoice device = {};
   // A run has one worker for each of these devices, which must be of one kind and are not "auto".
@@ -176,11 +187,12 @@ struct HardwareOptions {
   // error names the call that caused it. The run is slower; the results are the same.
   bool synchronous_launches = false;
   int64_t max_restarts = 5;  // the most restarts of the worker without progress between them
-  // The worker is replaced by a new one after this number of chunks, so that nothing can pile up in
-  // it; 0: never. nullopt: on a GPU as kLeastGpuChunks says (encode/job.h), and never on a CPU.
+  // A new worker replaces the old one after this number of chunks, so that leaked memory cannot
+  // pile up; 0: never. nullopt: on a GPU as kLeastGpuChunks says, and never on a CPU.
   std::optional<int64_t> worker_chunks = {};
   int64_t memory_limit_bytes = 0;  // host memory of the run; 0: what the container or machine has
-  // The part of the host memory below which the run tries to stay; see PressureGuard. 0: no guard.
+  // The run tries to stay below this percentage of its host memory (job/pressure_guard.h). 0: it
+  // does not look at the memory.
   int64_t memory_pressure_percent = 85;
 
   bool operator==(const HardwareOptions&) const = default;

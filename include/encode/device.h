@@ -10,13 +10,15 @@ namespace encode {
 
 enum class DeviceKind { kCpu, kCuda };
 
+inline constexpr int64_t kMostDeviceNumber = 99;
+
 // A device as a config names it: "auto" (the first GPU, or the CPU if there is no GPU), "cpu",
 // "cuda" or "cuda:N".
 struct DeviceChoice {
   enum class Kind { kAuto, kCpu, kCuda };
 
   Kind kind = Kind::kAuto;
-  std::optional<int64_t> number = {};  // N, 0 to 99; nullopt if the name has none
+  std::optional<int64_t> number = {};  // N, 0 to kMostDeviceNumber; nullopt if the name has none
 
   int64_t ordinal() const { return number.value_or(0); }  // the number that CUDA has for the GPU
   bool operator==(const DeviceChoice&) const = default;
@@ -24,7 +26,8 @@ struct DeviceChoice {
 std::string to_string(const DeviceChoice& device);  // the name
 // Returns nullopt for a text that names no device.
 std::optional<DeviceChoice> find_device(std::string_view name);
-// Returns the device for a name that was checked. Throws Error kInternal "internal" for another.
+// Returns the device of a name that find_device() accepts. Throws Error kInternal "internal" for
+// any other text.
 DeviceChoice parse_device(std::string_view name);
 
 // A device, and the versions of the software that computes on it. `kind`, `name`, `libtorch`,
@@ -38,8 +41,8 @@ struct DeviceFacts {
   std::string driver = {};    // the version of the GPU's driver, "580.65.06"; "" on a CPU
   int64_t threads = 1;        // the number of CPU threads that compute; 1 on a GPU
   int64_t places = 1;         // the number of GPUs that the process sees; 1 on a CPU
-  // The names of encode's CUDA kernels that compute, "layer_norm,pool", or "off" if there are none;
-  // LibTorch's operations take the place of all others. "" on a CPU or before a model is loaded.
+  // The names of encode's own CUDA kernels that are in use: "layer_norm,pool", or "off" if none is.
+  // LibTorch's operations compute the rest. "" on a CPU and before a model is loaded.
   std::string kernels = {};
 
   bool operator==(const DeviceFacts&) const = default;

@@ -33,7 +33,8 @@ class ErrorCode {
   static std::optional<ErrorCode> find(std::string_view name);
 
   std::string_view name() const;
-  // The exit code of an error with this code that states no other; kInternal if there is none.
+  // Returns the exit code of an error that states none itself: the default of the table, or
+  // kInternal if the table has none.
   ExitCode exit_code() const;
   // Returns true if the name begins with `group` and a dot.
   bool in_group(std::string_view group) const;
@@ -56,7 +57,7 @@ class ErrorCode {
     throw "this code is not in error_table.h";  // in a constant expression, this does not compile
   }
 
-  uint16_t index_ = kNone;  // in the codes of all rows
+  uint16_t index_ = kNone;  // the position among the codes of all rows
 };
 
 }  // namespace encode

@@ -430,8 +430,10 @@ inline constexpr auto kRows = std::to_array<ErrorFacts>({
     {"model.config model.modules model.pooling model.dense model.layer_norm model.static_embedding "
      "model.prompts model.sentence_bert_config model.tokenizer model.tokenizer_config",
      {kConfig},
-     "a file of the model directory is malformed",
-     "download the model again, or correct the file that the message names"},
+     "a file of the model directory is malformed, or has a valid value that `encode` does not "
+     "support, such as another kind of attention",
+     "if the file is malformed, download the model again, or correct the file that the message "
+     "names; if the value is not supported, choose another model, and do not edit the value"},
     {"model.custom_code",
      {kConfig},
      "the model names Python code of its own (`auto_map`, or a class in modules.json) that "

@@ -45,7 +45,7 @@ struct JobUnit {
   // and after each part, and throws the vectors away. If it fails, the supervisor knows which part
   // has the row.
   RowRange probe = {};
-  // Rows that another worker searches for the row that makes workers fail. This worker skips every
+  // Another worker searches these rows for the row that makes workers fail. This worker skips every
   // chunk that contains one of them.
   std::vector<RowRange> avoid = {};
   // Rows that were on the device when earlier workers failed. While a window with one of these rows
@@ -55,14 +55,6 @@ struct JobUnit {
 
 // The number of parts of JobUnit::probe. With 16 parts, three workers find one row among 4,096.
 inline constexpr int64_t kProbeParts = 16;
-
-// When a worker on a GPU is replaced if HardwareOptions::worker_chunks gives no number: after
-// kLeastGpuChunks chunks, and not before it has encoded for kStartsPerRetirement times the time
-// that it took to start, so that the starts cost at most 1 % of the time; but always after
-// kMostGpuChunks chunks.
-inline constexpr int64_t kLeastGpuChunks = 50;
-inline constexpr int64_t kStartsPerRetirement = 100;
-inline constexpr int64_t kMostGpuChunks = 100'000;
 
 // The supervisor writes the JobSpec to a file as JSON and gives the worker the path of that file.
 struct JobSpec {
@@ -82,8 +74,8 @@ struct JobSpec {
   int64_t workers = 1;
   // If given, the worker refuses to encode on a device of another kind.
   std::optional<ChunkOrigin> required_kind = {};
-  // True only for `encode preflight`: the worker loads the model of each unit, checks it, tries its
-  // defences, and encodes no rows. Without a unit it only opens the device.
+  // True only for `encode preflight`: the worker loads and checks the model of each unit, tries its
+  // defences against faults, and encodes no rows. A job without units only opens the device.
   bool check_only = false;
 };
 

@@ -22,7 +22,7 @@ struct LateInteraction {
   // sentence-transformers 6.
   bool drops_unknown_words = false;
 
-  // Returns the smallest limit of a document in tokens: the marker comes after a first token.
+  // Returns the least max_length of a document: a marker needs a token in front of it.
   int64_t least_length() const { return marker.empty() ? 1 : 2; }
   bool operator==(const LateInteraction&) const = default;
 };

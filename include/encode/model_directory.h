@@ -118,7 +118,7 @@ class OpenedFiles;
 
 // What happens to a directory that names Python code of its own.
 // - kRefuse: it is refused, unless encode has a recipe for the code.
-// - kIgnore: it is opened as if it named none. No recipe applies.
+// - kIgnore: it is opened as if it named no code, and no recipe applies.
 enum class CustomCodePolicy { kRefuse, kIgnore };
 
 // Python code that a directory names, and the recipe by which encode does what the code does.
@@ -217,16 +217,16 @@ struct EffectiveResult {
   // - a kTruncate, if columns are cut off,
   // - a kNormalize, if the options ask for it and no kNormalize is last already.
   // With PoolingMode::kNone the directory's other modules are left out, because they are made for
-  // pooled vectors. Those of a late-interaction model stay, because they are made for tokens. A cut
-  // vector has length 1 only if the options ask for it, as in sentence-transformers' encode(): the
-  // directory's kNormalize comes before the cut.
+  // pooled vectors. The modules of a late-interaction model stay, because they are made for
+  // tokens. The directory's kNormalize comes before the cut, so a cut vector has length 1 only if
+  // the options ask for it, as in encode() of sentence-transformers.
   std::vector<SentenceModule> modules;
   int64_t max_length = kDefaultMaxLength;  // in tokens, special tokens included; at least 1
   std::string prompt;                      // literal text; may be empty
   bool include_prompt = true;              // false: pooling leaves out the prompt's tokens
   ComputeType dtype = ComputeType::kFloat32;
   MatmulPrecision float32_matmul_precision = MatmulPrecision::kHighest;  // only for float32
-  std::optional<bool> causal;  // overrides config.json's is_causal, or its default by a recipe
+  std::optional<bool> causal;  // overrides is_causal of config.json; from the options or a recipe
   int64_t dim = 0;             // the width of an embedding
   // The number of rows in a matrix product on a GPU. It decides the bits of the result: see
   // BatchPlan.
@@ -254,7 +254,7 @@ EffectiveResult effective_result(const ModelDirectory& directory, const ResultOp
 // Returns EffectiveResult::tokenizer. Works even if other options are not valid.
 TokenizerRules tokenizer_rules(const ModelDirectory& directory, const ResultOptions& options);
 
-// Returns the policy with which a directory is opened for `options` or for a result.
+// Returns kIgnore if ResultOptions::ignore_custom_code is true, and kRefuse otherwise.
 CustomCodePolicy custom_code_policy(bool ignore_custom_code);
 
 // Returns a warning for the user if neither the directory nor the options limit the length, so that
@@ -262,10 +262,10 @@ CustomCodePolicy custom_code_policy(bool ignore_custom_code);
 std::vector<std::string> length_warnings(const ModelDirectory& directory,
                                          const ResultOptions& options);
 
-// The hashes of `directory.files`, in the same order. `hash_cache` is a file that remembers hashes
-// by (device, inode, size, mtime, ctime); "" for none. If that file cannot be read or written, all
-// files are hashed again. Throws Error kIoError, with the code "model.changed" if a file changes
-// while it is hashed. Throws kNoInput or kNoPermission if a file cannot be opened.
+// Returns the hashes of `directory.files`, in the same order. `hash_cache` is a file that remembers
+// hashes by (device, inode, size, mtime, ctime); "" for none. If that file cannot be read or
+// written, all files are hashed again. Throws Error kIoError, with the code "model.changed" if a
+// file changes while it is hashed. Throws kNoInput or kNoPermission if a file cannot be opened.
 std::vector<FileHash> hash_model_files(const ModelDirectory& directory,
                                        const std::string& hash_cache);
 

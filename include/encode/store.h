@@ -45,8 +45,8 @@ struct StreamIdentity {
   // The files of the input, in order. Only the manifest records them; they do not belong to the
   // identity, because files may be moved.
   std::vector<InputPart> inputs = {};
-  // The directory of the model, absolute; "" if it is not known, and for a combined matrix. Like
-  // `inputs`.
+  // The directory of the model, absolute; "" if it is not known, and for a combined matrix. Only
+  // the manifest records it, because a directory may be moved.
   std::string model = {};
 
   RowRange range() const { return {.begin = first_row, .end = first_row + rows}; }
@@ -124,10 +124,10 @@ class ColumnSource {
  public:
   virtual ~ColumnSource() = default;
   // Replaces `values` by those of the next row, in the order of the columns; nullopt: the row has
-  // no value. Throws Error if the input cannot be read, or is not the one of the fingerprint.
+  // no value. Throws Error if the input cannot be read, or has changed since the scan.
   virtual void next(std::vector<std::optional<std::string>>& values) = 0;
   // Is called after the last row, before the final matrix is published. Throws Error kIoError
-  // "text.changed" if the values may not be those of the input of the fingerprint.
+  // "text.changed" if the input may have changed since the scan.
   virtual void finish() = 0;
 };
 using ColumnOpener = std::function<std::unique_ptr<ColumnSource>()>;
@@ -171,10 +171,10 @@ class ChunkStore {
   virtual RowRange chunk(int64_t index) const = 0;
   virtual const std::vector<ChunkRecord>& committed() const = 0;  // in the order of their indices
   virtual std::vector<int64_t> pending() const = 0;               // the other indices, ascending
-  // Only after kJoin. Takes the chunk for this store, so that no other store can take it until this
-  // one has committed it, is destroyed, or its process has ended. Returns false if another store
-  // has taken the chunk or has committed it. May be called while a ChunkWriter is used on another
-  // thread. Throws Error kIoError.
+  // May be called only after kJoin. Takes the chunk for this store: no other store can take it
+  // until this store has committed it or is destroyed, or its process has ended. Returns false if
+  // another store has taken or committed the chunk. May be called while a ChunkWriter is used on
+  // another thread. Throws Error kIoError.
   virtual bool claim(int64_t index) = 0;
   // Returns one sentence for each damaged chunk or stray file that open() removed.
   virtual const std::vector<std::string>& dropped() const = 0;
@@ -230,8 +230,7 @@ std::optional<std::vector<float>> read_committed_rows(const std::string& cache_d
 
 // Deletes the chunks of a stream, also after an interrupted remove(). Does nothing if there are
 // none. If the folder holds files that the store did not write, those files and the folder stay. A
-// link to a folder stays too.
-// Requires the CacheLock. Throws Error kIoError or kNoPermission.
+// link to a folder stays, too. Requires the CacheLock. Throws Error kIoError or kNoPermission.
 void remove_chunks(const std::string& cache_dir, const std::string& stream_name);
 
 // Takes over the committed chunks of a stream from other cache directories, to which other runs may
@@ -249,8 +248,8 @@ std::string final_path(const std::string& cache_dir, const std::string& stream_n
                        MatrixFormat format = MatrixFormat::kNpy);
 std::string manifest_path(const std::string& matrix_path);  // x.npy -> x.npy.manifest.json
 // x.npy -> x.truncated.jsonl, and x.parquet -> x.parquet.truncated.jsonl, so that final matrices of
-// two formats have different files beside them. The same holds for the next two and
-// set_aside_path().
+// two formats have different files beside them. offsets_path() and set_aside_path() also keep the
+// suffix of a table.
 std::string ledger_path(const std::string& matrix_path);
 std::string offsets_path(const std::string& matrix_path);    // x.npy -> x.offsets.npy
 std::string ranges_path(const std::string& matrix_path);     // x.npy -> x.npy.ranges.npy
@@ -258,8 +257,8 @@ std::string set_aside_path(const std::string& matrix_path);  // x.npy -> x.set_a
 // x.npy -> x.npy.publishing.json, which exists only while a final matrix is replaced
 std::string publishing_path(const std::string& matrix_path);
 // Returns the paths of the matrix and of all these files, in the order in which they may be
-// deleted. The manifest and the publishing_path() are the last ones, because they prove that the
-// others are from encode.
+// deleted. manifest_path() and publishing_path() are the last two, because they prove that encode
+// wrote the others.
 std::vector<std::string> final_files(const std::string& matrix_path);
 
 // The manifest beside a published matrix.
@@ -310,7 +309,7 @@ FinalState final_state(const std::string& matrix_path, const StreamIdentity& ide
                        bool check_hash);
 // Returns the quarantined rows of the final matrix, ascending; for a combined matrix none. Throws
 // Error kData if the ledger does not fit the manifest, also in the number of its rows, and
-// kIoError. encode/vector_rows.h leads from these rows to the vectors.
+// kIoError. encode/vector_rows.h says which rows the vectors belong to if these rows were dropped.
 std::vector<SetAsideRow> set_aside_rows(const std::string& matrix_path, const Manifest& manifest);
 // Returns true if the final matrix that the manifest describes has this format. Throws Error if
 // `format` has a ranges file that cannot be used: kNoInput, kData, kConfig "store.ranges".
@@ -333,10 +332,10 @@ std::unique_ptr<FinalWriter> begin_final(const std::string& matrix_path,
 void reformat_final(const std::string& float32_path, const std::string& matrix_path,
                     const FinalFormat& format, const ColumnOpener& columns);
 
-// The identity of the matrix that combine_finals() would make of these final matrices. With it,
-// final_state() tells whether that matrix exists already. The identity changes with every byte of a
-// part. Only the manifests are read. Throws Error kData if a manifest is missing, or if the numbers
-// of rows differ. Also throws what read_manifest() throws.
+// Returns the identity of the matrix that combine_finals() would make of these final matrices. With
+// it, final_state() tells whether that matrix exists already. The identity changes with every byte
+// of a part. Only the manifests are read. Throws Error kData if a manifest is missing, or if the
+// numbers of rows differ. Also throws what read_manifest() throws.
 StreamIdentity combined_identity(const std::vector<std::string>& matrix_paths,
                                  const std::string& name);
 

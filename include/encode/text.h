@@ -136,8 +136,9 @@ class TextReader {
 class ScannedTexts : public TextReader {
  public:
   // Makes `row` the next row, which must be in a block of the scan or be its end_row. next() then
-  // reads from the last checkpoint before the row. A compressed file is decompressed up to there,
-  // from the beginning if that lies behind. Throws Error kInternal if `row` is out of range.
+  // reads from the last checkpoint before the row. To reach it, a compressed file is decompressed
+  // from the current place, or from the beginning of the file if the checkpoint lies behind the
+  // current place. Throws Error kInternal if `row` is out of range.
   virtual void seek(int64_t row) = 0;
 };
 
@@ -164,8 +165,8 @@ std::unique_ptr<ScannedTexts> open_scanned_texts(const InputOptions& options,
                                                  const InputScan& scan);
 
 // Throws Error kIoError "text.changed" if a file of the scan is gone or has another content. Reads
-// a file only if its size is that of the scan and its inode or the time of its last write is not: a
-// copy of the same content is no change.
+// a file only if its size is unchanged, but its inode or the time of its last write is not, because
+// a copy of the same content is no change.
 void require_unchanged(const InputScan& scan);
 
 // A row of a scan with the values of other fields of its record.
@@ -177,9 +178,9 @@ struct FieldRow {
 };
 
 // Reads the rows of a scan again, in order, with other fields of their records. One thread at a
-// time. The functions throw Error kIoError "text.changed" if a file is not the one of the scan, and
-// what TextReader throws if it cannot be read. next() throws Error kData "jsonl.duplicate" if
-// a field occurs twice.
+// time. The functions throw Error kIoError "text.changed" if a file has changed since the scan, and
+// what TextReader throws if it cannot be read. next() throws Error kData "jsonl.duplicate" if a
+// field occurs twice.
 class ScannedFields {
  public:
   virtual ~ScannedFields() = default;

@@ -34,8 +34,8 @@ enum class TokenizerRecipe { kNone, kAppendEos };
 struct TokenizerRules {
   SpecialTokensRule special_tokens = SpecialTokensRule::kByClass;
   TokenizerRecipe recipe = TokenizerRecipe::kNone;
-  // A text is lowercased before everything that the normalizer does, unless the normalizer has a
-  // Lowercase of its own: do_lower_case of sentence_bert_config.json.
+  // do_lower_case of sentence_bert_config.json. True: a text is lowercased before the normalizer
+  // runs, unless the normalizer has a Lowercase of its own.
   bool lower_case_first = false;
 
   bool operator==(const TokenizerRules&) const = default;
@@ -69,7 +69,7 @@ struct TokenizerSource {
   std::string path_of(const std::string& name) const { return folder + "/" + name; }
 };
 
-// Makes a source from the files of a directory. `read` returns the content of the file of a name,
+// Makes a source from the files of a directory. `read` returns the content of the file with a name,
 // or nullopt if the directory does not have it. Throws what `read` throws, and Error kConfig
 // "tokenizer.format" if config.json is malformed.
 TokenizerSource make_tokenizer_source(

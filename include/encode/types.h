@@ -22,8 +22,7 @@ struct RowRange {
 // The type that the model computes in. Norms, softmax, pooling and normalization are always
 // float32.
 // - kInt8 is float32, but the operands of the layers' matrix products are quantized to 8-bit
-//   integers, row by row. It needs an x86-64 processor with AVX2, or a 64-bit ARM
-//   processor.
+//   integers, row by row. It needs an x86-64 processor with AVX2, or a 64-bit ARM processor.
 // - kFp8 is bfloat16, but the operands of the layers' matrix products are quantized to 8-bit
 //   floats. It needs a GPU that computes with 8-bit floats.
 enum class ComputeType { kFloat32, kBFloat16, kFloat16, kInt8, kFp8 };
@@ -74,13 +73,13 @@ std::string_view to_string(SpecialTokensRule rule);  // "by_class", "as_in_token
 // - kError: there is no final matrix while a row is quarantined.
 // - kZeros: a vector of zeros.
 // - kDrop: nothing. The matrices of the other streams of the split do not have the row either, so
-//   that equal rows of all of them belong together.
+//   that vector i of each of these matrices is from the same row.
 enum class QuarantinePolicy { kError, kZeros, kDrop };
 std::string_view to_string(QuarantinePolicy policy);  // "error", "zeros", "drop"
 
 // How the rows of a batch are padded to one length. encode never pads: it packs the rows of a batch
-// one after the other. The other two names are those of Hugging Face, so that a config may keep
-// them. No policy changes a vector.
+// one after the other. kLongest and kMaxLength are accepted, because configs of Hugging Face have
+// these names. No policy changes a vector.
 enum class PaddingPolicy { kNone, kLongest, kMaxLength };
 std::string_view to_string(PaddingPolicy policy);  // "none", "longest", "max_length"
 
@@ -102,8 +101,9 @@ struct TableColumn {
 
   bool operator==(const TableColumn&) const = default;
 };
-// Reads "name=source"; "source" alone is also the name. The first '=' counts, so that a field with
-// this character needs a name of its own. Both parts may be empty. Throws no Error.
+// Reads "name=source"; "source" alone is also the name. The first '=' separates name and source, so
+// a field whose name contains '=' must be given as name=source. Both parts may be empty. Throws no
+// Error.
 TableColumn parse_table_column(std::string_view spelled);
 std::string describe(const TableColumn& column);  // as parse_table_column() reads it
 

@@ -34,14 +34,14 @@ class VectorRows {
   std::vector<int64_t> dropped_;
 };
 
-// Returns the numbers of these rows.
+// Returns SetAsideRow::row of each entry.
 std::vector<int64_t> row_numbers(const std::vector<SetAsideRow>& rows);
 
-// Reads the list of the dropped rows of a matrix, which must have one vector for each row. The list
-// of a combined matrix is that of its first part, which must lie beside it. Throws Error: kData
-// "store.damaged" if the list is missing, does not fit the manifest or does not have the number of
-// rows that the manifest says, or if the first part is another one; and what set_aside_rows() and
-// read_manifest() throw.
+// Reads the list of the dropped rows of a matrix, which must have one vector for each row. A
+// combined matrix has the list of its first part, which must be in the same folder. Throws Error
+// kData "store.damaged" if the list is missing, does not fit the manifest or has another number of
+// rows than the manifest states, or if the first part is not the one that was combined. Also throws
+// what set_aside_rows() and read_manifest() throw.
 VectorRows read_vector_rows(const std::string& matrix_path, const Manifest& manifest);
 
 }  // namespace encode

@@ -1,6 +1,6 @@
-// The messages that the worker sends to the supervisor through a pipe. Each is a line of JSON. Any
-// thread may call the functions. The line before the first one is a greeting
-// (protocol/same_build.h).
+// The messages that the worker sends to the supervisor through a pipe. Each message is a line of
+// JSON. Before the first message, the worker sends a greeting (protocol/same_build.h). Any thread
+// may call the functions.
 #pragma once
 
 #include <cstdint>
@@ -62,13 +62,13 @@ struct ChunkStarted {
 };
 
 // The worker begins to encode a window. Before it launches the first batches of the next window, it
-// sends the event again, and names these rows too. If it fails before the next event of this kind,
-// all of these rows are suspected.
+// sends the event again, with the rows of that window in `ahead`. If it fails before the next event
+// of this kind, all of these rows are suspected.
 struct WindowStarted {
   int64_t unit = 0;
   RowRange rows;
   StageSeconds stages = {};  // what this worker has spent on the unit so far
-  RowRange ahead = {};       // the rows of the next window; empty: none of its batches is launched
+  RowRange ahead = {};       // the rows of the next window; empty: it has no launched batches
 };
 
 // The worker begins, and has finished, to encode a part of JobUnit::probe.
@@ -118,7 +118,7 @@ struct UnitDone {
   int64_t rows_done = 0;
   RowStats stats;
   StageSeconds stages;
-  int64_t token_slots = 0;        // positions that were computed, with padding, and reused tokens
+  int64_t token_slots = 0;        // the computed positions, with padding, and the reused tokens
   int64_t device_peak_bytes = 0;  // DeviceMemory::peak_allocated_bytes
 };
 
@@ -189,8 +189,8 @@ using WorkerEvent =
 
 // Returns one line that ends in '\n'. U+FFFD replaces bytes that are not UTF-8.
 std::string to_json_line(const WorkerEvent& event);
-// Throws Error kInternal "worker.garbage" for a line of other text, and kConfig "job.protocol" for
-// an event that this build does not write.
+// Throws Error kInternal "worker.garbage" for a line that is no message, and kConfig "job.protocol"
+// for a message that this build does not write.
 WorkerEvent worker_event_from_json(std::string_view line);
 
 // Joins several lambdas into one visitor for std::visit().

@@ -2,7 +2,7 @@
 import dataclasses
 import json
 import pathlib
-from typing import Any, Callable, Dict, List, Optional, Union
+from typing import Any, Callable, Dict, List, Optional, Tuple, Union
 
 import numpy as np
 
@@ -43,15 +43,24 @@ def hash_function() -> Optional[Callable[[bytes], str]]:
     return xxhash.xxh3_128_hexdigest
 
 
+def unique_keys(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
+    """Makes the dict of a JSON object. Raises ValueError if a key is there twice: json.loads() would keep the last value."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"the key {next(name for name in names if names.count(name) > 1)!r} is there twice")
+    return found
+
+
 def unseal(text: bytes, where: Path) -> Dict[str, Any]:
-    """Returns the object of a sealed text without its newline. Compares the checksum if xxhash is installed."""
+    """Returns the object of a sealed text without its newline. Compares the checksum if xxhash is installed. Raises Damaged."""
     if text[:13] != b'{"checksum":"' or text[45:SEAL_BYTES] != b'",':
         raise Damaged(f"{where}: the text has no checksum")
     checksum = hash_function()
     if checksum is not None and checksum(text[SEAL_BYTES:]) != text[13:45].decode("ascii", "replace"):
         raise Damaged(f"{where}: the checksum is wrong")
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=unique_keys)
     except ValueError as error:
         raise Damaged(f"{where}: {error}") from None
 

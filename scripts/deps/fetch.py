@@ -5,9 +5,9 @@
     fetch.py --print SECTION...      prints the lines of the sections instead
 
 A section of pins.txt has lines `name==version --hash=sha256:HEX`, with two hashes if each kind of processor has its own wheel. The
-cache stores each wheel under its hash, and the hash is checked at each use. pip finds the address of a wheel; it uses the index, the proxy and the certificates that this machine
-has configured. curl fetches the wheel and resumes an earlier attempt of this run or of another. If curl cannot fetch it,
-for example because the index needs a login, pip downloads the wheel.
+cache stores each wheel under its hash, and the hash is checked at each use. pip finds the address of a wheel; it uses the index,
+the proxy and the certificates that this machine has configured. curl fetches the wheel and resumes an earlier attempt of this run
+or of another. If curl cannot fetch it, for example because the index needs a login, pip downloads the wheel.
 """
 import argparse
 import hashlib

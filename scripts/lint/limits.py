@@ -31,8 +31,6 @@ SOURCES = CPP | {".py", ".sh"}
 LONG_FILES = {"include/encode/error_table.h", "src/tokenizer/unicode/unicode_data.cc"}
 ALLOWED_MACROS = {
     "src/protocol/json_fields.h": {"ENCODE_FIELDS"},  # it makes a string of the names of the members of a struct
-    "src/kernels/row_kernels.cc": {"ENCODE_TEXT", "ENCODE_NAME"},  # they make a string of the name of the instruction set
-    "src/tokenizer/split/regex_pattern.cc": {"PCRE2_CODE_UNIT_WIDTH"},  # pcre2.h requires it
 }
 # The texts and vocabularies in this folder come from other projects, so a path or a mark in them is data.
 DATA = "tests/data/"

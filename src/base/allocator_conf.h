@@ -27,7 +27,7 @@ std::string merge_allocator_conf(const std::vector<AllocatorConf>& sources);
 // Throws Error kConfig "config.allocator" for a setting that is not valid.
 std::string allocator_settings(const HardwareOptions& options);
 
-// Returns the options for a worker without expandable segments, also if the user asked for them in
+// Returns the options for a worker without expandable segments, even if the user asked for them in
 // the config or in the environment.
 HardwareOptions without_expandable_segments(HardwareOptions options);
 

@@ -32,8 +32,8 @@ class BoundedQueue {
     return true;
   }
 
-  // Waits until no item waits, or until the time is over. Returns false only if the time is over;
-  // after abandon() it returns true at once.
+  // Waits until the queue is empty, or until the time is over. Returns false only if the time is
+  // over; after abandon() it returns true at once.
   bool await_empty(std::chrono::milliseconds time) {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, time, [this] { return items_.empty() || abandoned_; });

@@ -28,12 +28,11 @@ std::string to_string(const DeviceChoice& device) {
 std::optional<DeviceChoice> find_device(std::string_view name) {
   if (const auto kind = find_value(kKinds, name)) return DeviceChoice{.kind = *kind};
   if (!name.starts_with(kNumbered)) return std::nullopt;
-  constexpr int64_t kMost = 99;
   int64_t number = -1;
   std::from_chars(name.data() + kNumbered.size(), name.data() + name.size(), number);
   const DeviceChoice device = {.kind = DeviceChoice::Kind::kCuda, .number = number};
-  // The name comes back unless it has other characters, as in "cuda:01" and "cuda:1x".
-  if (number < 0 || number > kMost || to_string(device) != name) return std::nullopt;
+  // Refuses other spellings of a number, as in "cuda:01" and "cuda:1x".
+  if (number < 0 || number > kMostDeviceNumber || to_string(device) != name) return std::nullopt;
   return device;
 }
 

@@ -19,12 +19,12 @@ struct EmptyRows {
 // feed, vertical tab, form feed and carriage return.
 bool is_white_space(std::string_view text);
 
-// "12 rows have an empty text, and 3 rows have only white space". `rows` must have some. Does not
-// throw Error.
+// Returns "12 rows have an empty text, and 3 rows have only white space". rows.any() must be true.
+// Does not throw Error.
 std::string describe(const EmptyRows& rows);
 
-// "give --empty-row reject (empty_row: reject in the config)": how to leave such rows out. Does not
-// throw Error.
+// Returns how to leave such rows out: "give --empty-row reject (empty_row: reject in the config)".
+// Does not throw Error.
 std::string empty_rows_advice(const EmptyRows& rows);
 
 }  // namespace encode

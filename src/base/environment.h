@@ -13,7 +13,8 @@ std::string environment_variable(const char* name);
 // Returns the folder of the program that runs. Throws Error kOsError "os.self".
 std::string program_folder();
 
-// The folder of an installation with encode-worker and the plugins, from the folder of encode.
+// The folder that has encode-worker and the plugins in an installation, relative to the folder of
+// encode.
 inline constexpr const char* kPrivateFolder = "../lib/encode";
 
 // Returns the paths at which a shared library of encode may be, in the order in which they are

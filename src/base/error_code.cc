@@ -10,7 +10,7 @@ struct Entry {
   const ErrorFacts* row;
 };
 
-// ErrorCode::index_ is an index into these.
+// Lists the codes of all rows, in the order that ErrorCode::index_ counts.
 std::vector<Entry> list_codes() {
   std::vector<Entry> entries;
   for (const ErrorFacts& row : error_table::kRows) {

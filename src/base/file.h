@@ -161,8 +161,8 @@ class AtomicFile {
   // Publishes the file: calls sync() and rename(), and syncs the directory. When commit() returns,
   // the file survives power loss.
   void commit();
-  // Publishes the file like commit(), unless something has the name: then it removes the temporary
-  // file and returns false. Needs a file system with hard links.
+  // If nothing has the name, publishes the file like commit() and returns true. Otherwise removes
+  // the temporary file and returns false. Needs a file system with hard links.
   bool commit_if_absent();
   // Makes the content durable under the temporary name. A failed fsync() is an error and is not
   // retried, except after EINTR: the kernel may have dropped the unwritten pages, and a second

@@ -14,8 +14,8 @@ struct FileSystem {
   uint64_t id = 0;             // two directories with the same number are on one file system
 };
 
-// Asks for the file system that `path` is or would be on. Returns 0, or an errno value;
-// `result.path` then is what was asked for. Throws no Error.
+// Describes the file system that `path` is or would be on. Returns 0, or the errno value of the
+// call that failed for `result.path`. Throws no Error.
 int find_file_system(const std::string& path, FileSystem& result);
 
 }  // namespace encode

@@ -127,7 +127,7 @@ std::string list_of(const std::vector<std::string>& names) {
                      shown < names.size() ? ", ..." : "");
 }
 
-// ".jsonl.gz" for a name with a suffix of an input, or "".
+// Returns the suffix of a name if it states the format of an input, such as ".jsonl.gz", or "".
 std::string input_suffix(const std::string& name) {
   InputOptions options;
   options.path = name;
@@ -139,11 +139,11 @@ std::string first_bytes(const std::string& path) {
   try {
     return read_head(path, static_cast<int64_t>(kForeignBytes), "text.open");
   } catch (const Error&) {
-    return "";  // the suffix alone says the format
+    return "";  // the caller then goes by the suffix alone
   }
 }
 
-// What encode itself has written is not offered: it holds no texts, or those of another run.
+// Leaves out the files that encode has written: they hold no texts, or the texts of another run.
 FolderContent describe_inputs(const std::string& folder) {
   std::vector<std::string> inputs;
   std::map<std::string, int64_t> suffixes;

@@ -63,7 +63,7 @@ std::optional<std::vector<std::byte>> bytes_of_hex(const std::string& digits) {
   const bool read = OPENSSL_hexstr2buf_ex(reinterpret_cast<unsigned char*>(bytes.data()),
                                           bytes.size(), &size, digits.c_str(), '\0') == 1;
   if (!read) ERR_clear_error();  // OpenSSL would report it after a later call
-  // Reads the digits back, because OpenSSL ends at a NUL and also takes capital letters.
+  // Compares the digits, because OpenSSL stops at a NUL and also accepts capital letters.
   if (!read || size != bytes.size() || hex_of(bytes) != digits) return std::nullopt;
   return bytes;
 }

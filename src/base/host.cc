@@ -49,9 +49,10 @@ constexpr GroupFiles kV2 = {.limit = "memory.max",
                             .active_key = "active_file",
                             .mapped_key = "file_mapped"};
 
-// A cgroup counts the page cache as used, but the kernel frees it before it kills a process. Pages
-// that a process maps are the exception, because they are the program itself. The pages of an input
-// that is read twice are active.
+// Returns the page cache of a cgroup, which the group counts as used, but which the kernel frees
+// before it kills a process. Active pages are part of it, because the pages of an input that is
+// read twice are active. Pages that a process maps are not part of it, because they are running
+// programs.
 int64_t reclaimable_bytes(const std::string& directory, const GroupFiles& files) {
   const auto value = [&directory](const char* key) {
     return read_keyed_integer(directory + "/memory.stat", key).value_or(0);

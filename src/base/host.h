@@ -1,6 +1,6 @@
 // The memory and the processors that this process may use. A container's limits apply if they are
-// below those of the machine. Any thread may call these functions. They throw no Error: a limit
-// that cannot be read counts as no limit, and a size that cannot be read as 0.
+// below the limits of the machine. Any thread may call these functions. They throw no Error: a
+// limit that cannot be read counts as no limit, and a size that cannot be read as 0.
 #pragma once
 
 #include <cstdint>
@@ -24,9 +24,9 @@ struct HostMemory {
   double used_percent() const;  // 0 to 100
 };
 
-// Every cgroup from the process's own to the root of the mount may set a limit, and the tightest
-// one decides. `root` is put before every path: "" for the real files; a test names a folder with
-// copies.
+// Reads the memory of the machine and the limits of all cgroups from the process's own to the root
+// of the mount. The tightest limit decides. `root` is put before every path: "" for the real files;
+// a test names a folder with copies.
 HostMemory host_memory(const std::string& root = "");
 
 // Returns the most that limit_bytes can become. Use it before refusing a run for good: a virtual
@@ -35,15 +35,15 @@ HostMemory host_memory(const std::string& root = "");
 // use.
 int64_t most_memory_bytes(const std::string& root = "");
 
-// Returns the memory that processes have left which may use `limit_bytes` together and use
+// Returns the memory that is left for processes that may use `limit_bytes` together and use
 // `used_bytes` now. The limit and the memory of the host apply if they are smaller.
 HostMemory within(const HostMemory& host, int64_t limit_bytes, int64_t used_bytes);
 
 int64_t swap_bytes();                   // the swap space of the machine
 int64_t resident_bytes();               // the resident memory of this process
 int64_t resident_bytes(pid_t process);  // of another process; 0 if there is no such process
-// The same without the pages of files that the process has mapped. The kernel frees such pages when
-// memory is short.
+// The resident memory of this process without the pages of files that it has mapped. The kernel
+// frees such pages when memory is short.
 int64_t private_resident_bytes();
 int64_t peak_resident_bytes();  // the largest resident memory of this process so far
 

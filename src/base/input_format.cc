@@ -11,7 +11,7 @@
 namespace encode {
 namespace {
 
-// Returns what `text_of` has of each format that is `wanted`.
+// Returns the member `text_of` of each format for which `wanted` returns true.
 std::vector<std::string> of_formats(bool (*wanted)(const FormatFacts&),
                                     std::string_view FormatFacts::*text_of) {
   std::vector<std::string> texts;

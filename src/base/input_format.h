@@ -28,14 +28,14 @@ struct FormatFacts {
   FieldUse field = FieldUse::kRequired;
   bool columns = false;              // the field is a column, which all rows have
   std::string_view record = "line";  // what the number behind a file name counts: "in.json:17"
-  bool may_be_empty = false;         // a file without a byte has no rows; in others it is damaged
-  // The file is not read from front to back, but by the plugin libencode_arrow.so, which holds one
-  // block of rows. It has compression of its own. `blocks` says what the writer of a file can make
-  // smaller if a block needs too much memory.
+  bool may_be_empty = false;         // true: a file of 0 bytes has no rows; false: it is damaged
+  // True: the plugin libencode_arrow.so reads the file, one block of rows at a time, and not from
+  // front to back. The format has compression of its own. `blocks` says what the writer of a file
+  // can make smaller if a block needs too much memory.
   bool columnar = false;
   std::string_view blocks = "";
   std::string_view magic = "";  // the first bytes of every file; "": they do not show the format
-  // What such a file is if its writer could not go back, and the first bytes that it has then.
+  // The variant of the format that a writer makes if it cannot seek: its name and its first bytes.
   std::string_view stream_title = "";
   std::string_view stream_magic = "";
 };
@@ -112,10 +112,10 @@ Compression compression_of_magic(std::string_view start);
 
 std::string_view name_of(Compression compression);  // "gz"; "" for kNone
 
-// The last suffix of a file name in lower case: ".npy" for "a/X.NPY"; "" if there is none.
+// Returns the last suffix of a file name in lower case: ".npy" for "a/X.NPY"; "" if there is none.
 std::string lower_case_suffix(const std::string& path);
 
-// The path without the suffix of a compression, if it has one.
+// Returns the path without the suffix of a compression, if it has one.
 std::string without_compression(const std::string& path);
 
 struct InputFormat {
@@ -123,8 +123,9 @@ struct InputFormat {
   Compression compression = Compression::kNone;
 };
 
-// The suffix of a compression is removed first. The next suffix states the format, unless
-// options.format does. Case does not matter. The format of "-" is unknown. Throws no Error.
+// Finds the format and the compression of a file. The suffix of a compression is removed first. The
+// next suffix states the format, unless options.format does. Case does not matter. The format of
+// "-" is unknown. Throws no Error.
 InputFormat input_format(const InputOptions& options);
 
 // These functions list names for texts.

@@ -239,19 +239,38 @@ bool JsonFields::has(const std::string& key) const {
 
 const Json& JsonFields::at(const std::string& key, std::string_view expected) const {
   const auto found = object_.find(key);
-  if (found == object_.end()) refuse(key, std::string(expected), "the key is missing");
+  if (found == object_.end()) refuse(key, std::string(expected));
   return *found;
 }
 
+std::string JsonFields::shown(const std::string& key) const {
+  const auto found = object_.find(key);
+  if (found == object_.end()) return "the key is missing";
+  if (!found->is_string()) return preview(found->dump());
+  return fmt::format("'{}'", preview(found->get_ref<const std::string&>()));
+}
+
 void JsonFields::refuse(const std::string& key, const std::string& expected,
-                        const std::string& found) const {
+                        const std::optional<std::string>& found) const {
   throw Error({.code = code_,
                .exit_code = ExitCode::kConfig,
                .what = fmt::format("bad value for '{}'", preview(key)),
                .where = where_,
                .expected = expected,
-               .found = found,
+               .found = found ? *found : shown(key),
                .hint = "correct the value, or copy the file again: encode accepts no other value"});
+}
+
+void JsonFields::refuse_variant(const std::string& key, const std::string& expected,
+                                const std::optional<std::string>& found) const {
+  throw Error({.code = code_,
+               .exit_code = ExitCode::kConfig,
+               .what = fmt::format("unsupported value for '{}'", preview(key)),
+               .where = where_,
+               .expected = expected,
+               .found = found ? *found : shown(key),
+               .hint = "encode does not have this variant; choose another model; do not edit the "
+                       "value, because the file would then describe another model"});
 }
 
 JsonFields JsonFields::fields(const std::string& key) const {

@@ -63,12 +63,19 @@ class JsonFields {
   JsonFields fields(const std::string& key) const;
   const std::string& where() const { return where_; }
 
-  // Throws the Error for a field with a value that the caller does not accept.
+  // Throws the Error for a field whose value is wrong. The hint is to correct the value. `found` is
+  // the value of the field unless the caller states something else.
   [[noreturn]] void refuse(const std::string& key, const std::string& expected,
-                           const std::string& found) const;
+                           const std::optional<std::string>& found = std::nullopt) const;
+  // Throws the Error for a field whose value is valid, but names a variant that encode does not
+  // have. The hint is to choose another model: with another value the file would describe another
+  // model than the weights. `found` is as in refuse().
+  [[noreturn]] void refuse_variant(const std::string& key, const std::string& expected,
+                                   const std::optional<std::string>& found = std::nullopt) const;
 
  private:
   const Json& at(const std::string& key, std::string_view expected) const;
+  std::string shown(const std::string& key) const;  // the value of the field, for a message
 
   const Json& object_;
   std::string where_;

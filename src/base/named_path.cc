@@ -37,8 +37,9 @@ std::string without_digits(std::string name) {
   return name;
 }
 
-// Returns the file whose name `name` is a typo of, or "". Files with the same suffix are compared
-// without it: in short names it is the larger part. part-1 is not a typo of part-2.
+// Returns the file in the folder for whose name `name` is probably a typo, or "". Names with the
+// same suffix are compared without the suffix, because it is the larger part of a short name. Names
+// that differ only in digits, such as part-1 and part-2, are no typos.
 std::string nearest_file(const fs::path& folder, const std::string& name) {
   const auto suffix_of = [](const std::string& file) {
     return fs::path(file).extension().string();
@@ -58,7 +59,7 @@ std::string nearest_file(const fs::path& folder, const std::string& name) {
   return stem.empty() ? nearest(name, others.data(), others.size()) : stem + suffix;
 }
 
-// Returns the absolute path of the folder that a path names a file in.
+// Returns the absolute path of the folder of a file.
 std::string folder_of(const fs::path& path) {
   std::error_code unknown;
   const fs::path absolute = fs::absolute(path, unknown);

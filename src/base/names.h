@@ -18,7 +18,8 @@ namespace encode {
 template <typename Enum, size_t kCount>
 using NameTable = std::array<std::pair<std::string_view, Enum>, kCount>;
 
-// Returns how many enumerators an enum has. facts_of() has no name for the number after the last.
+// Returns how many enumerators an enum has. For the number after the last one, facts_of() returns
+// an empty name.
 template <typename Enum>
 constexpr size_t count_of_enumerators() {
   size_t count = 0;
@@ -26,7 +27,7 @@ constexpr size_t count_of_enumerators() {
   return count;
 }
 
-// The names that facts_of() states, in the order of the enumerators.
+// Returns the names that facts_of() states, in the order of the enumerators.
 template <typename Enum>
 constexpr auto names_from_facts() {
   NameTable<Enum, count_of_enumerators<Enum>()> names = {};

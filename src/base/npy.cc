@@ -63,7 +63,8 @@ class HeaderParser {
     return header;
   }
 
-  const std::string& descr() const { return descr_; }  // what `item` of the result has to be
+  // The type of the elements as the header spells it. parse() leaves it to the caller to check it.
+  const std::string& descr() const { return descr_; }
 
   // Returns true if each of the three keys has been read, in any order.
   bool complete() const {

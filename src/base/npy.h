@@ -26,8 +26,8 @@ struct NpyHeader {
   int64_t file_bytes() const { return data_offset + data_bytes(); }
 };
 
-// The bytes before the data of a matrix. There are always kNpyHeaderBytes of them, so that the
-// header can be written last if the number of rows is not known before. Does not throw Error.
+// Returns the bytes before the data of a matrix. There are always kNpyHeaderBytes of them, so that
+// the header can be written last if the number of rows is not known before. Does not throw Error.
 std::string make_npy_header(int64_t rows, int64_t cols, ItemType item);
 // Returns the header of a file with a vector of `count` elements: 'shape': (count,). `descr` is
 // their type, as NumPy writes it.

@@ -33,9 +33,9 @@ class NpyReader {
   // Returns the number of rows that fit in 1 MiB, at least 1.
   int64_t block_rows() const;
 
-  // The next rows, at most `max_rows` of them; empty at the end. The memory is valid until the next
-  // call. next() is only for float32. Throws Error kIoError if reading fails or the file has become
-  // shorter.
+  // Return the next rows, at most `max_rows` of them; empty at the end. The memory is valid until
+  // the next call. next() is only for float32. Throws Error kIoError if reading fails or the file
+  // has become shorter.
   std::span<const float> next(int64_t max_rows);
   std::span<const std::byte> next_bytes(int64_t max_rows);
   // Returns the hash of the header and of all rows that were read so far.

@@ -8,7 +8,7 @@ namespace encode {
 
 // The library is never closed, because LibTorch may use it later.
 bool has_nvidia_driver() {
-  std::error_code unknown;  // the library decides
+  std::error_code unknown;  // if the file cannot be looked at, dlopen() below decides
   return std::filesystem::exists(kNvidiaVersionFile, unknown) ||
          ::dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL) != nullptr;
 }

@@ -23,8 +23,9 @@ struct ItemFacts {
   std::string_view name = "";  // as NumPy writes it into the header of a .npy file
   std::string_view word = "";  // for people
   int64_t bytes = 0;
-  // Of a signed integer. A quantized item is that of the unsigned type minus half the range of the
-  // type, so the two differ only in this bit.
+  // The highest bit of a signed integer; 0 for other types. A quantized item of a signed type is
+  // the item of the unsigned type minus half the range of the type, so the two differ only in this
+  // bit.
   unsigned sign_bit = 0;
 };
 

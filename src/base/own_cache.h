@@ -14,8 +14,8 @@ namespace encode {
 std::string hidden_beside(const std::string& output, const std::string& suffix);
 
 std::string own_cache_dir(const std::string& output);  // "a/.x.npy.cache"
-// "a/x.npy.cache", where earlier versions had it. A run that finds one there goes on in it and does
-// not remove it.
+// Returns "a/x.npy.cache", the cache directory of earlier versions. A run that finds a cache there
+// goes on in it and does not remove it.
 std::string earlier_own_cache_dir(const std::string& output);
 // Returns the output for which own_cache_dir() or earlier_own_cache_dir() is this directory; "" if
 // the directory has another name. The output may not exist.

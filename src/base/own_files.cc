@@ -16,7 +16,7 @@ bool exists(const std::string& path) {
   return std::filesystem::exists(path, unknown);
 }
 
-// Returns the path without the suffix of `suffixes` that it ends in, or "".
+// Returns the path without the one of `suffixes` that it ends in; "" if it ends in none of them.
 template <typename Suffixes>
 std::string without_suffix(const std::string& path, const Suffixes& suffixes) {
   const auto* const found =

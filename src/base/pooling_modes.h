@@ -18,11 +18,13 @@ struct PoolingFacts {
   std::string_view name = "";   // in a config, and in "pooling_mode" of a model directory
   std::string_view alias = "";  // is also valid there; "": none
   std::array<std::string_view, 3> synonyms = {};  // words of other libraries, for hints
-  // The older form of a model directory has a switch for each mode, and puts the vectors of several
-  // modes side by side in the order of their places, from 1. 0: no directory can state the mode.
+  // The older form of a model directory has a switch for each mode, named `switch_name`. It puts
+  // the vectors of several modes side by side, in the order of `place`, which begins at 1. 0: no
+  // directory can state the mode.
   std::string_view switch_name = "";
   int place = 0;
-  bool one_token = false;  // reads one token of each sequence, so the others need no last layer
+  // True: the mode reads one token of each sequence, so the last layer may leave out the others.
+  bool one_token = false;
 };
 
 constexpr PoolingFacts facts_of(PoolingMode mode) {

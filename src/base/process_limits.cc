@@ -10,7 +10,7 @@
 namespace encode {
 namespace {
 
-// Twice as much as a run needs: it overflows a stack of 64 KiB, but not one of 128 KiB.
+// Twice as much as a run needs: a run overflows a stack of 64 KiB, but not a stack of 128 KiB.
 constexpr int64_t kLeastStackBytes = 256 << 10;
 
 // A run on one device needs 17.

@@ -10,7 +10,7 @@ namespace encode {
 
 Error naming_standard_input(const Error& error, const InputOptions& copy) {
   ErrorDetail detail = error.detail();
-  const std::string path = printable(copy.path);  // as Error has it
+  const std::string path = printable(copy.path);  // as an Error shows it
   if (!detail.where.starts_with(path)) return error;
   const std::string rest = detail.where.substr(path.size());
   if (rest.empty()) {

@@ -20,9 +20,6 @@
 namespace encode {
 namespace {
 
-constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP};
-constexpr std::array kRestartSignals = {SIGUSR1, SIGUSR2, SIGXCPU, SIGALRM, SIGPWR};
-
 // Signals that come so soon after the first one belong to the same request.
 constexpr int64_t kOneRequestNanoseconds = 500'000'000;
 
@@ -49,18 +46,16 @@ void handle(int number, void (*handler)(int)) {
   ::sigaction(number, &action, nullptr);
 }
 
-// Sets the handler of every signal that asks for an end.
 void handle_all(void (*handler)(int)) {
-  for (const int number : kSignals) handle(number, handler);
-  for (const int number : kRestartSignals) handle(number, handler);
+  for (const int number : kStopSignals) handle(number, handler);
 }
 
 void restore_defaults() {
-  for (const int number : kSignals) handle(number, SIG_DFL);
-  end_at_once_if_asked_for_restart();
+  for (const int number : kStopSignals)
+    handle(number, asks_for_restart(number) ? end_at_once : SIG_DFL);
 }
 
-// A signal that is raised here comes when the function has returned.
+// The signal that is raised here is delivered when the handler has returned.
 extern "C" void handle_later_signal(int number) {
   const int saved_errno = errno;
   if (nanoseconds() - requested_at > kOneRequestNanoseconds) {

@@ -1,6 +1,9 @@
 // Turns the signals that end a run into a request to stop, which a poll() loop can wait for.
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <csignal>
 #include <functional>
 #include <thread>
 
@@ -8,22 +11,29 @@
 
 namespace encode {
 
-// The signals of schedulers and of limits, which ask for a restart of the run: SIGUSR1, SIGUSR2,
-// SIGXCPU, SIGALRM and SIGPWR. A run that one of them ends has the exit code 75 (kTempFail).
-bool asks_for_restart(int signal_number);
-// Makes each of these signals end the process at once with the exit code 75, unless it is ignored.
-// By default it would end the process with another code. This is safe at any time, because a run
-// survives SIGKILL as well.
+// The signals of schedulers and of limits, which ask for a restart of the run. A run that one of
+// them ends has the exit code 75 (kTempFail).
+inline constexpr std::array kRestartSignals = {SIGUSR1, SIGUSR2, SIGXCPU, SIGALRM, SIGPWR};
+// All signals that ask a run to stop: the three of a user, and kRestartSignals.
+inline constexpr auto kStopSignals = [] {
+  std::array<int, 3 + kRestartSignals.size()> all = {SIGINT, SIGTERM, SIGHUP};
+  std::copy(kRestartSignals.begin(), kRestartSignals.end(), all.begin() + 3);
+  return all;
+}();
+
+bool asks_for_restart(int signal_number);  // true for kRestartSignals
+// Makes each of kRestartSignals end the process at once with the exit code 75, unless it is
+// ignored. By default it would end the process with another code. This is safe at any time, because
+// a run can be continued even after SIGKILL.
 void end_at_once_if_asked_for_restart();
 
-// While a StopSignal exists, the first of SIGINT, SIGTERM, SIGHUP and the signals above is recorded
-// as a request. Half a second later or after that, another one ends the process at once, with its
-// default action or with the exit code 75, and the worker dies with its parent. Earlier ones are
-// ignored: timeout(1) signals a program and then its process group, so the program gets two. A
-// signal that was ignored before stays ignored, so
-// that nohup works. The constructor also ignores SIGPIPE, so that a run outlives a reader of its
-// log. At most one StopSignal may exist at a time. The constructor throws the Error of a failed
-// system call. Any thread may call number() and fd().
+// While a StopSignal exists, it records the first of kStopSignals as a request to stop. For half a
+// second it ignores further signals, because timeout(1) signals a program and then its process
+// group, so the program gets two. A signal that comes later ends the process at once, with its
+// default action or with the exit code 75, and the worker dies with its parent. A signal that was
+// ignored before stays ignored, so that nohup works. The constructor also ignores SIGPIPE, so that
+// a run outlives a reader of its log. At most one StopSignal may exist at a time. The constructor
+// throws the Error of a failed system call. Any thread may call number() and fd().
 class StopSignal {
  public:
   StopSignal();

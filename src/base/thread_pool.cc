@@ -90,7 +90,7 @@ void share_calls(int64_t count, int64_t threads, const std::function<void(int64_
   while (!pool) {
     try {
       pool.emplace(threads, [] {});
-    } catch (const Error&) {  // one thread is the caller's, so the system cannot refuse it
+    } catch (const Error&) {  // one thread is the caller's own, which the system cannot refuse
       threads /= 2;
     }
   }

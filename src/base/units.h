@@ -37,8 +37,8 @@ std::string lower_case(std::string text);
 bool is_number(std::string_view word);
 
 // Returns the candidate with the smallest edit distance to `word`, or "" if none is near enough for
-// `word` to be a typo of it. A number, such as that of a column, is a typo of nothing. `candidates`
-// has `count` names.
+// `word` to be a typo of it. A number, such as the number of a column, counts as no typo.
+// `candidates` has `count` names.
 std::string nearest(const std::string& word, const std::string* candidates, size_t count);
 
 // Returns "a, b or c" for the words "a", "b" and "c" and the conjunction "or".

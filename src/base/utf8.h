@@ -41,9 +41,9 @@ void append_repaired_utf8(std::string_view text, std::string& out);
 // UTF-8, and printable() does not change it again.
 std::string printable(std::string_view text);
 
-// Returns false if no text begins like this: with a control character or with a byte that begins no
-// UTF-8 sequence. A file that encode writes without a sync may be like this after power loss: it
-// has zeros, or bytes that were on the disk before.
+// Returns false if the bytes cannot begin a text: the first byte is a control character, or begins
+// no UTF-8 sequence. A file that encode writes without a sync may begin so after power loss, with
+// zeros or with bytes that were on the disk before.
 bool may_begin_text(std::string_view head);
 
 }  // namespace encode

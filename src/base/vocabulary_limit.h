@@ -15,7 +15,7 @@ inline constexpr int64_t kMaxVocabSize = 4'000'000;
 inline constexpr const char* kTokenIdsHint =
     "make the token ids with the tokenizer of this model, or download the model again";
 
-// Makes the error kData "batch.token_id" for an id that is not below `vocab_size`, or below 0.
+// Makes the error kData "batch.token_id" for an id that is not in [0, vocab_size).
 // `where` names the row. Throws no Error.
 ErrorDetail outside_vocabulary(int64_t id, int64_t vocab_size, std::string where);
 

@@ -30,8 +30,7 @@ bool is_command(std::string_view text) {
   return true;
 }
 
-// Returns the end of the part of `line` that begins at `begin`, which is no space, and may not be
-// broken.
+// Returns the end of the unbreakable part of `line` that begins at `begin`, which is not a space.
 size_t end_of_part(std::string_view line, size_t begin) {
   constexpr std::string_view kProgram = "encode ";
   if (!line.substr(begin).starts_with(kProgram)) return end_of_word(line, begin);

@@ -15,7 +15,7 @@ struct DuplicateRow {
   int64_t row = 0;
   int64_t first = 0;         // the first row with the same ids; it is no DuplicateRow
   int64_t tokens = 0;        // the number of tokens of each of the two rows
-  int64_t token_offset = 0;  // the number of tokens that the window has before `row`
+  int64_t token_offset = 0;  // the number of tokens in the window before `row`
   int64_t first_token_offset = 0;
 };
 

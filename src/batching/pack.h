@@ -33,7 +33,7 @@ std::vector<PackedBatch> pack(const TokenizedRows& rows, int64_t capacity_tokens
                               int32_t prompt_tokens, std::span<const DuplicateRow> left_out = {});
 
 // Gives the tokens of packed rows their types. `type_ids` has the type of each id of `rows`, or
-// nothing if all are 0. PackedBatch::rows must be the numbers in `rows`. Does not throw Error.
+// nothing if all are 0. PackedBatch::rows must be indices into `rows`. Does not throw Error.
 void set_type_ids(std::vector<PackedBatch>& batches, const TokenizedRows& rows,
                   std::span<const int32_t> type_ids);
 

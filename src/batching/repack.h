@@ -12,8 +12,8 @@
 namespace encode {
 
 // Packs the sequences of `batches` again, into batches of at most `capacity_tokens`; see pack().
-// Leaves out the sequences whose row `leave_out` returns true for. Each sequence keeps its row and
-// its token offset. Does not throw Error.
+// Leaves out the sequences of the rows for which `leave_out` returns true. Each sequence keeps its
+// row and its token offset. Does not throw Error.
 std::vector<PackedBatch> repack(std::span<const PackedBatch> batches, int64_t capacity_tokens,
                                 const std::function<bool(int64_t)>& leave_out);
 

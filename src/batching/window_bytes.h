@@ -1,5 +1,5 @@
-// The bytes of a token in a text and in memory, for the plan of the memory and for the worker,
-// which keeps to its share of it.
+// The bytes of a token as text and in memory. The plan of the memory and the worker, which keeps to
+// this plan, count with the same numbers.
 #pragma once
 
 #include <cstdint>

@@ -18,7 +18,7 @@ namespace encode {
 struct CachedRow {
   EmbeddingKey key;
   std::span<const float> values;
-  bool redone = false;  // RowStats::redone_rows counts the row
+  bool redone = false;  // computed again in float32: RowStats::redone_rows counts the row
 };
 
 // The type in which a record stores its values. kFloat16 takes half the space, and is used only if
@@ -30,7 +30,7 @@ enum class RecordFormat : uint32_t { kFloat32 = 0, kFloat16 = 1 };
 struct RecordHeader {
   std::array<std::byte, 16> checksum = {};  // XXH3-128 of all bytes of the record behind this field
   EmbeddingKey key;
-  uint32_t values = 0;  // their number
+  uint32_t values = 0;  // the number of values
   uint32_t redone = 0;  // 0 or 1
   RecordFormat format = RecordFormat::kFloat32;
   uint32_t unused = 0;
@@ -40,8 +40,8 @@ static_assert(sizeof(RecordHeader) == 64);
 // Returns kFloat16 if every value is exactly a float16 number.
 RecordFormat record_format(std::span<const float> values);
 
-// Returns the size of a record, which is a multiple of eight bytes. Several records one after the
-// other are a block.
+// Returns the size of a record, which is a multiple of eight bytes. Records that follow each other
+// without a gap are a block.
 size_t record_bytes(size_t values, RecordFormat format);
 
 // Writes the record of a row to `to`, which has record_bytes() bytes for its values in `format`.
@@ -52,11 +52,11 @@ void write_record(std::span<std::byte> to, const CachedRow& row, RecordFormat fo
 struct StoredRow {
   EmbeddingKey key;
   std::span<const std::byte> bytes;  // the whole record
-  size_t values = 0;                 // their number
+  size_t values = 0;                 // the number of values
   RecordFormat format = RecordFormat::kFloat32;
   bool redone = false;  // see CachedRow
 
-  // Copies the values to `to`, which has room for exactly this number of them.
+  // Copies the values to `to`, whose size must be the number of values.
   void copy_to(std::span<float> to) const;
 };
 
@@ -64,8 +64,8 @@ struct StoredRow {
 // size is wrong.
 std::optional<StoredRow> read_record(std::span<const std::byte> bytes);
 
-// Calls `visit` with the offset and the bytes of each record of a block. Stops and returns false at
-// a record whose size cannot be right. Does not look at checksums.
+// Calls `visit` with the offset and the bytes of each record of a block. If the size of a record
+// cannot be right, stops before this record and returns false. Does not look at checksums.
 bool visit_records(
     std::span<const std::byte> block,
     const std::function<void(size_t offset, std::span<const std::byte> record)>& visit);

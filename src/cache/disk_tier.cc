@@ -16,8 +16,8 @@ constexpr int64_t kContentParts = 8;
 // one block.
 constexpr int64_t kChangeParts = 16;
 constexpr int64_t kMostChangeBytes = 64 << 20;
-// Pages that a change frees can be used only two changes later. So space is freed well before it is
-// needed: this part of the limit at a time.
+// Pages that a change frees can be used only two changes later. So an eviction frees more than is
+// needed now: this part of the limit at a time.
 constexpr int64_t kEvictionParts = 16;
 constexpr int kAttempts = 3;
 // The time of the last use of a block is written again only if the time on disk is older than this.
@@ -106,7 +106,7 @@ int64_t evict_blocks(LmdbStore& store, int64_t bytes) {
       deleted = next;
     }
   } catch (const StoreFull&) {
-    return deleted;  // the store has no room even for the change that deletes a block
+    return deleted;  // there is no room even for the change that would delete a block
   }
   return deleted;
 }
@@ -183,7 +183,7 @@ void DiskTier::write_uses() {
   }
   const int64_t now = now_seconds();
   {
-    // A plain view takes no lock of writers, so a run that finds all rows never waits for one.
+    // A Reading does not wait for writers, so a run that has no times to write does not wait here.
     const LmdbStore::Reading reading(store_);
     std::erase_if(used, [&](uint64_t block) { return !is_old_use(reading, block, now); });
   }

@@ -15,8 +15,8 @@
 
 namespace encode {
 
-// The size of a block on disk. Rows that are written together share a block. Blocks, not rows, are
-// evicted and have a time of last use, so that the table of these times stays small.
+// The size of a block on disk. Rows that are written together share a block. A block has a time of
+// last use and is evicted as a whole. With a time for each row, the table of times would be large.
 inline constexpr size_t kBlockBytes = size_t{256} << 10;
 
 // The file never grows beyond the limit: the least recently used blocks are evicted. find() and
@@ -34,9 +34,9 @@ class DiskTier {
   std::vector<Outcome> find(std::span<const EmbeddingKey> keys,
                             const std::function<void(size_t, const StoredRow&)>& found);
 
-  // Adds blocks of records and makes them durable. A row that is there already is replaced. Throws
-  // the errors of LmdbStore::Writing. Blocks for which there is no room even after the eviction of
-  // others are left out.
+  // Adds blocks of records and makes them durable. A new row replaces the row with the same key. If
+  // there is no room for a block even after the eviction of others, leaves it out. Throws the
+  // errors of LmdbStore::Writing.
   void add(std::span<const std::span<const std::byte>> blocks);
   // Writes the time of last use of the blocks that find() has used. Throws the errors of
   // LmdbStore::Writing.

@@ -18,8 +18,8 @@ size_t compact_block_bytes(int64_t memory_bytes) {
       std::clamp<int64_t>(memory_bytes / kCompactBlocks, 1, kMostCompactBlockBytes));
 }
 
-// These two functions copy the row into the request. They return false if the row has another
-// number of values than the request.
+// Copies the row into the request. Returns false if the row has another number of values than the
+// request.
 bool take(const CachedRow& row, CacheRequest& request) {
   if (row.values.size() != request.values.size()) return false;
   std::copy(row.values.begin(), row.values.end(), request.values.begin());
@@ -28,6 +28,7 @@ bool take(const CachedRow& row, CacheRequest& request) {
   return true;
 }
 
+// Does the same with a record.
 bool take(const StoredRow& row, CacheRequest& request) {
   if (row.values != request.values.size()) return false;
   row.copy_to(request.values);

@@ -22,7 +22,7 @@ namespace encode {
 // A look-up of one row.
 struct CacheRequest {
   EmbeddingKey key;
-  std::span<float> values;  // gets the values, if the row has exactly this number of them
+  std::span<float> values;  // gets the values, if the row has values.size() of them
   bool found = false;
   bool redone = false;  // see CachedRow
 };
@@ -36,8 +36,8 @@ class EmbeddingCache : public Shrinkable {
   explicit EmbeddingCache(const EmbeddingCacheOptions& options,
                           StoreStalled stalled = end_stalled_process);
 
-  // Answers each request. Throws the errors of DiskTier::find(); some requests may be answered
-  // then.
+  // Answers each request: sets `found`, and for a row that is found `values` and `redone`. Throws
+  // the errors of DiskTier::find(), possibly after it has answered some requests.
   void find(std::span<CacheRequest> requests);
 
   // Adds a row. find() finds it from now on. The row is on disk after the next write().
@@ -51,7 +51,7 @@ class EmbeddingCache : public Shrinkable {
   // Returns the counts since the last call.
   CacheCounts take_counts();
 
-  // Limits the tiers in memory, to at most the configured number.
+  // Limits the tiers in memory to `bytes`, or to the configured size if that is less.
   int64_t shrink_to(int64_t bytes) override;
 
  private:

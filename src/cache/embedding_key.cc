@@ -15,8 +15,8 @@ std::string to_text(const KeyRules& rules) {
                self_test, kernels, cuda_numerics] = rules;
   Json parts = Json::array(
       {fingerprint, numerics_version, prompt_tokens, device, libtorch, driver, self_test});
-  // If these parts are empty, they are left out. The key is then the one of versions that did not
-  // have them, and finds their vectors.
+  // Empty parts are left out. The key then equals the key of earlier versions, which did not have
+  // these parts, so their vectors are found.
   if (!token_types.empty()) parts.push_back({{"token_types", token_types}});
   if (!kernels.empty()) parts.push_back({{"kernels", kernels}, {"cuda_numerics", cuda_numerics}});
   return parts.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);

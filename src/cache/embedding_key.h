@@ -20,7 +20,7 @@ struct EmbeddingKey {
 
 struct EmbeddingKeyHash {
   size_t operator()(const EmbeddingKey& key) const {
-    size_t hash = 0;  // any bytes will do, because those of a SHA-256 are spread evenly
+    size_t hash = 0;  // the first bytes are enough, because all bits of a SHA-256 are random
     std::memcpy(&hash, key.bytes.data(), sizeof hash);
     return hash;
   }
@@ -39,8 +39,8 @@ struct KeyRules {
   std::string device;
   std::string libtorch;
   std::string driver;
-  // A hash of the vectors that the loaded model gives to fixed texts. It also differs if this
-  // program computes other bits for a reason that none of the fields above covers.
+  // A hash of the vectors that the loaded model gives to fixed texts. It differs if the program
+  // computes other bits for a reason that no other field covers.
   std::string self_test;
   // ChunkOrigin::kernels and ChunkOrigin::cuda_numerics: "" and 0 on a CPU.
   std::string kernels = {};
@@ -52,8 +52,8 @@ class KeyMaker {
  public:
   explicit KeyMaker(const KeyRules& rules);
 
-  // Returns the key of a row with these token ids. Positions always count from 0, so they are no
-  // part of it. Throws Error kInternal "internal.sha256".
+  // Returns the key of a row with these token ids. The key does not contain positions, because they
+  // count from 0 in every row. Throws Error kInternal "internal.sha256".
   EmbeddingKey key(std::span<const int32_t> ids);
 
  private:

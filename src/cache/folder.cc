@@ -74,8 +74,8 @@ void read_marker(const CacheFolder& folder) {
                .hint = "use another directory, or delete this one"});
 }
 
-// A folder without a marker is accepted only if another process may be creating the cache in it
-// right now.
+// Refuses a folder without a marker that has files, unless another process may be creating the
+// cache in it right now.
 void refuse_foreign(const CacheFolder& folder) {
   const std::string marker = "embedding_cache.json";
   for (const std::string& name : list_directory(folder.path)) {
@@ -132,8 +132,8 @@ UniqueFd hold_folder(const CacheFolder& folder, FolderUse use) {
       [&] { return ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666); }));
   if (!fd) throw system_error("cache.store", "open", path, errno);
   const int operation = (use == FolderUse::kShared ? LOCK_SH : LOCK_EX) | LOCK_NB;
-  // Waiting makes sense for a run that holds the folder shared: `encode cache` ends soon. It makes
-  // no sense for `encode cache`, because a run may go on for days.
+  // A run (kShared) waits, because `encode cache` ends soon. `encode cache` (kExclusive) does not
+  // wait, because a run may take days.
   const auto end = std::chrono::steady_clock::now() +
                    (use == FolderUse::kShared ? kPatience : std::chrono::seconds(0));
   while (retried([&] { return ::flock(fd.get(), operation); }) != 0) {

@@ -26,7 +26,7 @@ struct CacheFolder {
   std::string compacted() const { return path + "/compact.mdb"; }  // exists while prune works
 };
 
-// Makes the folder and its marker if they are missing. Throws Error
+// Makes the folder and its marker if they are missing. Throws Error:
 // - kCantCreate "cache.foreign" if the folder has files that are not of an embedding cache,
 // - kConfig "cache.version" if another version of encode made it,
 // - kConfig "cache.network" if the folder is on a network file system, where LMDB is not safe,
@@ -40,10 +40,10 @@ void check_folder(const CacheFolder& folder);
 // Makes the Error kData "cache.damaged" for the store in the folder.
 Error damaged_store(const CacheFolder& folder, std::string found);
 
-// Holds the folder until it is destroyed. Any number of processes may share it. Throws Error
-// kTempFail "cache.in_use" if another process holds it in a way that excludes this one: for
-// kExclusive at once, for kShared after a wait of two seconds.
 enum class FolderUse { kShared, kExclusive };
+// Locks the folder until the result is destroyed. Any number of processes may hold it with kShared,
+// or one with kExclusive. Throws Error kTempFail "cache.in_use" if the lock of another process does
+// not allow it: for kExclusive at once, for kShared after a wait of two seconds.
 UniqueFd hold_folder(const CacheFolder& folder, FolderUse use);
 
 }  // namespace encode

@@ -42,8 +42,8 @@ ErrorDetail error_from(const Json& json) {
           .hint = json.at(6)};
 }
 
-// An answer is one line, so that the parent need not wait for the end of the pipe, which never
-// comes if the child is stuck.
+// Sends the answer as one line. So the parent does not have to wait for the end of the pipe, which
+// never comes if the child is stuck.
 void send(const UniqueFd& pipe, const Json& answer) {
   const std::string text = answer.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
   write_all(pipe, text.data(), text.size(), "pipe");
@@ -93,8 +93,8 @@ std::string read_line(const UniqueFd& pipe) {
   return text;
 }
 
-// Returns the status of the child, or nullopt if it does not end although it has answered: it may
-// be stuck in the kernel.
+// Waits for the end of the child, and returns its status. If the child has answered, waits only two
+// seconds, because it may be stuck in the kernel; then returns nullopt.
 std::optional<int> end_of(pid_t child, bool answered) {
   constexpr auto kExitTime = std::chrono::seconds(2);
   constexpr auto kInterval = std::chrono::milliseconds(1);

@@ -13,14 +13,17 @@ namespace encode {
 // not count.
 inline constexpr int64_t kIsolatedBytes = int64_t{1} << 30;
 
-// Calls `work` in a child process and returns what it returns. Throws the Error that `work` throws
-// or gives to the function that it gets (see StoreWatch), Error kTempFail "cache.killed" if the
-// child was killed, and Error kData "cache.damaged" about the cache in `dir` if it ended in another
-// way: LMDB follows references in its file without a check, so a damaged file can end a process
-// that reads it. The caller must have no other thread, and must hold no lock that `work` needs.
+// The work. It must give `stalled` to the functions of the cache; see StoreWatch.
+using IsolatedWork = std::function<std::string(const StoreStalled& stalled)>;
+
+// Calls `work` in a child process and returns what it returns. The caller must have no other
+// thread, and must hold no lock that `work` needs. Throws:
+// - the Error that `work` throws or passes to `stalled`,
+// - Error kTempFail "cache.killed" if the child was killed (SIGKILL),
+// - Error kData "cache.damaged" for the cache in `dir` if the child ended in another way: LMDB
+//   follows references in its file without a check, so a damaged file can end the process.
 //
 // The child dies with this process, makes no core file and takes at most kIsolatedBytes of memory.
-using IsolatedWork = std::function<std::string(const StoreStalled& stalled)>;
 std::string run_isolated(const std::string& dir, const IsolatedWork& work);
 
 }  // namespace encode

@@ -57,7 +57,7 @@ const char* problem_of_node(std::span<const std::byte> page, const LmdbPageRules
   const size_t key = rules.tree.key_bytes;
   const bool good_key =
       key > 0 ? header.key_bytes == key : header.key_bytes > 0 && header.key_bytes <= kMostKeyBytes;
-  // LMDB does not use the first key of a branch, and may leave it out.
+  // LMDB may leave out the first key of a branch, because it does not use this key.
   const bool no_key = !rules.leaf && n == 0 && header.key_bytes == 0;
   if (!good_key && !no_key) return "a key has a wrong size";
   const LmdbNode node = node_of(page, n);

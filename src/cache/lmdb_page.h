@@ -17,7 +17,7 @@ inline constexpr uint64_t kFirstLmdbPage = 2;  // after the meta pages
 struct LmdbTree {
   static constexpr uint64_t kNoPage = ~uint64_t{0};
 
-  uint32_t page_bytes = 0;  // only in the tree of free pages; 0 in the others
+  uint32_t page_bytes = 0;  // only in the tree of free pages; 0 in other trees
   uint16_t flags = 0;
   uint16_t depth = 0;  // levels of pages; 0 if the tree is empty
   uint64_t branch_pages = 0;
@@ -28,8 +28,9 @@ struct LmdbTree {
 };
 static_assert(sizeof(LmdbTree) == 48);
 
-// The state after a transaction (MDB_meta). The pages 0 and 1 have one each, behind their headers:
-// even transactions write page 0, and odd ones page 1.
+// The state after a transaction (MDB_meta), behind the header of its page. Page 0 has the state
+// after the last transaction with an even number, and page 1 the state after the last one with an
+// odd number.
 struct LmdbMeta {
   static constexpr uint32_t kMagic = 0xBEEFC0DE;
   static constexpr uint32_t kVersion = 1;
@@ -65,15 +66,15 @@ static_assert(sizeof(LmdbPageHeader) == 16);
 struct LmdbTreeRules {
   enum class Values { kBytes, kTrees, kFreePages };
 
-  size_t key_bytes = 0;       // 0: from 1 to 511
+  size_t key_bytes = 0;       // of every key; 0: keys have 1 to 511 bytes
   bool integer_keys = false;  // keys are uint64_t in the order of numbers
-  // nullopt: any size, and long values are in overflow pages
+  // The size of every value; nullopt: any size, and long values are in overflow pages.
   std::optional<size_t> value_bytes = {};
   Values values = Values::kBytes;
 };
 
 using LmdbKey = std::span<const std::byte>;
-// Returns a number below 0, 0, or above 0, as memcmp() does.
+// Returns a number below 0 if a < b, 0 if a == b, and a number above 0 if a > b.
 int compare_keys(const LmdbTreeRules& rules, LmdbKey a, LmdbKey b);
 
 // An entry of a page (MDB_node).
@@ -98,8 +99,8 @@ struct LmdbPageRules {
   std::optional<LmdbKey> to = {};    // all keys of the page are below this one
 };
 
-// Returns what is wrong with the page, or nullptr. A page without a problem can be used with
-// node_of(), and LMDB can read and change it without reaching beyond it.
+// Returns what is wrong with the page, or nullptr. If nothing is wrong, node_of() accepts the page,
+// and LMDB can read and change it without accessing memory outside it.
 const char* problem_of(std::span<const std::byte> page, const LmdbPageRules& rules);
 
 // These functions may be called only for a page that problem_of() accepts.

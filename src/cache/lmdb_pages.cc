@@ -18,8 +18,8 @@ constexpr ErrorCode kCode = "cache.store";
 constexpr size_t kLeastPageBytes = 4096;
 constexpr uint16_t kMostDepth = 32;
 constexpr uint16_t kIntegerKeys = 8;  // MDB_INTEGERKEY
-// LMDB does not write free pages at the end of the file, so the file may lack fewer than this
-// number of pages.
+// LMDB does not write free pages at the end of the file, so the last pages may be missing. Fewer
+// than this number are accepted.
 constexpr uint64_t kMostMissingPages = 1 << 16;
 constexpr size_t kMostKeptBranches = 4096;
 // Another process may write a meta page while it is read.
@@ -81,7 +81,7 @@ LmdbPages::LmdbPages(const CacheFolder& folder)
     } catch (const Error&) {
       read_meta_pages();
       changed = std::max(metas_[0].transaction, metas_[1].transaction) > state_.transaction;
-      if (!changed) throw;  // otherwise another process may have reused the pages during the read
+      if (!changed) throw;  // if changed, another process may have reused the pages during the read
     }
   }
 }
@@ -143,7 +143,8 @@ const char* LmdbPages::problem_of_meta(const std::array<Page, 2>& pages) const {
   return nullptr;
 }
 
-// Compares only `page_bytes` and `flags` with `expected`.
+// Returns what is wrong with the tree, or nullptr. Of `expected` it uses only `page_bytes` and
+// `flags`.
 const char* LmdbPages::problem_of_tree(const LmdbTree& tree, const LmdbTree& expected) const {
   if (tree.flags != expected.flags || tree.page_bytes != expected.page_bytes)
     return "the kind of a tree is wrong";
@@ -277,7 +278,8 @@ uint64_t LmdbPages::check_overflow(const LmdbNode& node, const LmdbTreeRules& ru
   const auto header = copied_from<LmdbPageHeader>(read(node.page));
   const uint64_t least = overflow_pages_of(node.value_bytes, page_bytes_);
   const uint64_t pages = header.overflow_pages();
-  // LMDB writes a shorter list of free pages over a longer one, and keeps all pages of the old one.
+  // If a list of free pages becomes shorter, LMDB writes it over the old list, and the value keeps
+  // all pages of the old list.
   const bool shortened = rules.values == LmdbTreeRules::Values::kFreePages && pages > least &&
                          pages <= state_.last_page - node.page + 1;
   if (header.number != node.page || header.flags != LmdbPageHeader::kOverflow ||

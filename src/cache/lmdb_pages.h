@@ -21,8 +21,8 @@ namespace encode {
 enum class LmdbTable { kBlocks, kIndex, kUses };
 
 // One thread at a time may use it; any thread may call reads(). All functions throw Error kData
-// "cache.damaged", or "cache.store" if the system refuses to read. The time and the memory of each
-// of them are bounded by the size of the file.
+// "cache.damaged", or "cache.store" if the system refuses to read. The size of the file bounds the
+// time and the memory of each function, also if the file is damaged.
 class LmdbPages {
  public:
   // Opens data.mdb, and checks both meta pages and the size of the file.
@@ -31,9 +31,9 @@ class LmdbPages {
   // Returns how often the file was read. Any thread may call it.
   int64_t reads() const { return reads_.load(std::memory_order_relaxed); }
 
-  // Goes to the state after the transaction, and checks which tables it has. Returns false if later
-  // transactions have replaced the state. The caller must have a transaction of LMDB open that
-  // began with this state, so that its pages are not reused.
+  // Takes the state after the transaction for the checks below, and checks which tables it has.
+  // Returns false if later transactions have replaced this state in the file. The caller must have
+  // a transaction of LMDB open that began with this state, so that its pages are not reused.
   bool turn_to(uint64_t transaction);
 
   // Checks the pages on the path to the key. With kNeighbours it also checks their sibling pages,

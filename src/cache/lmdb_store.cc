@@ -15,7 +15,6 @@
 
 #include "base/file_system.h"
 #include "base/system_call.h"
-#include "base/units.h"
 
 namespace encode {
 namespace {
@@ -23,8 +22,7 @@ namespace {
 constexpr unsigned int kMaxTables = 3;
 constexpr unsigned int kMaxReaders = 512;
 constexpr mdb_mode_t kMode = 0666;
-// Another process may enlarge the file while this one maps it, so mapping is tried again, but not
-// without end.
+// How often mapping the file is tried, because another process may enlarge the file meanwhile.
 constexpr int kMapAttempts = 100;
 constexpr int64_t kRoomBytes = 128 << 20;  // the room for a change, if there is no limit
 constexpr int kViewAttempts = 100;
@@ -69,7 +67,7 @@ void LmdbStore::open_environment(int64_t limit_bytes, Access access) {
     fail(result, "begin to open");
   mdb_env_set_maxdbs(environment_, kMaxTables);
   mdb_env_set_maxreaders(environment_, kMaxReaders);
-  // The file also says how much to map, but a flipped bit there could ask for any size.
+  // The map size in the file is not used, because a flipped bit could make it any number.
   map_bytes_ = static_cast<size_t>(limit_bytes > 0 ? limit_bytes : file_bytes() + kRoomBytes);
   mdb_env_set_mapsize(environment_, map_bytes_);
   // MDB_NOMETASYNC: a power cut may undo the last change, but never tears it. MDB_NOTLS: a reader
@@ -84,8 +82,7 @@ void LmdbStore::open_environment(int64_t limit_bytes, Access access) {
   mdb_reader_check(environment_, &dead);
 }
 
-// If the store has its tables already, it is opened without the writer lock, which another process
-// may hold.
+// Takes the writer lock, for which it may have to wait, only if the tables do not exist yet.
 void LmdbStore::open_tables(Access access) {
   int result = open_tables(begin_checked(MDB_RDONLY, Reading::Check::kNothing), 0);
   if (result == MDB_NOTFOUND && access == Access::kRead) return;
@@ -95,7 +92,8 @@ void LmdbStore::open_tables(Access access) {
   tables_.exist = true;
 }
 
-// Ends the transaction. Returns the result of LMDB.
+// Opens the tables, with MDB_CREATE also makes them, and ends the transaction. Returns the result
+// of LMDB.
 int LmdbStore::open_tables(MDB_txn* transaction, unsigned int flags) {
   const auto open = [&](const char* name, unsigned int table_flags, MDB_dbi& table) {
     return mdb_dbi_open(transaction, name, table_flags | flags, &table);
@@ -117,7 +115,7 @@ MDB_txn* LmdbStore::begin(unsigned int flags) {
   // Waiting counts as progress while other writers finish their changes.
   const StoreWatch::Step step(watch_, "waits for its turn", [this] {
     const std::shared_lock mapped(tables_.mapping, std::try_to_lock);
-    if (!mapped) return int64_t{-1};  // begin() maps the file again
+    if (!mapped) return int64_t{-1};  // the code below maps the file again
     MDB_envinfo info = {};
     mdb_env_info(environment_, &info);
     return static_cast<int64_t>(info.me_last_txnid);
@@ -163,7 +161,7 @@ MDB_txn* LmdbStore::begin_checked(unsigned int flags, Reading::Check check) {
       end(transaction);
       throw;
     }
-    end(transaction);  // two writers have replaced its state since it began
+    end(transaction);  // two later changes have replaced the state that it began with
   }
 }
 

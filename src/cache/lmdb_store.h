@@ -40,23 +40,23 @@ struct StoreFull {};
 class LmdbStore {
  public:
   enum class Access { kRead, kWrite };
-  // The caller holds the folder. `limit_bytes` is the largest size of the file; a file that is
-  // larger already keeps its size. 0: the content and room for a change. With kWrite, a missing or
-  // empty file becomes a new store. A StoreWatch watches each step: `stalled` is called if one does
-  // not end.
+  // The caller holds the folder (hold_folder()). `limit_bytes` is the largest size of the file; a
+  // file that is already larger keeps its size. With 0, the file may grow only by the room for a
+  // change. With kWrite, a missing or empty file becomes a new store. A StoreWatch watches each
+  // step, and calls `stalled` if a step does not end.
   LmdbStore(CacheFolder folder, int64_t limit_bytes, Access access,
             StoreStalled stalled = end_stalled_process);
   LmdbStore(const LmdbStore&) = delete;
   LmdbStore& operator=(const LmdbStore&) = delete;
   ~LmdbStore();
 
-  // A snapshot of the store. Spans that it returns are valid as long as it lives. While one is
-  // open, writers cannot reuse freed space, so it must not be kept for long. One thread at a time
-  // may use it.
+  // A snapshot of the store. Spans that it returns are valid until it is destroyed. While a
+  // snapshot exists, writers cannot reuse freed space, so it must not be kept for long. One thread
+  // at a time may use it.
   //
-  // A plain snapshot trusts LMDB's file: if the file is damaged, a signal may end the process. With
+  // With kNothing, LMDB trusts its file: if the file is damaged, a signal may end the process. With
   // kUses, the pages of the table of uses are checked first, and with kAll all pages. Only one
-  // thread at a time may have a snapshot of these two kinds or a Writing.
+  // thread at a time may have a snapshot with kUses or kAll, or a Writing.
   class Reading {
    public:
     enum class Check { kNothing, kUses, kAll };
@@ -67,12 +67,13 @@ class LmdbStore {
 
     std::optional<RecordPlace> place(const EmbeddingKey& key) const;
     std::optional<std::span<const std::byte>> block(uint64_t number) const;
-    // These two functions return the entry with the least key: of a block with at least this
-    // number, or of the index above the given key.
+    // Returns the first block whose number is at least `number`.
     std::optional<std::pair<uint64_t, std::span<const std::byte>>> next_block(
         uint64_t number) const;
+    // Returns the entry of the index with the least key above `after`; nullopt: the first entry.
     std::optional<std::pair<EmbeddingKey, RecordPlace>> next_place(
         const std::optional<EmbeddingKey>& after) const;
+    // Returns the first block whose number is at least `number`, and the time of its last use.
     std::optional<std::pair<uint64_t, int64_t>> next_use(uint64_t number) const;
 
     int64_t rows() const;
@@ -92,10 +93,10 @@ class LmdbStore {
     StoreWatch::Step step_;
   };
 
-  // A write transaction: its changes appear together with commit(), or not at all. It may read too.
-  // Only one process at a time has one; the others wait. The pages that LMDB is about to change are
-  // checked first, because LMDB copies them to memory and moves their entries there: with a damaged
-  // page it would write out of bounds.
+  // A write transaction: commit() makes all its changes at once, and without commit() there are
+  // none. Only one process at a time has a write transaction; others wait. The pages that LMDB is
+  // about to change are checked first, because LMDB copies them to memory and moves their entries
+  // there: with a damaged page it would write out of bounds.
   class Writing {
    public:
     explicit Writing(LmdbStore& store);
@@ -106,8 +107,8 @@ class LmdbStore {
     const Reading& reading() const { return reading_; }
     // Does the same as reading().block(), and also checks the size of the block.
     std::optional<std::span<const std::byte>> block(uint64_t number) const;
-    // These throw StoreFull too.
-    uint64_t add_block(std::span<const std::byte> records);  // returns its number
+    // The functions below also throw StoreFull.
+    uint64_t add_block(std::span<const std::byte> records);  // returns the number of the block
     void set_place(const EmbeddingKey& key, const RecordPlace& place);
     void set_use(uint64_t block, int64_t seconds);
     void remove_place(const EmbeddingKey& key);
@@ -126,7 +127,8 @@ class LmdbStore {
   };
 
   int64_t file_bytes() const;  // the size of the file
-  // LMDB chooses it when it makes the file: the size of a page of memory, but at most 32 kB.
+  // The size of a page of the file. When LMDB makes the file, it takes the size of a page of
+  // memory, but at most 32 kB.
   int64_t page_bytes() const;
   const CacheFolder& folder() const { return folder_; }
   // Writes a copy without unused pages to CacheFolder::compacted() and syncs it.
@@ -138,8 +140,8 @@ class LmdbStore {
     unsigned int index = 0;
     unsigned int uses = 0;
     bool exist = false;  // false: nothing was ever written, and the store is open for reading only
-    // Each transaction holds it shared. Mapping the file again, after another process has enlarged
-    // it, needs it exclusively.
+    // A transaction holds it shared. It is held exclusively while the file is mapped again, after
+    // another process has enlarged the file.
     std::shared_mutex mapping;
   };
   MDB_txn* begin(unsigned int flags);

@@ -67,7 +67,7 @@ LmdbStore::Reading::Reading(LmdbStore& store, MDB_txn* transaction, const char* 
       transaction_(transaction),
       step_(store.watch_, action, [this] { return operations_.load(std::memory_order_relaxed); }) {}
 
-// Only the thread of the transaction writes the counter.
+// A load and a store are enough, because only the thread of the transaction writes the counter.
 void LmdbStore::Reading::note_progress() const {
   operations_.store(operations_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
@@ -113,8 +113,8 @@ std::optional<std::span<const std::byte>> LmdbStore::Reading::block(uint64_t num
   return bytes_of(*found);
 }
 
-// Returns the number of the block that LMDB has found, which must be at least `number`. A walk over
-// the blocks ends, because the numbers only grow.
+// Returns the number of the block that LMDB has found. Throws if it is below `number`: the numbers
+// of a walk over the blocks must grow, so that the walk ends.
 uint64_t LmdbStore::Reading::risen(const MDB_val& name, uint64_t number) const {
   const auto found = as<uint64_t>(name);
   if (!found || *found < number || *found > kMostBlocks) store_.fail(MDB_CORRUPTED, "read");
@@ -181,7 +181,7 @@ LmdbStore::Writing::Writing(LmdbStore& store)
       reading_(store, transaction_, "writes to it") {}
 
 LmdbStore::Writing::~Writing() {
-  reading_.transaction_ = nullptr;  // the transaction ends here, not in the destructor
+  reading_.transaction_ = nullptr;  // so that ~Reading() does not end the transaction again
   if (open_) mdb_txn_abort(transaction_);
   store_.tables_.mapping.unlock_shared();
 }

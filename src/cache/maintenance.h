@@ -17,7 +17,7 @@ struct CacheContent {
   int64_t rows = 0;
   int64_t blocks = 0;
   int64_t live_bytes = 0;  // the size of all pages in use
-  int64_t file_bytes = 0;  // the size of the file on disk; the difference can be reused
+  int64_t file_bytes = 0;  // the size of the file on disk; what exceeds live_bytes can be reused
   int64_t oldest_use = 0;  // the earliest last use of a block, in seconds since 1970; 0: none
   int64_t newest_use = 0;
 };
@@ -29,7 +29,7 @@ struct CacheAudit {
   int64_t damaged_records = 0;  // records with a wrong checksum or size
   int64_t damaged_blocks = 0;   // blocks that do not consist of records
   int64_t rows = 0;             // the entries of the index
-  int64_t lost_rows = 0;        // index entries whose record is damaged, absent or of another key
+  int64_t lost_rows = 0;        // index entries without a good record of their key
   bool damaged() const { return damaged_records + damaged_blocks + lost_rows > 0; }
 };
 // Computes every checksum again. Runs may use the cache meanwhile; rows that they add or delete may
@@ -48,7 +48,7 @@ PruneResult prune_cache(const std::string& dir, int64_t bytes,
 
 // Deletes all rows, and only files of the cache. The folder stays an empty cache. Returns the
 // number of bytes that were freed. Throws Error kTempFail "cache.in_use" if a run uses the cache.
-// Works on a damaged store too.
+// The store may be damaged.
 int64_t clear_cache(const std::string& dir);
 
 }  // namespace encode

@@ -55,8 +55,8 @@ class RowTier {
 };
 
 // The second tier (L2): rows as records in blocks of bytes. If it is full, it drops its oldest
-// block. Another object of this class collects the rows that have to be written to disk, because
-// the disk has the same blocks. Not thread-safe.
+// block. The cache has another RecordTier for the rows that must be written to disk, because the
+// disk has blocks of the same format. Not thread-safe.
 class RecordTier {
  public:
   // A block has `block_bytes`, or more if a record does not fit.
@@ -76,7 +76,7 @@ class RecordTier {
 
  private:
   struct Place {
-    uint64_t block;  // the number of the block since the tier was made
+    uint64_t block;  // blocks are numbered from 0 in the order in which they were made
     size_t offset;
     size_t bytes;
   };

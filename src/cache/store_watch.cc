@@ -42,8 +42,8 @@ StoreWatch::Step::~Step() {
   std::erase(watch_.steps_, this);
 }
 
-// Counts its own looks and not the time: while the process stands still (SIGSTOP), it does not look
-// either.
+// Counts looks instead of measuring time: while the process is stopped (SIGSTOP), there are no
+// looks, so this time does not count.
 void StoreWatch::watch() {
   std::unique_lock lock(mutex_);
   while (!stop_.wait_for(lock, patience_ / kLooks, [this] { return stopping_; })) {

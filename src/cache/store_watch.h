@@ -41,8 +41,8 @@ class StoreWatch {
   // A step, from its construction to its end.
   class Step {
    public:
-    // `action` completes "while it ..." in the message. Any change of what `progress` returns is
-    // progress; the watch calls it from its thread.
+    // `action` is a verb for the message "none while this process ...". If the result of `progress`
+    // changes, the step makes progress. The watch calls `progress` on its own thread.
     Step(StoreWatch& watch, const char* action, std::function<int64_t()> progress = {});
     Step(const Step&) = delete;
     Step& operator=(const Step&) = delete;
@@ -53,7 +53,8 @@ class StoreWatch {
     StoreWatch& watch_;
     const char* const action_;
     const std::function<int64_t()> progress_;
-    int64_t seen_ = 0;  // these two are guarded by StoreWatch::mutex_
+    // StoreWatch::mutex_ guards these two members.
+    int64_t seen_ = 0;  // the last result of progress_
     int looks_ = 0;     // the number of looks since the last progress
   };
 
@@ -67,7 +68,7 @@ class StoreWatch {
   const std::chrono::milliseconds patience_;
   std::mutex mutex_;
   std::condition_variable stop_;
-  bool stopping_ = false;  // these two are guarded by mutex_
+  bool stopping_ = false;  // mutex_ guards stopping_ and steps_
   std::vector<Step*> steps_;
   std::thread thread_;
 };

@@ -74,16 +74,16 @@ class VectorReader {
  public:
   virtual ~VectorReader() = default;
   virtual int64_t rows() const = 0;
-  // Returns the schema, with empty `path` and `metadata`. It has all other columns of the file. If
-  // a column holds neither numbers nor texts, its type follows its name.
+  // Returns the schema, with empty `path` and `metadata`. It has all other columns of the file. The
+  // name of a column that holds neither numbers nor texts is followed by its type.
   virtual const TableSchema& schema() const = 0;
   // Returns the next rows, row-major, valid until the next call; empty at the end.
   virtual std::span<const std::byte> next() = 0;
 };
 
-// Both files must outlive what these functions return. Throw Error kUnavailable "arrow.plugin". The
-// second also throws what VectorReader throws, and Error kData "arrow.vectors" if the file has no
-// column kEmbeddingColumn of vectors.
+// `sink` and `file` must outlive what these functions return. Both throw Error kUnavailable
+// "arrow.plugin". open_vectors() also throws what VectorReader throws, and Error kData
+// "arrow.vectors" if the file has no column kEmbeddingColumn of vectors.
 std::unique_ptr<TableWriter> open_table_writer(ByteSink& sink, const TableSchema& schema);
 std::unique_ptr<VectorReader> open_vectors(ByteFile& file, bool parquet, const std::string& path);
 

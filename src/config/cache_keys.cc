@@ -1,4 +1,5 @@
 // The keys of the embedding cache.
+#include <array>
 #include <fmt/format.h>
 #include <string>
 
@@ -18,6 +19,15 @@ ValueSpec size_value() {
           .max = 32,
           .pattern = "^[0-9]{1,6}(\\.[0-9]{1,3})? ?(B|kB|MB|GB|TB|KiB|MiB|GiB|TiB)$",
           .pattern_words = kSizeSyntax};
+}
+
+// Spells a number of bytes in the largest unit that leaves no fraction: "256 MB".
+std::string whole_size(int64_t bytes) {
+  static constexpr std::array kUnits = {"B", "kB", "MB", "GB", "TB"};
+  constexpr int64_t kStep = 1000;
+  size_t unit = 0;
+  for (; unit + 1 < kUnits.size() && bytes > 0 && bytes % kStep == 0; ++unit) bytes /= kStep;
+  return fmt::format("{} {}", bytes, kUnits[unit]);
 }
 
 int64_t size_of(const Value& value, int64_t least, const std::string& key) {
@@ -57,7 +67,7 @@ std::vector<KeySpec> cache_keys() {
       {.sections = section,
        .name = "memory",
        .value = size_value(),
-       .default_text = "256 MB",
+       .default_text = whole_size(EmbeddingCacheOptions().memory_bytes),
        .no_flag = "it belongs to a machine, not to a run",
        .help = "Host memory for the rows of the embedding cache that are used most.",
        .set_run =
@@ -67,7 +77,7 @@ std::vector<KeySpec> cache_keys() {
       {.sections = section,
        .name = "disk",
        .value = size_value(),
-       .default_text = "10 GB",
+       .default_text = whole_size(EmbeddingCacheOptions().disk_bytes),
        .no_flag = "it belongs to a machine, not to a run",
        .help =
            "The most that the embedding cache takes on disk, at least 16 MB. Rows that were not "

@@ -65,8 +65,8 @@ bool is_guessed(const InputOptions& input) {
   return input.path == "-" && input.more_paths.empty() && input.format == TextFormat::kAuto;
 }
 
-// Every path must have the suffix of a format, and all the same one, because an input has one kind
-// of fields.
+// Refuses a path without the suffix of a format, and paths of different formats, because an input
+// has one kind of fields.
 void check_format(const InputOptions& input, const Origin& origin) {
   const TextFormat format = input_format(input).format;
   if (is_guessed(input)) return;
@@ -257,7 +257,7 @@ void check_suffix(const StoreOptions& store, const Origin& origin) {
                  .exit_code = origin.exit_code,
                  .what = "encode does not write this kind of file",
                  .where = origin.where,
-                 .expected = fmt::format("a name that ends in {}", kMatrixSuffixes),
+                 .expected = fmt::format("a name that ends in {}", matrix_suffixes()),
                  .found = fmt::format("'{}'", name),
                  .hint = "choose .npy for numpy, or .parquet for a table with columns; see "
                          "docs/outputs.md"});

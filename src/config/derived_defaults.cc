@@ -11,7 +11,8 @@
 namespace encode {
 namespace {
 
-// Makes a part of a stream's name. Different texts may become equal; a hash then keeps them apart.
+// Makes a part of a stream's name. If it replaces or cuts off characters, it appends a hash, so
+// that different texts keep different names.
 std::string name_part(const std::string& text, size_t most_bytes) {
   constexpr size_t kHashDigits = 8;
   std::string part;

@@ -16,10 +16,11 @@ std::string stream_name_of(const std::string& input, const std::string& field,
 // The other functions get the value of output.file, which is "" if the user has given none. They
 // throw no Error.
 
-// The name for the only stream of a run without `data`: the name of the output file without its
-// suffix. '_' replaces the characters that a stream's name cannot have.
+// Returns the name for the only stream of a run without `data`: the name of the output file without
+// its suffix. '_' replaces the characters that a stream's name cannot have.
 std::string default_stream_name(const std::string& output);
-// Looks at the disk: if an earlier version has begun a directory elsewhere, this one is returned.
+// Returns the cache directory. If an earlier version has begun a directory at another place, which
+// the function looks for on the disk, returns that directory.
 std::string default_cache_dir(const std::string& output);
 // Returns the format of the suffix, or kNpy.
 MatrixFormat default_matrix_format(const std::string& output);

@@ -21,7 +21,7 @@ std::vector<KeySpec> hardware_keys() {
       {.sections = {"hardware"},
        .name = "device",
        .value = device_value(),
-       .default_text = "auto",
+       .default_text = to_string(HardwareOptions().device),
        .flags = {{.group = FlagGroup::kMain,
                   .place = 60,
                   .name = "--device",
@@ -54,7 +54,7 @@ std::vector<KeySpec> hardware_keys() {
       {.sections = {"hardware"},
        .name = "strict_numerics",
        .value = boolean_value(),
-       .default_text = "false",
+       .default_text = default_of(HardwareOptions().strict_numerics),
        .no_flag = "it is a rule for all runs of an experiment",
        .help = "What a run does if the cache has chunks from another kind of device, or from "
                "another version of LibTorch or of the driver. true: it stops with an error; false: "
@@ -63,7 +63,7 @@ std::vector<KeySpec> hardware_keys() {
       {.sections = {"hardware"},
        .name = "threads",
        .value = integer_of(0, kMaxThreads),
-       .default_text = "0",
+       .default_text = default_of(SpeedOptions().threads),
        .flags = {{.group = FlagGroup::kSpeed,
                   .place = 50,
                   .name = "--threads",
@@ -73,7 +73,7 @@ std::vector<KeySpec> hardware_keys() {
       {.sections = {"hardware"},
        .name = "tokenizer_threads",
        .value = integer_of(0, kMaxThreads),
-       .default_text = "0",
+       .default_text = default_of(SpeedOptions().tokenizer_threads),
        .no_flag = "the program chooses it well",
        .help = "The number of threads that tokenize ahead; 0: chosen by the program.",
        .set_stream = [](StreamConfig& s,
@@ -81,7 +81,7 @@ std::vector<KeySpec> hardware_keys() {
       {.sections = {"hardware"},
        .name = "prefetch_bytes",
        .value = integer_of(1 << 20, int64_t{1} << 40),
-       .default_text = "268435456",
+       .default_text = default_of(SpeedOptions().prefetch_bytes),
        .no_flag = "the program chooses it well",
        .help =
            "Host memory for texts and token ids that are read ahead. Above the default, more rows "
@@ -111,7 +111,7 @@ std::vector<KeySpec> hardware_keys() {
       {.sections = {"hardware"},
        .name = "memory_pressure_percent",
        .value = integer_of(0, 99),
-       .default_text = "85",
+       .default_text = default_of(HardwareOptions().memory_pressure_percent),
        .flags = {{.group = FlagGroup::kSpeed,
                   .place = 70,
                   .name = "--memory-pressure-percent",
@@ -127,7 +127,7 @@ std::vector<KeySpec> hardware_keys() {
       {.sections = {"hardware"},
        .name = "max_restarts",
        .value = integer_of(0, 1000),
-       .default_text = "5",
+       .default_text = default_of(HardwareOptions().max_restarts),
        .no_flag = "it is a rule for all runs of an experiment",
        .help = "How often a worker process that fails is started again without progress in "
                "between.",
@@ -137,16 +137,17 @@ std::vector<KeySpec> hardware_keys() {
        .value = or_null(integer_of(0, 1'000'000'000)),
        .default_text = "null",
        .no_flag = "the program chooses it well",
-       .help =
+       .help = fmt::format(
            "A new worker process replaces the old one after this number of chunks, so that memory "
-           "cannot pile up in it; 0: never; null: never on a CPU; on a GPU after at least 50 "
-           "chunks and 100 times the time of its start, at most 100,000 chunks.",
+           "cannot pile up in it; 0: never; null: never on a CPU; on a GPU after at least {} "
+           "chunks and {} times the time of its start, at most {} chunks.",
+           kLeastGpuChunks, kStartsPerRetirement, format_count(kMostGpuChunks)),
        .set_run = [](RunConfig& r,
                      const Value& v) { r.hardware.worker_chunks = optional<int64_t>(v); }},
       {.sections = {"hardware.allocator"},
        .name = "expandable_segments",
        .value = boolean_value(),
-       .default_text = "true",
+       .default_text = default_of(HardwareOptions().expandable_segments),
        .no_flag = "it is for the search of a fault",
        .help = "Let the CUDA allocator extend its segments, which reduces fragmentation.",
        .set_run = [](RunConfig& r,
@@ -162,7 +163,7 @@ std::vector<KeySpec> hardware_keys() {
       {.sections = {"hardware"},
        .name = "synchronous_launches",
        .value = boolean_value(),
-       .default_text = "false",
+       .default_text = default_of(HardwareOptions().synchronous_launches),
        .flags = {{.group = FlagGroup::kSpeed,
                   .place = 80,
                   .name = "--synchronous-launches",

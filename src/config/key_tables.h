@@ -8,8 +8,6 @@
 
 namespace encode {
 
-// The word that stands for every CUDA device in place of a list of devices.
-inline constexpr const char* kAllDevices = "all";
 inline constexpr int64_t kMaxBatchRows = 1 << 20;
 inline constexpr int64_t kMaxBatchTokens = int64_t{1} << 31;
 

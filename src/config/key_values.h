@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -16,8 +18,8 @@
 
 namespace encode {
 
-// These functions return the value in its type, which parse_value() has checked. For another type,
-// a defect of the table of keys, they throw std::bad_variant_access. text() refers into `value`.
+// parse_value() has checked the type of a value. If the value has another type, which is a defect
+// of the table of keys, these functions throw std::bad_variant_access. text() refers into `value`.
 inline bool boolean(const Value& value) { return std::get<bool>(value); }
 inline int64_t integer(const Value& value) { return std::get<int64_t>(value); }
 inline bool is_auto(const Value& value) { return std::holds_alternative<std::string>(value); }
@@ -33,7 +35,15 @@ std::optional<T> optional(const Value& value) {
   return std::get<T>(value);
 }
 
-// The size of the text is in [min_bytes, ValueSpec::max] bytes. Ranges include both ends.
+// These functions spell a default of the structs of encode/config.h as KeySpec::default_text.
+inline std::string default_of(bool value) { return value ? "true" : "false"; }
+inline std::string default_of(int64_t value) { return fmt::to_string(value); }
+template <typename Enum, size_t kCount>
+std::string default_of(const NameTable<Enum, kCount>& names, Enum value) {
+  return std::string(name_of(names, value));
+}
+
+// The size of a text is in [min_bytes, ValueSpec::max] bytes. All ranges include both ends.
 inline ValueSpec text_of(int64_t min_bytes) { return {.type = ValueType::kText, .min = min_bytes}; }
 inline ValueSpec paths_of(int64_t min_bytes) {
   return {.type = ValueType::kPaths, .min = min_bytes};
@@ -67,21 +77,28 @@ inline ValueSpec pooling_value() {
   return spec;
 }
 
+// The word that stands for every CUDA device in place of a list of devices.
+inline constexpr const char* kAllDevices = "all";
+// Matches the names that find_device() accepts, apart from "auto".
+inline constexpr const char* kDevicePattern = "cpu|cuda(:(0|[1-9][0-9]?))?";
+static_assert(kMostDeviceNumber == 99);
+
 inline ValueSpec device_value() {
   return {.type = ValueType::kText,
           .min = 1,
           .max = 16,
           .choices = {"auto", "cpu", "cuda"},
           .synonyms = {{"gpu", "cuda"}},
-          .pattern = "^(auto|cpu|cuda(:(0|[1-9][0-9]?))?)$",
-          .pattern_words = "auto, cpu, cuda or cuda:N with N from 0 to 99"};
+          .pattern = fmt::format("^(auto|{})$", kDevicePattern),
+          .pattern_words =
+              fmt::format("auto, cpu, cuda or cuda:N with N from 0 to {}", kMostDeviceNumber)};
 }
 
 inline ValueSpec devices_value() {
   return {.type = ValueType::kNames,
           .min = 0,
           .max = 64,
-          .pattern = "^(all|cpu|cuda(:(0|[1-9][0-9]?))?)$",
+          .pattern = fmt::format("^({}|{})$", kAllDevices, kDevicePattern),
           .pattern_words = "a list of devices, as in [cuda:0, cuda:1], or all",
           .example = "[cuda:0, cuda:1]",
           .repeats = true,

@@ -1,7 +1,9 @@
 // The keys of the matrices and of the messages.
+#include <fmt/format.h>
 #include <string>
 
 #include "base/names.h"
+#include "base/output_format.h"
 #include "config/key_tables.h"
 #include "config/key_values.h"
 
@@ -18,13 +20,14 @@ std::vector<KeySpec> matrix_keys() {
                   .place = 40,
                   .name = "--output",
                   .placeholder = "FILE",
-                  .help = "File for the embeddings, a row for each text; its suffix decides the "
-                          "format: .npy, .parquet, .arrow, .feather or .ipc (default: a .npy file "
-                          "in --cache-dir)"}},
-       .help =
+                  .help = fmt::format(
+                      "File for the embeddings, a row for each text; its suffix decides the "
+                      "format: {} (default: a .npy file in --cache-dir)",
+                      matrix_suffixes())}},
+       .help = fmt::format(
            "The file for the embeddings, for a run with one stream. Its suffix decides the "
-           "format: .npy, .parquet, .arrow, .feather or .ipc; empty: the matrix is in the cache "
-           "directory.",
+           "format: {}; empty: the matrix is in the cache directory.",
+           matrix_suffixes()),
        .set_run = [](RunConfig& r, const Value& v) { r.store.output = text(v); }},
       {.sections = {"output"},
        .name = "format",
@@ -80,7 +83,7 @@ std::vector<KeySpec> log_keys() {
       {.sections = {"log"},
        .name = "level",
        .value = choice_of({"trace", "debug", "info", "warning", "error"}),
-       .default_text = "info",
+       .default_text = LogOptions().level,
        .flags = {{.group = FlagGroup::kMessages,
                   .place = 20,
                   .name = "--log-level",
@@ -102,7 +105,7 @@ std::vector<KeySpec> log_keys() {
       {.sections = {"log"},
        .name = "json",
        .value = boolean_value(),
-       .default_text = "false",
+       .default_text = default_of(LogOptions().json),
        .flags = {{.group = FlagGroup::kMessages,
                   .place = 10,
                   .name = "--json",
@@ -113,7 +116,7 @@ std::vector<KeySpec> log_keys() {
       {.sections = {"log"},
        .name = "progress",
        .value = boolean_value(),
-       .default_text = "true",
+       .default_text = default_of(LogOptions().progress),
        .flags = {{.group = FlagGroup::kMessages,
                   .place = 40,
                   .name = "--no-progress",

@@ -36,8 +36,8 @@ struct ConfigFile {
 
 // All functions throw the errors of load_config(). `path` is not "".
 
-// Returns the bytes of the file. Of a file that is too large, returns one byte more than
-// read_config_text() accepts, so that it refuses the text.
+// Returns the bytes of the file. If the file is too large, returns one byte more than
+// read_config_text() accepts, so that read_config_text() refuses the text.
 std::string config_text(const std::string& path);
 ConfigFile read_config_file(const std::string& path);
 ConfigFile read_config_text(const std::string& text, const std::string& name);

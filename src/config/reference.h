@@ -8,12 +8,12 @@
 
 namespace encode {
 
-// Markdown with a heading and a table (key, flags, value, default, meaning) for each section.
-// Throws no Error.
+// Returns Markdown with a heading and a table (key, flags, value, default, meaning) for each
+// section.
 std::string config_reference();
 
-// A list with an object for each key: sections, name, alias, flags, no_flag, value, default, help.
-// A default that depends on other things is null, and default_note says what it is.
+// Returns a list with an object for each key: sections, name, alias, flags, no_flag, value,
+// default, help. A default that depends on other things is null, and default_note says what it is.
 Json config_reference_json();
 
 }  // namespace encode

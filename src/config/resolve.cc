@@ -7,7 +7,7 @@
 #include "base/allocator_conf.h"
 #include "base/units.h"
 #include "config/derived_defaults.h"
-#include "config/key_tables.h"
+#include "config/key_values.h"
 #include "config/schema.h"
 
 namespace encode {
@@ -253,9 +253,9 @@ class Resolver {
     return run_value(key);
   }
 
-  // `device` and `devices` exclude each other, unless they name the same device. A flag overrides
-  // the other key of the file. The value of the key that loses is its default, so that a printed
-  // config can be read again.
+  // `device` and `devices` exclude each other, unless they name the same device. A flag for one of
+  // them overrides the other one in the file. The overridden key gets its default value, so that a
+  // printed config can be read again.
   Effective settled_devices() const {
     Effective devices = run_value(spec("hardware", "devices"));
     const auto& names = std::get<std::vector<std::string>>(devices.value);

@@ -38,7 +38,7 @@ Error missing_setting(const std::string& path, const std::string& where, bool on
 void check_streams(const RunConfig& run, const std::vector<StreamPlace>& places,
                    const Origin& output, const Origin& combine);
 
-// Makes the Error for a combined matrix of one stream. `origin` is that of semantic.combine.
+// Makes the Error for a combined matrix of one stream. `origin` is the origin of semantic.combine.
 Error combine_of_one(const CombineConfig& combine, const Origin& origin);
 
 // Throws Error unless every input has the field that its format needs, and no other. May be called

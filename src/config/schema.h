@@ -1,6 +1,6 @@
 // The table of all keys of a config. The loader, the messages, the flags of the commands and their
 // help, the printed config, the JSON Schema and the reference in docs/config.md are all made from
-// this table.
+// this table. Any thread may call the functions. They throw no Error.
 #pragma once
 
 #include <optional>
@@ -15,8 +15,7 @@
 
 namespace encode {
 
-// The sections that describe a stream. A name in angle brackets stands for any name. The functions
-// of this header throw no Error; any thread may call them.
+// The sections that describe a stream. A name in angle brackets stands for any name.
 inline constexpr const char* kSharedStreams = "data.streams.<stream>";  // a stream in all splits
 // A stream in one split. It overrides kSharedStreams.
 inline constexpr const char* kSplitStreams = "data.splits.<split>.<stream>";
@@ -47,7 +46,8 @@ struct KeySpec {
   std::string name;
   std::string alias = "";  // another name for the same key, or ""
   ValueSpec value = {};
-  // The default, written like the value of a flag. "null" means "as the model directory says".
+  // The default, written like the value of a flag. "null" stands for no value; `help` says what the
+  // run does then.
   std::optional<std::string> default_text = {};
   // If there is no default_text, the text for the column "default" of docs/config.md: the source of
   // the default, or "required".

@@ -22,7 +22,7 @@ enum class ValueType { kText, kInteger, kBoolean, kChoice, kNames, kSize, kPaths
 // The values that a key accepts.
 struct ValueSpec {
   ValueType type = ValueType::kText;
-  bool nullable = false;  // true if null is valid; it means "as the model directory says"
+  bool nullable = false;  // true if null is valid; KeySpec::help says what it means
   // The range of a kInteger, of the bytes of a kSize, of the size of a kText in bytes, or of the
   // number of names in kNames. For kPaths, the size of each text.
   int64_t min = 0;

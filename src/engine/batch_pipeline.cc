@@ -63,8 +63,8 @@ void BatchPipeline::launch_ahead(std::span<const PackedBatch> batches) {
       ahead_.push_back(std::move(copy));
     }
   } catch (...) {  // NOLINT(bugprone-empty-catch)
-    // Ignored, because the rows of this window are not to blame. The next call launches the batch
-    // again and reports a failure. If the device is lost, the next wait fails.
+    // The error is ignored, because the rows of this window did not cause it. The next call
+    // launches the batch again and reports an error. If the device is lost, the next wait fails.
   }
 }
 

@@ -27,8 +27,8 @@ class BatchDevice {
   virtual void check(const PackedBatch& batch) = 0;
   // Queues the batch on the device, without waiting.
   virtual std::unique_ptr<Launched> launch(const PackedBatch& batch) = 0;
-  // Waits until the device has computed the batch, and copies its vectors to their places in `out`,
-  // see Encoder::encode().
+  // Waits until the device has computed the batch, and copies its vectors to their places in `out`.
+  // Encoder::encode() defines these places.
   virtual void finish(Launched& launched, const PackedBatch& batch, std::span<float> out) = 0;
   // Waits for all work on the device.
   virtual void synchronize() = 0;
@@ -37,7 +37,8 @@ class BatchDevice {
 // Not thread-safe.
 class BatchPipeline {
  public:
-  // `device` must outlive the pipeline. At most `most_ahead` batches of a next window are launched.
+  // `device` must outlive the pipeline. encode() launches at most `most_ahead` batches of the next
+  // window.
   BatchPipeline(BatchDevice& device, int64_t most_ahead)
       : device_(device), most_ahead_(static_cast<size_t>(most_ahead)) {}
 
@@ -58,7 +59,7 @@ class BatchPipeline {
   const size_t most_ahead_;
   std::deque<std::unique_ptr<BatchDevice::Launched>> launched_;  // the oldest first
   // Copies of the launched batches of the next window, which are at the end of launched_. Between
-  // two calls, launched_ has no others.
+  // two calls, launched_ has no other batches.
   std::vector<PackedBatch> ahead_;
 };
 

@@ -45,7 +45,8 @@ PackedBatch short_batch(const Transformer& transformer) {
 
 bool is_in_blocks(const TracedProduct& product) { return product.call == Call::kInBlocks; }
 
-// Returns the number of rows with which the product is launched: blocks are filled up.
+// Returns the number of rows with which the product is launched. Blocks are filled up to
+// kCpuBlockTokens rows.
 int64_t rows_of(const TracedProduct& product) {
   return is_in_blocks(product) ? kCpuBlockTokens : product.rows;
 }
@@ -67,8 +68,9 @@ at::Tensor multiply(const TracedProduct& product, at::Device device) {
   return product.linear.add(x, equal_rows(rows, product.linear.out_features(), tensor)).total();
 }
 
-// Compares bits, because NaN is unequal to itself. Counts the differences, so that zero is the good
-// answer: on the stand-in for the CUDA runtime, every number that the host reads is zero.
+// Compares bits, because NaN is unequal to itself. Counts the differences and not the equal
+// numbers, because zero must mean success: with the tests' stand-in for the CUDA runtime, the host
+// reads only zeros.
 bool has_equal_rows(const at::Tensor& y) {
   const at::Tensor bits = y.view(y.element_size() == sizeof(float) ? at::kInt : at::kShort);
   return bits.ne(bits.narrow(0, 0, 1)).sum().item<int64_t>() == 0;

@@ -158,7 +158,7 @@ LoadedTransformer load_transformer(const ModelDirectory& directory,
     options.alive();
     try {
       LoadedTransformer loaded = load_with_equal_rows(directory, effective, options);
-      // The content is the same, but the key is another one: a file was touched, replaced, or
+      // The content is the same, but the file key is not: a file was touched or replaced, or it was
       // changed and changed back while it was read. The tensors may have the changed bytes, so they
       // are loaded again.
       if (files.check_weights() == before) return loaded;

@@ -3,7 +3,6 @@
 
 #include <vector>
 
-#include "encode/config.h"
 #include "encode/model_directory.h"
 
 #include "engine/load_encoder.h"
@@ -16,9 +15,9 @@ struct LoadedTransformer {
   std::vector<LoadNote> notes;
 };
 
-// Loads the model of `directory` onto the device. Proves that the tensors are those of the files
-// that were hashed, if the directory was opened with their hashes. Throws what load_encoder()
-// throws.
+// Loads the model of `directory` onto the device. If the directory was opened with the hashes of
+// its files, checks that the tensors come from the files that were hashed. Throws what
+// load_encoder() throws.
 LoadedTransformer load_transformer(const ModelDirectory& directory,
                                    const EffectiveResult& effective, const EncoderOptions& options);
 

@@ -142,8 +142,8 @@ ProductTimer::Work ProductTimer::on_all_threads(const std::vector<BatchProducts>
                                                 const std::function<bool()>& go_on) const {
   Work total;
   std::mutex mutex;
-  // There are as many iterations as threads, and each lasts until the end, so every thread takes
-  // one.
+  // There are as many iterations as threads, and each iteration lasts until the end, so every
+  // thread runs exactly one of them.
   pool_.run(pool_.threads(), [&](int64_t) {
     const Work work = on_one_thread(batches, seconds, go_on);
     const std::lock_guard lock(mutex);

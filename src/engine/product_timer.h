@@ -26,8 +26,8 @@ class ProductTimer {
 
   // Each thread of the pool repeats the matrix products of all batches, in order, for about
   // `seconds`, which is at least 0, and then a large square product for a quarter of that time.
-  // Each thread computes at least one batch. See ProductBench::run() for `go_on`. Throws no Error,
-  // only c10::Error if the device fails.
+  // Each thread computes at least one batch. Calls `go_on` after each batch, from any thread, and
+  // ends early if `go_on` returns false. Throws no Error, only c10::Error if the device fails.
   ProductRates run(double seconds, const std::function<bool()>& go_on) const;
 
  private:

@@ -5,8 +5,8 @@
 
 namespace encode {
 
-// Returns the n-th of ids that spread over a vocabulary of `vocab_size` ids: they are the multiples
-// of a prime.
+// Returns id number n of a sequence that spreads over a vocabulary of `vocab_size` ids. The ids are
+// the multiples of a prime, modulo vocab_size.
 constexpr int32_t spread_id(int64_t n, int64_t vocab_size) {
   constexpr int64_t kStride = 7919;
   return static_cast<int32_t>(n * kStride % vocab_size);

@@ -96,7 +96,7 @@ Error refused_error(const HttpResponse& response, const Subject& subject) {
   if (code == "EntryNotFound") return error_of(no_file(subject), response);
   if (code == "GatedRepo") return error_of(gated(subject), response);
   if (code == "RepoNotFound") return error_of(no_model(subject), response);
-  // Without a token the hub answers 401 for a model that does not exist, too.
+  // Without a token, the hub answers 401 even for a model that does not exist.
   if (response.status == 404 || (response.status == 401 && !subject.with_token))
     return error_of(subject.path.empty() ? no_model(subject) : no_file(subject), response);
   if (response.status == 401 || response.status == 403)

@@ -17,7 +17,6 @@
 
 #include "base/path_kind.h"
 #include "base/system_call.h"
-#include "base/units.h"
 #include "model_dir/hub_cache.h"
 
 namespace encode::hub {

@@ -34,7 +34,7 @@ Error data_error(ErrorCode code, const FileFacts& file, std::string expected, st
                         "proxy may change the file, or the server is out of order"});
 }
 
-// Returns where the body of a response begins in the file, or nullopt if its header is no answer to
+// Returns where the body of a response begins in the file, or nullopt if its header does not answer
 // "Range: bytes=N-".
 std::optional<int64_t> first_byte(const HttpResponse& response) {
   if (response.status == 200) return 0;
@@ -175,7 +175,8 @@ class Download {
 
   void take(const HttpResponse& response, std::string_view bytes) {
     if (!std::exchange(begun_, true)) begin(response);
-    if (blob_.bytes() + static_cast<int64_t>(bytes.size()) > file_.bytes) refuse_size("more");
+    const int64_t size = blob_.bytes() + static_cast<int64_t>(bytes.size());
+    if (size > file_.bytes) refuse_size(fmt::format("at least {}", size));
     blob_.append(bytes);
     received_ += static_cast<int64_t>(bytes.size());
     context_.observer.progress(file_.path, blob_.bytes(), file_.bytes);

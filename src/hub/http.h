@@ -31,7 +31,7 @@ struct HttpResponse {
   bool is_redirect() const;                           // has a Location that should be followed
 };
 
-// Why a transfer ended before the whole response was there.
+// The reason why a transfer ended before the whole response had come.
 struct TransferFault {
   enum class Kind {
     kConnect,  // no connection: the name, the host, the port or a proxy
@@ -43,7 +43,7 @@ struct TransferFault {
 };
 
 struct HttpResult {
-  HttpResponse response;  // its status is 0 if the transfer failed before it
+  HttpResponse response;  // its status is 0 if the transfer failed before the status came
   std::optional<TransferFault> fault;
 };
 
@@ -54,15 +54,17 @@ using BodySink = std::function<void(const HttpResponse& response, std::string_vi
 // Keeps its connections open from one request to the next. Not thread-safe.
 class HttpSession {
  public:
-  // `ca_file` has the certificates to trust; "": those of the system. Throws Error "hub.library".
+  // `ca_file` has the certificates to trust; "": the certificates of the system. Throws Error
+  // "hub.library".
   explicit HttpSession(std::string ca_file);
   HttpSession(const HttpSession&) = delete;
   HttpSession& operator=(const HttpSession&) = delete;
   ~HttpSession();
 
-  // Sends one request. Does not follow a redirect. The body is not decompressed. The body of any
-  // other status is discarded, and it may be of any length: the response counts as complete after
-  // its first 64 KiB. Headers of more than 1 MiB are a fault. Throws only what `sink` throws.
+  // Sends one request. Does not follow a redirect. The body is not decompressed. If the status is
+  // neither 200 nor 206, the body is discarded. It may then be of any length: the response counts
+  // as complete after its first 64 KiB. Headers of more than 1 MiB are a fault. Throws only what
+  // `sink` throws.
   HttpResult get(const HttpRequest& request, const BodySink& sink);
 
  private:

@@ -102,7 +102,7 @@ HttpResult HubClient::follow(const Order& order, const BodySink& sink) {
                            .direct = url->is_loopback(),
                            .headers = order.headers,
                            .stall = order.stall};
-    request.headers.emplace_back("Accept-Encoding: identity");  // the sizes are those of the file
+    request.headers.emplace_back("Accept-Encoding: identity");  // so that sizes are file sizes
     request.headers.emplace_back("User-Agent: encode");
     if (gets_token(*url)) request.headers.push_back("Authorization: Bearer " + settings_.token);
     HttpResult result = session_.get(request, sink);
@@ -114,7 +114,8 @@ HttpResult HubClient::follow(const Order& order, const BodySink& sink) {
       throw bad_redirect(order.url, location);
     url = std::move(next);
   }
-  throw answer_error(order.url, fmt::format("at most {} redirects", kMaxRedirects), "more");
+  throw answer_error(order.url, fmt::format("at most {} redirects", kMaxRedirects),
+                     fmt::format("one more redirect, to '{}'", preview(url->text, 200)));
 }
 
 HttpResponse HubClient::insist(const Order& order, const Subject& subject, std::string& body) {
@@ -130,7 +131,7 @@ HttpResponse HubClient::insist(const Order& order, const Subject& subject, std::
                        .what = "the server's answer is too large",
                        .where = preview(response.url, 300),
                        .expected = fmt::format("at most {} bytes", kMaxListingBytes),
-                       .found = "more",
+                       .found = fmt::format("at least {} bytes", body.size()),
                        .hint = "check the name of the model and HF_ENDPOINT"});
         });
     if (!result.fault && result.response.status < 400) return result.response;

@@ -28,8 +28,8 @@ struct Listing {
 // is for messages. Throws Error:
 //   "hub.answer"  kUnavailable  it is not JSON, or not such a list
 //   "hub.limit"   kData         it has too many files
-//   "hub.path"    kData         a path leads out of the model, has control characters or is too
-//   long
+//   "hub.path"    kData         a path leads out of the model, is too long, or has control
+//                               characters
 Listing parse_listing(std::string_view text, const std::string& url);
 
 // Returns true for what names a blob: the 64 hexadecimal digits of a SHA-256, or the 40 digits of a

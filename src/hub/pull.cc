@@ -7,7 +7,6 @@
 
 #include "encode/error.h"
 
-#include "base/path_kind.h"
 #include "base/units.h"
 #include "hub/cache_repository.h"
 #include "hub/download.h"

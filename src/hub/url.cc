@@ -56,7 +56,7 @@ bool Url::is_loopback() const {
 
 std::optional<Url> parse_url(const std::string& text) {
   const Handle handle(curl().url());
-  // CURLU_NON_SUPPORT_SCHEME: read() refuses other schemes, whatever this libcurl supports.
+  // CURLU_NON_SUPPORT_SCHEME: read() refuses other schemes, even if this libcurl supports them.
   if (text.size() > kMaxUrlBytes || curl().url_set(handle.get(), CURLUPART_URL, text.c_str(),
                                                    CURLU_NON_SUPPORT_SCHEME) != CURLUE_OK)
     return std::nullopt;

@@ -12,8 +12,8 @@
 namespace encode {
 namespace {
 
-// After this number of consecutive rows that do not fit on the device, the loop gives up: no row
-// fits.
+// After this number of consecutive rows that do not fit on the device, the loop assumes that no row
+// fits, and gives up.
 constexpr int64_t kMostRowsTooLarge = 8;
 
 // Returns a flag (false) for each row up to the last row of the batches.
@@ -66,8 +66,8 @@ std::optional<std::vector<FailedRow>> BatchLoop::run(std::span<const PackedBatch
   if (plan_.budget_tokens < first_budget_) pack_again();
   while (!left.empty()) {
     const size_t count = alone ? 1 : left.size();
-    // After packing again, the next call packs its window again too. Then the batches that this
-    // window has now must not be launched.
+    // If this window was packed again, the next call of run() packs its window again too. The next
+    // batches as they are now must then not be launched.
     const bool packed_once = left.data() == batches.data();
     try {
       if (!encoder_.encode_ahead(left.first(count), values, on_batch,
@@ -102,8 +102,7 @@ BatchLoop::Next BatchLoop::next_after(const Failure& failure, bool alone) {
       if (++rows_too_large_ >= kMostRowsTooLarge) throw Error(failure.error);
       return Next::kRefuse;
     case FailureKind::kOther:
-      // The encoder has refused a row of the batch. With a batch for each row, only this row is
-      // refused.
+      // The encoder has refused a row of the batch. Only a batch of one row says which row it is.
       if (failure.error.exit_code != ExitCode::kData) throw;
       return alone ? Next::kRefuse : Next::kAlone;
     case FailureKind::kDeviceLost:

@@ -15,22 +15,23 @@
 
 namespace encode {
 
-// - If the device has too little memory for a batch, it halves the budget of all later batches and
-//   goes on. The budget never grows again, and it never changes a vector.
+// - If the device has too little memory for a batch, the loop halves the budget of all later
+//   batches and goes on. The budget never grows again. It does not change the vectors.
 // - If the budget cannot be halved, the batch is tried once more, because the memory may have been
 //   needed only for a moment, by another program or by blocks that are released now. If it fails
 //   again, each row gets a batch of its own, and a row that does not fit then is refused.
-// - If the encoder refuses a row, each row gets a batch of its own too.
+// - If the encoder refuses a row, each row of the batch gets a batch of its own, and only a row
+//   that the encoder refuses then is refused.
 // Not thread-safe.
 class BatchLoop {
  public:
   // Both references must outlive the BatchLoop. `unit` is an index into JobSpec::units.
   BatchLoop(const WorkerContext& context, int64_t unit, Encoder& encoder);
 
-  // Encodes the batches of one window into `values`, see Encoder::encode(), and returns the rows
-  // that are refused; their vectors stay as they are. Calls `done` after each batch, and returns
-  // nullopt if it asked to stop. Calls `next_batches`, see Encoder::encode_ahead(), while the
-  // batches are encoded as the window has them; it may be empty. Sends BatchHalved. Throws:
+  // Encodes the batches of one window into `values`, as Encoder::encode() does. Returns the rows
+  // that are refused; their vectors in `values` do not change. Calls `done` after each batch, and
+  // returns nullopt if `done` returned false. Passes `next_batches`, which may be empty, to
+  // Encoder::encode_ahead(), unless rows had to be packed again. Sends BatchHalved. Throws:
   // - Error kUnavailable "device.memory" if no row fits on the device,
   // - Error kTempFail for an NVML failure that comes again,
   // - what Encoder::encode() throws if the device is lost.
@@ -57,8 +58,8 @@ class BatchLoop {
   BatchPlan plan_;
   const int64_t first_budget_;
   bool nvml_failed_ = false;
-  bool tried_again_ = false;    // a batch that did not fit was tried again since the last success
-  int64_t rows_too_large_ = 0;  // refused for lack of memory since a row was encoded
+  bool tried_again_ = false;    // a batch was tried again for lack of memory since the last success
+  int64_t rows_too_large_ = 0;  // the rows refused for lack of memory since a row was encoded
 };
 
 }  // namespace encode

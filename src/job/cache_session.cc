@@ -11,8 +11,8 @@
 namespace encode {
 namespace {
 
-// Rows are written in few large changes, because these are faster than many small ones. The limit
-// keeps the loss small if the worker is killed.
+// Rows are written in few large changes, because many small changes take longer. The limit keeps
+// the loss small if the worker is killed.
 constexpr int64_t kMostUnwrittenBytes = 8 << 20;
 
 ErrorDetail damaged_rows(const std::string& dir, int64_t rows) {

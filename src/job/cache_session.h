@@ -17,8 +17,8 @@ namespace encode {
 // If the job has no cache, all functions do nothing. After a failure the session sends CacheProblem
 // once, and does nothing from then on. If the cache does not answer, the session ends the worker,
 // and the next worker does not use the cache. No function throws an Error of the cache. The
-// encoding thread and the commit thread may call them at the same time; write() and
-// write_if_large() belong to the thread that commits.
+// encoding thread and the commit thread may call the functions at the same time, but only the
+// commit thread may call write() and write_if_large().
 class CacheSession {
  public:
   // `context` must outlive the session.
@@ -30,9 +30,8 @@ class CacheSession {
   bool on() const { return on_.load(std::memory_order_relaxed); }
   void find(std::span<CacheRequest> requests);
   void put(const CachedRow& row);
-  // Write the waiting rows to disk; the second function does so only if they are many.
-  void write();
-  void write_if_large();
+  void write();           // writes the waiting rows to disk
+  void write_if_large();  // calls write() if the waiting rows take more than a few MiB
   CacheCounts take_counts();
 
  private:
@@ -46,8 +45,8 @@ class CacheSession {
   std::atomic<bool> damage_reported_ = false;
 };
 
-// Returns a sink that also writes the rows of the session to disk: after the commit of their chunk,
-// or earlier if they are many. The session must outlive it.
+// Returns a sink that also writes the waiting rows of the session to disk: after each commit, and
+// earlier if write_if_large() does. The session must outlive it.
 std::unique_ptr<RowSink> caching_sink(std::unique_ptr<RowSink> sink, CacheSession& session);
 
 }  // namespace encode

@@ -18,7 +18,7 @@ void append_to(MatrixWriter& writer, const WindowPart& part, std::span<const flo
   if (!part.row_tokens.empty()) writer.append_lengths(part.row_tokens);
 }
 
-// Returns the weight with which a part shares the time of its window.
+// Returns the weight of a part. The time of a window is divided among its parts by weight.
 double work(const WindowPart& part) {
   return static_cast<double>(part.stats.tokens + part.rows.size());
 }
@@ -64,7 +64,7 @@ class FinalSink : public RowSink {
     stats_ = stats;
     origin_ = origin;
   }
-  // The matrix is the only chunk.
+  // In standard mode the whole matrix is one chunk.
   std::vector<CommittedFile> commit() override {
     const std::unique_ptr<FinalWriter> writer = std::move(writer_);
     require_unchanged(unit_.scan);

@@ -29,10 +29,10 @@ struct EncodedWindow {
   DeviceMemory memory;       // set if the last part closes its chunk; see ChunkDone::memory
 };
 
-// What a sink knows of a chunk that it has committed.
+// The file of a chunk that a sink has committed.
 struct CommittedFile {
   std::string path;
-  int64_t bytes = 0;  // the size of a chunk file; 0: the chunk is the final matrix
+  int64_t bytes = 0;  // the size of a chunk file; 0 if the file is the final matrix
 };
 
 // The most chunks that are committed together. Each of them has up to four open files.
@@ -48,27 +48,27 @@ class RowSink {
   // `values` is [part.vectors(), dim].
   virtual void append(const WindowPart& part, std::span<const float> values) = 0;
   virtual void end(const RowStats& stats, const ChunkOrigin& origin) = 0;
-  // Commits the chunks that have ended since the last call, and returns their files, in their
-  // order. On return they are durable. If commit() throws, these chunks are dropped.
+  // Commits the chunks that have ended since the last call, and returns their files in the order in
+  // which they ended. When commit() returns, they are durable. If it throws, they are dropped.
   virtual std::vector<CommittedFile> commit() = 0;
 };
 
-// These functions return a sink for chunk files and for a final matrix. The argument must outlive
-// the sink.
+// Returns a sink that writes chunk files. The store must outlive it.
 std::unique_ptr<RowSink> chunk_sink(ChunkStore& store);
+// Returns a sink that writes the final matrix. The unit must outlive it.
 std::unique_ptr<RowSink> final_sink(const JobUnit& unit);
 
 // Commits the chunks that end in a window together, kChunksTogether at a time, and sends ChunkDone
 // for each. push() and finish() must be called on one thread. Holds one window, which is being
-// written, so a kill costs at most this window and the one that is being encoded. An error costs
-// no chunk that has ended before it, unless that chunk cannot be committed either.
+// written, so a kill loses at most this window and the window that is being encoded. After an
+// error, the chunks that ended before it are still committed, if that is possible.
 class CommitThread {
  public:
   // `sink` and `events` must outlive the CommitThread.
   CommitThread(RowSink& sink, EventPipe& events, int64_t unit, ChunkOrigin origin);
   CommitThread(const CommitThread&) = delete;
   CommitThread& operator=(const CommitThread&) = delete;
-  // Finishes the windows that were pushed, and drops a chunk that is not complete after them.
+  // Writes the windows that were pushed. Drops a chunk that is not complete after them.
   ~CommitThread();
 
   // Waits until the previous window is durable. Throws what writing an earlier window threw.
@@ -90,13 +90,13 @@ class CommitThread {
   EventPipe& events_;
   int64_t unit_;
   ChunkOrigin origin_;
-  // The thread owns these three fields.
+  // Only the thread uses these three members.
   RowStats chunk_stats_;
   double chunk_seconds_ = 0;      // see ChunkDone::seconds
   std::vector<ChunkDone> ended_;  // chunks that are not committed, without their files
   std::atomic<double> seconds_ = 0;
-  // The thread sets this before it abandons the queue. The owner reads it after push() has failed,
-  // or after the join.
+  // The thread sets this before it abandons the queue. Other threads may read it only after push()
+  // has failed, or after the join.
   std::exception_ptr failure_;
   BoundedQueue<EncodedWindow> queue_{1};
   std::thread thread_;

@@ -72,8 +72,8 @@ void check_valid_row(const LoadedModel& model, std::span<const float> values) {
                .hint = kBadVectorsHint});
 }
 
-// Reports the settings that LibTorch has got from the environment, not those that the options ask
-// for.
+// Reports the settings of the environment, because LibTorch uses these settings and not the
+// options.
 DeviceChecked describe_device(const DeviceFacts& device) {
   if (device.kind == DeviceKind::kCpu) return {.device = device, .allocator = ""};
   return {.device = device,

@@ -1,5 +1,5 @@
-// Tries the defences of a worker against faults, for `encode preflight`. Must be called on the main
-// thread.
+// Tries the defences of a worker against faults, for `encode preflight`. The functions must be
+// called on the main thread.
 #pragma once
 
 #include "job/loaded_model.h"
@@ -11,8 +11,8 @@ namespace encode {
 //   "ids"        a token id that the model does not have is refused on the host
 //   "positions"  a row that is too long is refused on the host
 //   "vectors"    a vector that is not finite, or is all zeros, is recognised
-//   "release"    the allocator's unused memory is released, and the model encodes the same bits
-//                after it
+//   "release"    the allocator's unused memory is released, and then the model encodes the same
+//                bits as before
 // Throws Error kData "vectors.all_bad" if the vector of a valid row is wrong, and what
 // Encoder::encode() throws for a device that has failed.
 void try_defences(const WorkerContext& context, LoadedModel& model);

@@ -10,8 +10,8 @@
 
 namespace encode {
 
-// Thread-safe. If the pipe is broken, send() ends the process with kTempFail, because the
-// supervisor has ended.
+// Thread-safe. If the pipe is broken, the supervisor has ended, and send() ends the process with
+// kTempFail.
 class EventPipe {
  public:
   // The caller keeps `fd` open.

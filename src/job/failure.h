@@ -1,5 +1,5 @@
-// Classifies an exception in the worker: whether the worker can go on, and the error with its exit
-// code. Any thread may call it.
+// Classifies an exception in the worker: says whether the worker can go on, and makes the error
+// with its exit code. Any thread may call the function.
 #pragma once
 
 #include <exception>
@@ -11,7 +11,7 @@ namespace encode {
 enum class FailureKind {
   kOutOfDeviceMemory,  // the device works, and a smaller batch may fit
   kNvml,               // the allocator could not ask NVML about the memory, which is probably full
-  kDeviceLost,         // the CUDA context cannot be used any more; only a new process has another
+  kDeviceLost,         // the CUDA context cannot be used any more; a new process gets a new one
   kOther,              // anything else, for example an Error
 };
 
@@ -27,7 +27,7 @@ struct Failure {
 //   NVML, lost device     kTempFail, because a new process has a new CUDA context
 //   std::bad_alloc        kTempFail
 //   anything else         kInternal
-// Throws nothing itself.
+// Does not throw.
 Failure current_failure();
 
 }  // namespace encode

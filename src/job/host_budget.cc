@@ -7,12 +7,13 @@ namespace {
 
 constexpr int64_t kFloatBytes = sizeof(float);
 constexpr int64_t kPercent = 100;
-// The activations of a batch that exist at a time, as a multiple of [tokens, dim]: input, residual,
-// the fused projection (3), the context, and the widest product (4 to 6), with what the allocator
-// rounds up.
+// The activations of a batch that exist at the same time, in units of [tokens, dim]: the input, the
+// residual, the fused projection (3), the context, the widest product (4 to 6), and what the
+// allocator adds by rounding up.
 constexpr int64_t kActivations = 16;
-// A window may exceed its size by its last row. With several windows at a time, such rows exist in
-// at most this number of copies: in the reader, as text, as token ids and in batches.
+// A window may exceed its size by its last row. There may be several windows, and the reader, the
+// texts, the token ids and the batches each have a copy of such a row: at most this number of
+// copies.
 constexpr int64_t kRowCopies = 16;
 constexpr int64_t kLeastBytes = int64_t{1} << 20;
 

@@ -11,7 +11,7 @@ namespace encode {
 struct MemoryNeeds {
   int64_t limit_bytes = 0;       // of the container, of the machine, or of the config
   int64_t used_bytes = 0;        // before the first window: model, supervisor, other programs
-  int64_t pressure_percent = 0;  // the mark below which the use should stay, in percent
+  int64_t pressure_percent = 0;  // the mark: the use should stay below this share of the limit
   int64_t workers = 1;           // at least 1; each gets an equal part
   int64_t threads = 0;           // compute threads on the host; 0 if a GPU computes
   int64_t batch_tokens = 0;      // the most tokens that a thread computes at once
@@ -35,8 +35,8 @@ struct HostBudget {
   bool operator==(const HostBudget&) const = default;
 };
 
-// Returns the parts. Their sum is the memory below the mark that is still free. If nothing is free,
-// each part of a window gets 1 MiB, so that the work goes on. Does not throw.
+// Divides the memory that is free below the mark among the parts. If nothing is free, texts, tokens
+// and vectors still get 1 MiB each, so that the work goes on. Does not throw.
 HostBudget plan_host_budget(const MemoryNeeds& needs);
 
 }  // namespace encode

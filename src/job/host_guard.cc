@@ -12,8 +12,8 @@
 namespace encode {
 namespace {
 
-// Returns the memory of the host within HardwareOptions::memory_limit_bytes. If several workers
-// share the host, each gets its part of the limit.
+// Returns the memory of the host, limited to HardwareOptions::memory_limit_bytes. Each worker of
+// the run gets an equal part of the limit.
 HostMemory run_memory(const JobSpec& job) {
   const HostMemory host = host_memory();
   if (job.hardware.memory_limit_bytes == 0) return host;

@@ -1,5 +1,5 @@
-// The memory of the worker's host: the sources of its PressureGuard, and its budget. They throw no
-// Error.
+// The memory of the worker's host: the sources of its PressureGuard, and its budget. The functions
+// throw no Error.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ namespace encode {
 PressureGuard::Sources guard_sources(const JobSpec& job, EventPipe& events);
 
 // Returns the budget of the worker for a unit. It is computed from the memory in use, so the model
-// must be loaded, and no window may exist yet. Logs the size of the windows, as "info" if it is
-// less than the settings of the unit ask for. Without a guard there is no limit.
+// must be loaded, and no window may exist yet. Logs the size of the windows, with the level "info"
+// if it is less than the settings of the unit ask for. Without a guard the budget has no limit.
 HostBudget host_budget(const WorkerContext& context, const JobUnit& unit, const BatchPlan& batches);
 
 }  // namespace encode

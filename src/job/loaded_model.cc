@@ -19,8 +19,8 @@
 namespace encode {
 namespace {
 
-// Returns the type of the operations that are not quantized, or nullopt if `type` quantizes
-// nothing.
+// Returns the compute type of the operations that `type` does not quantize. Returns nullopt if
+// `type` quantizes nothing.
 std::optional<ComputeType> exact_type_of(ComputeType type) {
   if (type == ComputeType::kInt8) return ComputeType::kFloat32;
   if (type == ComputeType::kFp8) return ComputeType::kBFloat16;
@@ -86,8 +86,8 @@ void ModelKeeper::load(int64_t unit_number) {
   options.alive();
   self_test(unit);
   if (context_.wrap_encoder) model_->encoder = context_.wrap_encoder(std::move(model_->encoder));
-  // The checks may load a second model, so they end before the event: from then on the supervisor
-  // expects batches.
+  // Sent after the checks, which may load a second model: after this event the supervisor expects
+  // batches.
   context_.events.send(
       ModelLoaded{.unit = unit_number,
                   .device = model_->encoder->device(),

@@ -30,7 +30,8 @@ struct LoadedModel {
 std::unique_ptr<Tokenizer> load_tokenizer_for(const JobUnit& unit, const ModelDirectory& directory);
 
 // Returns the hardware options of the job with the number of threads of the unit. A load with these
-// options sends ModelLoading as its sign of life. `context.events` must outlive the options.
+// options sends ModelLoading again and again, so that the supervisor sees that it goes on.
+// `context.events` must outlive the options.
 EncoderOptions encoder_options(const WorkerContext& context, const JobUnit& unit);
 
 // Holds one model at a time, because two may not fit on the device. Not thread-safe.
@@ -44,9 +45,9 @@ class ModelKeeper {
   //   - compares the model with an exact one if its matrix products are quantized,
   //   - runs the self-test,
   //   - sends ModelLoaded.
-  // Sends ModelLoading after each step before ModelLoaded.
-  // The reference is valid until the next call. Throws the errors of load_encoder() and
-  // load_tokenizer_for(), and Error kData if the model fails a check.
+  // It sends ModelLoading after each step before ModelLoaded. The reference is valid until the next
+  // call. Throws the errors of load_encoder() and load_tokenizer_for(), and Error kData if the
+  // model fails a check.
   LoadedModel& model_of(int64_t unit);
 
  private:

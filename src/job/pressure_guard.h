@@ -13,12 +13,12 @@
 
 namespace encode {
 
-// The host is "pressed" from the moment when the used share of its memory reaches a mark (85 %)
-// until the share has fallen to 15/17 of the mark (75 %). Between the two, the pressure also begins
-// if tasks wait for memory for a tenth of the time. While the host is pressed, the owner of the
-// guard reads at most one window ahead, its windows are smaller (a quarter at first, and half of
-// that after each second, down to 1/16), and caches keep a quarter of their memory. Afterwards the
-// windows double each second.
+// The host is "pressed" from the moment when the used share of its memory reaches a mark until the
+// share has fallen to 15/17 of the mark. Between the two, the pressure also begins if tasks wait
+// for memory for a tenth of the time. While the host is pressed, the owner of the guard reads at
+// most one window ahead, its windows are smaller (a quarter at first, and half of that after each
+// second, down to 1/16), and caches keep a quarter of their memory. Afterwards the windows double
+// each second.
 //
 // The guard has no thread: it looks at the memory when it is asked, at most every 100 ms.
 // Thread-safe.

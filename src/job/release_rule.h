@@ -7,20 +7,18 @@
 
 namespace encode {
 
-// LibTorch's caching allocator keeps the memory of freed tensors for later ones. A batch needs as
-// much of it as the batch before, so this memory stays, and no chunk waits for a release. What the
-// allocator keeps beyond the working set of one batch goes back to the device: for example after a
-// batch with a row that is longer than a batch, or if the memory is fragmented.
+// LibTorch's caching allocator keeps the memory of freed tensors for later tensors. Batches need
+// about the same memory, the working set, so the allocator keeps that much, and most chunks need no
+// release. If it keeps more, because a row was longer than a batch or because the memory is
+// fragmented, all unused memory goes back to the device.
 //
-// The working set is measured: the batches run one after the other, so it is the unused memory at
-// the end of the first chunk after a full release. The largest measurement counts, because a window
-// may have no full batch. One object serves one stream, which must begin without unused memory. Not
-// thread-safe.
+// Batches run one after the other, so the working set is the unused memory at the end of the first
+// chunk after a release. The largest measurement counts, because a window may have no full batch.
+// One object serves one stream, which must begin without unused memory. Not thread-safe.
 class ReleaseRule {
  public:
-  // What the allocator may keep beyond the working set: a quarter of it, because batches of other
-  // rows split the memory in other ways, and at least a few of the allocator's segments, which have
-  // 2 or 20 MiB.
+  // The allocator may keep more than the working set: a quarter more, because batches of other rows
+  // split the memory in other ways, and at least a few of its segments of 2 or 20 MiB.
   static constexpr int64_t kShare = 4;
   static constexpr int64_t kSlackBytes = int64_t{64} << 20;
 
@@ -30,7 +28,7 @@ class ReleaseRule {
 
  private:
   int64_t working_set_ = 0;
-  bool measures_ = true;  // the memory was released since the last border, or never used
+  bool measures_ = true;  // the chunk began without unused memory
 };
 
 }  // namespace encode

@@ -3,14 +3,12 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include "encode/job.h"
-
 #include "base/units.h"
 
 namespace encode {
 namespace {
 
-// The first windows fill the buffers and the allocators.
+// The memory of these windows is not growth, because they fill the buffers and the allocators.
 constexpr int64_t kFirstWindows = 8;
 // A smaller growth is no leak, because windows differ in size.
 constexpr int64_t kLeastGrowthBytes = int64_t{1} << 30;

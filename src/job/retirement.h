@@ -1,4 +1,4 @@
-// Decides when a worker that works is replaced by a new one.
+// Decides when a new worker replaces a worker that has no fault.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace encode {
 
-// A worker retires after a number of chunks, or when its host memory has grown. So fragments of
-// memory and leaks of a driver cannot pile up. Not thread-safe.
+// A worker retires after a number of chunks, or when its host memory has grown, because memory may
+// become fragmented and a driver may leak memory. Not thread-safe.
 class Retirement {
  public:
   // `start_seconds` is the time that the worker took until it could encode.
@@ -30,10 +30,10 @@ class Retirement {
  private:
   const int64_t least_chunks_;  // 0: no limit
   const int64_t most_chunks_;
-  const double least_seconds_;  // the least age of the worker; does not count after most_chunks_
+  const double least_seconds_;  // the least age of the worker; ignored after most_chunks_
   int64_t chunks_ = 0;
   int64_t windows_ = 0;
-  int64_t first_bytes_ = 0;  // the resident memory when the buffers had their usual size
+  int64_t first_bytes_ = 0;  // the most resident memory after one of the first windows
   std::string reason_;
 };
 

@@ -13,7 +13,7 @@
 
 namespace encode {
 
-// Rows that have got their vectors without a batch, and their tokens.
+// The number of the rows that got their vectors without a batch, and of their tokens.
 struct ReusedRows {
   int64_t rows = 0;
   int64_t tokens = 0;
@@ -31,8 +31,8 @@ struct CacheHits {
 // The embedding cache for the rows of one window. No function throws Error. Not thread-safe.
 class WindowCache {
  public:
-  // `keys` has a key for each row of the window that is in a batch: [rows of the window]. Without
-  // keys the window has no cache, and the functions do nothing. Both must outlive the object.
+  // `keys` is [rows of the window], and has the keys of the rows that are in a batch. If it is
+  // empty, the functions do nothing. Both arguments must outlive the object.
   WindowCache(CacheSession& cache, std::span<const EmbeddingKey> keys)
       : cache_(cache), keys_(keys) {}
 
@@ -49,8 +49,8 @@ class WindowCache {
   std::span<const EmbeddingKey> keys_;
 };
 
-// Copies the vectors of each first row to its duplicates, unless the first row is in `failed`.
-// Returns what it has copied.
+// Copies the vectors of each DuplicateRow::first to the duplicate, unless the first row is in
+// `failed`. Returns the numbers of the rows and tokens that it has copied.
 ReusedRows copy_duplicates(std::span<const DuplicateRow> duplicates,
                            std::span<const FailedRow> failed, WindowValues& values);
 

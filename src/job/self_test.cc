@@ -15,7 +15,6 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/json.h"
-#include "base/units.h"
 #include "batching/pack.h"
 #include "engine/spread_id.h"
 #include "store/sealed_json.h"
@@ -78,7 +77,7 @@ double least_cosine(const Vectors& a, const Vectors& b, int64_t dim) {
       norm_a += static_cast<double>(a[i]) * a[i];
       norm_b += static_cast<double>(b[i]) * b[i];
     }
-    if (norm_a == 0 && norm_b == 0) continue;  // a text without known tokens
+    if (norm_a == 0 && norm_b == 0) continue;  // the model knows no token of this text
     const double cosine = product / std::sqrt(norm_a * norm_b);
     if (std::isnan(cosine)) return -1;  // one vector is zero, or one is not finite
     least = std::min(least, cosine);
@@ -93,7 +92,7 @@ double largest_difference(const Vectors& a, const Vectors& b) {
   return largest;
 }
 
-// Returns only `outcome` and `largest_difference`.
+// Compares the new vectors with the earlier ones. Does not set `vectors_sha256`.
 SelfTest compare(const Vectors& now, const Vectors& before, const Encoder& encoder,
                  const std::string& path) {
   const size_t bytes = now.size() * sizeof(float);

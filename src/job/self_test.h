@@ -1,6 +1,6 @@
-// Encodes a few fixed texts each time a model is loaded and compares the vectors with the vectors
-// that the first load stored in this cache. This detects a changed driver, library, program or
-// processor before its vectors are mixed with older vectors.
+// Encodes a few fixed texts each time a model is loaded, and compares their vectors with the
+// vectors of the first load, which are in a file of the cache directory. This detects a changed
+// driver, library, program or processor before new vectors are mixed with older ones.
 #pragma once
 
 #include <string>
@@ -22,7 +22,7 @@ struct SelfTest {
 };
 
 // Encodes the fixed texts and compares the vectors with those in the file `path`. The file is
-// created if it does not exist or is damaged. The file has vectors for each pair of a device and an
+// created if it does not exist or is damaged. It has vectors for each pair of a device and an
 // `identity`, which stands for the model and the result options. If `tokenizer` is null, fixed
 // token ids replace the texts. Throws Error kData "self_test.changed" if the cosine of a vector to
 // the earlier one is below 0.999, and the errors of Encoder::encode() and write_file_durably().

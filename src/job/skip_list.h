@@ -10,7 +10,7 @@
 namespace encode {
 
 // Returns the positions in `rows.ids` of the tokens that are in `skip_list`, in ascending order.
-// `skip_list` is in ascending order too.
+// `skip_list` must be in ascending order.
 std::vector<int64_t> skipped_tokens(const TokenizedRows& rows,
                                     const std::vector<int32_t>& skip_list);
 

@@ -9,8 +9,8 @@ namespace encode {
 namespace {
 
 constexpr int64_t kMostChunks = 64;
-// The number of windows that a worker has claimed at a time: one is read, two are queued, one is
-// encoded, and one is committed.
+// The number of windows that a worker holds at a time: it reads one, two are queued, it encodes
+// one, and it commits one.
 constexpr int64_t kWindows = 5;
 
 }  // namespace

@@ -25,15 +25,16 @@ struct Stretch {
   int64_t shares = 1;
 };
 
-// Returns the stretch for a unit that `workers` workers share. Its chunks fill about one window.
+// Returns the stretch for a unit that `workers` workers share. most_chunks chunks fill about one
+// window.
 Stretch stretch_of(const JobUnit& unit, const TokenizePlan& plan, int64_t workers);
 
 // Not thread-safe.
 class TaskQueue {
  public:
-  // Makes the queue of a single worker. `tasks` are in row order.
-  TaskQueue(std::vector<ChunkTask> tasks)  // NOLINT(google-explicit-constructor): is one, too
-      : tasks_(std::move(tasks)), claimed_end_(tasks_.size()) {}
+  // Makes the queue of a single worker, which claims nothing. `tasks` are in row order.
+  // NOLINTNEXTLINE(google-explicit-constructor): a list of tasks is the queue of a single worker
+  TaskQueue(std::vector<ChunkTask> tasks) : tasks_(std::move(tasks)), claimed_end_(tasks_.size()) {}
   // Makes the queue of one of several workers. `claim` returns false for a chunk that another
   // worker has; this queue then skips the chunk. Chunks are claimed when they are needed, in
   // stretches of consecutive chunks.

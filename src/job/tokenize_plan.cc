@@ -17,10 +17,9 @@ namespace {
 
 // The memory for the vectors of one window if every token has a vector.
 constexpr int64_t kVectorBytes = 128 << 20;
-// The memory that a row is allowed while it is read ahead, even if it is empty: as Text, and with
-// its offsets in the window and the batches. The plan counts less, what a usual row takes
-// (kRowBytes in run_plan/memory/cpu_memory.cc); more is allowed here, because the rows of a window
-// must fit.
+// The most memory that an empty row takes while it is read ahead: its Text, and its offsets in the
+// window and in the batches. A usual row takes less, and the plan of a run counts with kRowBytes of
+// run_plan/memory/cpu_memory.cc.
 constexpr int64_t kRowAllowance = 256;
 constexpr int64_t kTokenWindows = 4;
 // Two windows of vectors exist at a time (one is encoded, one is written), and a window has up to
@@ -117,7 +116,7 @@ WindowSize plan_window(const JobUnit& unit, const BatchPlan& batches, const Host
   window.rows = std::clamp<int64_t>(texts / kRowAllowance, 1, window.rows);
   window.tokens = std::min(window.tokens, budget.token_bytes / (kWindowTokenBytes * kTokenWindows));
   if (unit.identity.token_embeddings) {
-    // see wanted_window()
+    // A token of usual text has about as many bytes as one float32.
     window.text_bytes = std::min(window.text_bytes, vectors * int64_t{sizeof(float)});
     window.tokens = std::min(window.tokens, vectors);
   } else {

@@ -17,9 +17,11 @@ namespace encode {
 
 // The size of a window. A plan has the usual size; windows are smaller while memory is short.
 struct WindowSize {
-  int64_t rows = 1;        // the most rows in a part of a window; see `tokens`
+  int64_t rows = 1;        // the most rows in a part of a window
   int64_t text_bytes = 0;  // a part of a window ends with the row that reaches this size
-  int64_t tokens = 0;      // a window with fewer tokens and rows takes another chunk; 0: none does
+  // A window takes another chunk while it has fewer than this number of tokens and fewer than
+  // `rows` rows. 0: each window has one part.
+  int64_t tokens = 0;
 
   // Returns the size with each member multiplied by `share`, which is in (0, 1].
   WindowSize part(double share) const;

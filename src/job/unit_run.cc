@@ -9,17 +9,16 @@
 #include <utility>
 #include <vector>
 
-#include "encode/error.h"
-
 #include "base/host.h"
 #include "base/stopwatch.h"
+#include "job/host_guard.h"
 #include "protocol/device_kind.h"
 #include "store/fingerprint/fingerprint.h"
 
 namespace encode {
 namespace {
 
-// Returns true if one of the ranges has one of the rows.
+// Returns true if a row of `rows` is in one of the ranges.
 bool have_rows_of(const std::vector<RowRange>& ranges, RowRange rows) {
   return std::any_of(ranges.begin(), ranges.end(), [rows](RowRange other) {
     return other.begin < rows.end && rows.begin < other.end;
@@ -42,7 +41,7 @@ ChunkOrigin origin_of(const DeviceFacts& device, const BatchPlan& plan) {
   return origin;
 }
 
-// Returns the rows of `probe` in kProbeParts parts, as chunks that no store has.
+// Divides the rows of `probe` into kProbeParts tasks. The indices of these tasks name no chunks.
 std::vector<ChunkTask> probe_tasks(RowRange probe) {
   const int64_t part_rows = (probe.size() + kProbeParts - 1) / kProbeParts;
   std::vector<ChunkTask> tasks;
@@ -53,7 +52,7 @@ std::vector<ChunkTask> probe_tasks(RowRange probe) {
   return tasks;
 }
 
-// The token types of the rows for the keys of the cache; "" if all are 0.
+// Returns KeyRules::token_types.
 std::string token_types_text(const RowTypeIds& types) {
   if (types.all_zero()) return {};
   return fmt::format("{}|{}|{}", fmt::join(types.before, ","), types.text,
@@ -152,7 +151,7 @@ KeyRules UnitRun::key_rules(const TokenizePlan& plan) const {
 bool UnitRun::probe() {
   if (unit_.probe.size() == 0) return true;
   TokenizePlan plan = tokenize_plan();
-  plan.window.tokens = 0;  // no window takes the rows of two parts
+  plan.window.tokens = 0;  // each task has windows of its own
   WindowProducer producer(unit_, probe_tasks(unit_.probe), plan);
   while (auto window = producer.next()) {
     if (window->batches.empty()) continue;  // all its rows were quarantined, or have no tokens
@@ -167,10 +166,9 @@ bool UnitRun::probe() {
   return true;
 }
 
-// The last bits of vectors may differ if committed chunks come from another kind of device, from
-// other algorithms of the matrix products or from other CUDA kernels. Throws with strict_numerics,
-// and warns without it. A record that does not say which kernels have computed only gives a
-// warning.
+// Looks for committed chunks of another kind of device, of other algorithms of the matrix products
+// or of other CUDA kernels, because the last bits of their vectors may differ. Throws with
+// strict_numerics, and warns without it. If a record does not name the kernels, it only warns.
 void UnitRun::check_origin(const ChunkStore& store) const {
   std::string warning;
   for (const ChunkRecord& record : store.committed()) {
@@ -201,15 +199,15 @@ UnitRun::End UnitRun::encode_all(WindowProducer& producer, CommitThread& committ
       .batch_done = [this](const PackedBatch& batch) { return batch_done(batch); },
       .go_on = [this] { return go_on(); },
       .next = [&] { return begin_next(producer, rows); }};
-  // Otherwise the rule would measure memory of the model's checks or of another stream.
+  // Released, because ReleaseRule must not count memory of the model's checks or of another stream.
   model_.encoder->release_cached_memory();
   Stopwatch watch;
   while (auto window = producer.next()) {
     rows = window->rows();
     const double awaited = watch.lap();
     seconds_.commit = committer.seconds();
-    // Called before the wait for this window is added: otherwise the first report of a run would
-    // show nothing but waiting.
+    // Called before the wait for this window is added, because the first report of a run would show
+    // only this wait.
     tell_start(*window);
     seconds_.rows_awaited += awaited;
     seconds_.add(window->seconds);
@@ -219,7 +217,7 @@ UnitRun::End UnitRun::encode_all(WindowProducer& producer, CommitThread& committ
     if (!vectors) return End::kStopped;
     rows_ += vectors->reused.rows;
     tokens_ += vectors->reused.tokens;
-    slots_ += vectors->reused.tokens;  // the tokens of reused rows, which have no padding
+    slots_ += vectors->reused.tokens;  // reused rows have no padding
     if (vectors->reused.rows > 0 && !go_on()) return End::kStopped;
     int64_t closed = 0;
     for (const WindowPart& part : vectors->parts) {
@@ -245,12 +243,12 @@ UnitRun::End UnitRun::encode_all(WindowProducer& producer, CommitThread& committ
   return End::kDone;
 }
 
-// Returns the batches of the next window, which the device may begin after the last batch of the
-// window with these rows, or nothing.
+// Returns the batches of the next window if the device may begin them directly after the last batch
+// of the current window, whose rows are `rows`. Returns nothing if it may not.
 std::span<const PackedBatch> UnitRun::begin_next(WindowProducer& producer, RowRange rows) {
   const Window* const next = producer.peek();
   if (next == nullptr || next->batches.empty()) return {};
-  // The batches are not known yet: they leave out the rows that the cache has.
+  // With a cache the batches are not known yet, because the rows that the cache has are left out.
   if (cache_.on() && !next->keys.empty()) return {};
   const RowRange ahead = next->rows();
   if (have_rows_of(unit_.alone, rows) || have_rows_of(unit_.alone, ahead)) return {};
@@ -270,8 +268,9 @@ EncodedWindow UnitRun::encoded_window(WindowVectors vectors) {
           .memory = closes_chunk ? model_.encoder->memory() : DeviceMemory()};
 }
 
-// Must be called at the end of a chunk. A release waits for the device, which is then idle for a
-// moment; at the end of the stream it is idle anyway.
+// Must be called at the end of a chunk. A release leaves the device idle for a moment, so it is
+// done only if ReleaseRule demands it, and at the end of the stream, where the device is idle
+// anyway.
 void UnitRun::release_memory(bool last) {
   if (last || release_rule_.due(model_.encoder->memory())) model_.encoder->release_cached_memory();
 }
@@ -299,13 +298,12 @@ bool UnitRun::batch_done(const PackedBatch& batch) {
   return go_on();
 }
 
-// Looks at the host's memory. While it is short, windows are smaller, and freed memory goes back to
-// the kernel.
+// Returns true while the host is short of memory; see PressureGuard.
 bool UnitRun::pressed() const { return context_.guard != nullptr && context_.guard->pressed(); }
 
 // Must be called after each batch. Returns false if the worker was asked to stop.
 bool UnitRun::go_on() {
-  std::ignore = pressed();  // notices a change after each batch, and lets the caches shrink
+  std::ignore = pressed();  // the guard looks at the memory, and shrinks the caches if it is short
   context_.events.send(BatchDone{.unit = number_, .rows_done = rows_, .tokens_done = tokens_});
   return !context_.stopped();
 }

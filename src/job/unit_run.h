@@ -10,7 +10,7 @@
 
 #include "job/cache_session.h"
 #include "job/commit_thread.h"
-#include "job/host_guard.h"
+#include "job/host_budget.h"
 #include "job/loaded_model.h"
 #include "job/release_rule.h"
 #include "job/retirement.h"
@@ -30,7 +30,7 @@ class UnitRun {
   enum class End {
     kDone,
     kStopped,  // the worker was asked to stop; unfinished chunks are dropped
-    kRetired,  // rows are left, and another worker shall encode them
+    kRetired,  // rows are left, which a new worker will encode
   };
   // Keeps every committed chunk. Throws Error and c10::Error.
   End run(Retirement& retirement);

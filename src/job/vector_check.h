@@ -19,14 +19,14 @@ struct BadVector {
   std::string message;  // one phrase
 };
 
-// The hint if the vectors of rows that are valid are bad.
+// The hint of an error about bad vectors of valid rows.
 inline constexpr const char* kBadVectorsHint =
     "check the model's files; float16 holds numbers up to 65504, so try dtype bfloat16 or float32 "
     "if the model is not float32";
 
 // What the vectors of a model must be, apart from finite.
 struct VectorRules {
-  bool unit_norm = false;    // the last step scales every vector to norm 1
+  bool unit_norm = false;    // every vector must have norm 1, because the last step normalizes
   bool may_be_zero = false;  // StaticEmbedding: the sum of a few rows of a table may be 0
 };
 VectorRules vector_rules(const ModelDirectory& directory, const EffectiveResult& effective);

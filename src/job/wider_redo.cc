@@ -21,8 +21,8 @@ std::vector<PackedBatch> not_finite(std::span<const PackedBatch> batches, int64_
   return repack(batches, batch_tokens, [&finite](int64_t row) { return finite.contains(row); });
 }
 
-// Renumbers the rows and token offsets of the batches contiguously from 0. Returns zeros for their
-// vectors, with the shape of `values`.
+// Renumbers the rows and the token offsets of the batches from 0, without gaps. Returns zeros for
+// their vectors, with the dim and the kind of `values`.
 WindowValues number_from_0(std::vector<PackedBatch>& batches, const WindowValues& values) {
   int64_t rows = 0;
   int64_t tokens = 0;

@@ -43,7 +43,7 @@ class WiderRedo {
   const ModelDirectory& directory_;
   EffectiveResult effective_;  // of the float32 encoder
   EncoderOptions options_;
-  bool can_widen_;  // false: the first encoder computes in float32 already
+  bool can_widen_;  // false if the first encoder computes in float32
   std::unique_ptr<Encoder> wide_;
 };
 

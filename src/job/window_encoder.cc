@@ -19,7 +19,7 @@ namespace {
 // An event has at most this number of rows, so that its line stays short.
 constexpr size_t kEventRows = 64;
 
-// Returns a vector of zeros for each vector of a window.
+// Returns values for all vectors of a window, which are 0.
 WindowValues zeros_for(const Window& window, const Encoder& encoder) {
   int64_t vectors = 0;
   for (const WindowPart& part : window.parts) vectors += part.vectors();
@@ -98,7 +98,8 @@ std::optional<std::set<int64_t>> WindowEncoder::redo_in_float32(const Window& wi
   return std::move(redo.redone);
 }
 
-// Rows from the cache do not count here: their vectors are known to be good.
+// Throws Error kData "vectors.all_bad" if every row of the window is bad. If the cache had a row of
+// the window, does nothing, because the vectors in the cache are good.
 void WindowEncoder::require_a_good_row(const CheckedRows& checked, const CacheHits& hits,
                                        RowRange rows) const {
   if (!hits.rows.empty() || !checked.good.empty() || checked.bad.size() < 2) return;

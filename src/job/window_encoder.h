@@ -22,8 +22,8 @@ namespace encode {
 
 // - A row is not encoded if the embedding cache has its vector, or if it is equal to another row of
 //   its window.
-// - A row that BatchLoop refuses, and a row whose vector is not finite or has a wrong norm are
-//   quarantined, with all equal rows of the window. Everything else is encoded.
+// - A row is quarantined if BatchLoop refuses it, or if its vector is not finite or has a wrong
+//   norm. Then all equal rows of the window are also quarantined. The other rows are encoded.
 // Not thread-safe.
 class WindowEncoder {
  public:
@@ -31,12 +31,11 @@ class WindowEncoder {
   WindowEncoder(const WorkerContext& context, int64_t unit, LoadedModel& model,
                 CacheSession& cache);
 
-  // The first two functions return false to stop.
   struct Progress {
-    // Called after each batch, once for each row. Rows that need no batch are in
-    // WindowVectors::reused.
+    // Called after each batch that encodes rows for the first time. Returns false to stop. Rows
+    // that need no batch are counted in WindowVectors::reused.
     std::function<bool(const PackedBatch&)> batch_done;
-    // Called after each batch of rows that batch_done() has got before.
+    // Called after each batch that encodes rows again, in float32. Returns false to stop.
     std::function<bool()> go_on;
     // Encoder::NextBatches of the next window; may be empty.
     Encoder::NextBatches next = {};

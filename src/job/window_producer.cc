@@ -114,7 +114,7 @@ class SliceTokenizer {
     }
   }
 
-  // The engine would refuse the ids too, but it does not know the row.
+  // Checked here, because the error names the row, which the engine does not know.
   void check_ids(const Text& text, std::span<const int32_t> ids) const {
     if (plan_.vocab_size == 0) return;
     const auto bad = std::find_if(ids.begin(), ids.end(),
@@ -162,14 +162,14 @@ class PartSource {
   }
 
   bool done() { return !tasks_.claim(); }
-  // Returns true if the next rows follow the last part directly, with no committed chunk between
-  // them.
+  // Returns true if the next rows belong to the same stretch and follow the last part without a
+  // gap.
   bool goes_on() {
     return !done() && !tasks_.begins_stretch() && tasks_.front().rows.begin <= row_;
   }
 
-  // Returns the next rows of the current chunk, as many as a part of this size has, and appends
-  // their ids to `window`. Adds the time that this takes to `seconds`.
+  // Reads the next rows of the current chunk, at most a part of this size, and appends their ids to
+  // `window`. Adds the time that this takes to `seconds`.
   WindowPart next(TokenizedRows& window, const WindowSize& size, StageSeconds& seconds) {
     Stopwatch watch;
     const ChunkTask task = tasks_.front();

@@ -26,7 +26,7 @@ struct WindowPart {
   RowRange rows;
   RowStats stats;
   std::vector<TruncatedRow> truncated;
-  std::vector<SetAsideRow> set_aside;  // their rows have no token
+  std::vector<SetAsideRow> set_aside;  // the quarantined rows, which have no tokens
   std::vector<int32_t> row_tokens;     // [rows] with StreamIdentity::token_embeddings, else empty
 
   bool opens_chunk() const { return rows.begin == chunk.rows.begin; }
@@ -39,12 +39,12 @@ struct WindowPart {
 // the end of a chunk.
 struct Window {
   std::vector<WindowPart> parts;  // at least one; each begins where the previous one ends
-  // The batches number the rows of all parts from 0. Empty if no row has tokens.
+  // They number the rows of all parts from 0. Empty if no row has tokens.
   std::vector<PackedBatch> batches;
   std::vector<DuplicateRow> duplicates;  // these rows are in no batch
-  std::vector<EmbeddingKey> keys;        // [rows] for the rows of the batches; empty: no cache
-  // The tokens in the skip list, which have no vector in the result: their positions among the
-  // tokens of the window, in ascending order.
+  std::vector<EmbeddingKey> keys;        // [rows], set for the rows of the batches; empty: no cache
+  // The positions, among the tokens of the window, of the tokens that are in the skip list and so
+  // have no vector in the result. In ascending order.
   std::vector<int64_t> skipped;
   StageSeconds seconds;  // of the stages read, tokenize and pack
   bool last = false;     // no window follows
@@ -58,7 +58,7 @@ struct Window {
 // peek().
 class WindowProducer {
  public:
-  // `unit` and `*plan.tokenizer` must outlive the producer. Failures of the work appear in next().
+  // `unit` and `*plan.tokenizer` must outlive the producer. next() throws the errors of the work.
   WindowProducer(const JobUnit& unit, TaskQueue tasks, const TokenizePlan& plan);
   WindowProducer(const WindowProducer&) = delete;
   WindowProducer& operator=(const WindowProducer&) = delete;
@@ -67,9 +67,9 @@ class WindowProducer {
   // Waits for the next window in row order. Returns nullopt at the end. Throws what reading or
   // tokenizing threw.
   std::optional<Window> next() { return queue_.pop(); }
-  // Returns the window that next() will return, or null if it is not ready yet or there is none. It
-  // is valid until the next call of next(). next() moves it, and the addresses of its batches do
-  // not change.
+  // Returns the window that next() will return, or null if there is none yet. The pointer is valid
+  // until the next call of next(). next() moves the window, which does not change the addresses of
+  // its batches.
   const Window* peek() { return queue_.peek(); }
 
  private:

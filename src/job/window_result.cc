@@ -26,7 +26,7 @@ void count_redone(Window& window, const std::set<int64_t>& redone) {
   }
 }
 
-// Returns the rows and their duplicates in ascending order.
+// Returns the failed rows and their duplicates, in ascending order.
 std::vector<FailedRow> with_duplicates(std::vector<FailedRow> failed,
                                        std::span<const DuplicateRow> duplicates) {
   std::map<int64_t, size_t> places;  // a row -> where it is in `failed`
@@ -44,7 +44,7 @@ std::vector<FailedRow> with_duplicates(std::vector<FailedRow> failed,
   return failed;
 }
 
-// Lists a row in its part, and takes its truncation out of the counts.
+// Lists a quarantined row in its part, and removes its truncation from the counts.
 void list_row(const SetAsideRow& row, WindowPart& part) {
   part.set_aside.push_back(row);
   ++part.stats.set_aside_rows;
@@ -60,7 +60,7 @@ void list_row(const SetAsideRow& row, WindowPart& part) {
 // and count from the start of the window.
 void uncount_tokens(std::span<const int64_t> positions, std::vector<WindowPart>& parts) {
   auto next = positions.begin();
-  int64_t row_end = 0;  // in tokens of the window
+  int64_t row_end = 0;  // the number of tokens of the window up to the end of the row
   for (WindowPart& part : parts) {
     for (int32_t& tokens : part.row_tokens) {
       row_end += tokens;

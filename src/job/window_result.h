@@ -22,10 +22,10 @@ struct WindowVectors {
 };
 
 // Makes the result of a window, with `reused` empty.
-// - Equal rows fail alike: the failed rows and their duplicates are quarantined. They are listed in
-//   their parts, and of the counts in RowStats only set_aside_rows and redone_rows include them.
-// - With token embeddings, the vectors of their tokens and of the tokens in Window::skipped are
-//   left out of the values and of the counts.
+// - The failed rows and their duplicates are quarantined. Their parts list them. Of the counts in
+//   RowStats, only set_aside_rows and redone_rows include them.
+// - With token embeddings, the values and the counts leave out the tokens of quarantined rows and
+//   the tokens in Window::skipped.
 // - The rows of `redone` and their duplicates count in RowStats::redone_rows.
 // `values` has the vectors of the whole window. Does not throw Error.
 WindowVectors finish(Window window, WindowValues values, std::vector<FailedRow> failed,

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "base/file.h"
+#include "base/stop_signal.h"
 #include "job/cache_session.h"
 #include "job/defences.h"
 #include "job/event_pipe.h"
@@ -32,14 +33,12 @@ static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler sets thi
 void catch_stop_signals() {
   struct sigaction action = {};
   action.sa_handler = [](int) { stop_requested.store(true, std::memory_order_relaxed); };
-  for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2, SIGXCPU, SIGALRM, SIGPWR}) {
-    ::sigaction(number, &action, nullptr);
-  }
+  for (const int number : kStopSignals) ::sigaction(number, &action, nullptr);
   ::signal(SIGPIPE, SIG_IGN);
   ::signal(SIGXFSZ, SIG_IGN);  // a write beyond ulimit -f then fails with EFBIG
 }
 
-// Throws Error unless the device is of the kind that the other workers of the run have.
+// Throws Error unless the device is of the kind that the other workers of the run use.
 void require_kind(const JobSpec& job, const DeviceFacts& device) {
   const ChunkOrigin own = origin_of(device);
   if (!job.required_kind || own.same_kind(*job.required_kind)) return;
@@ -52,7 +51,8 @@ void require_kind(const JobSpec& job, const DeviceFacts& device) {
                        "chunks are kept"});
 }
 
-// Throws Error if other bits stand for the same fingerprint in this build.
+// Throws Error if this build writes another version of the fingerprint: it could compute other bits
+// for the same fingerprint.
 void require_own_fingerprints(const JobSpec& job) {
   for (const JobUnit& unit : job.units) {
     const int64_t version = version_of(unit.identity.fingerprint);
@@ -62,8 +62,8 @@ void require_own_fingerprints(const JobSpec& job) {
   }
 }
 
-// Runs the units one after the other. Tells the supervisor how the job ended, unless the worker was
-// asked to stop; then returns false.
+// Runs the units one after the other, and tells the supervisor how the job ended. If the worker was
+// asked to stop, returns false and does not tell it.
 bool run_units(const WorkerContext& context, ModelKeeper& models) {
   std::optional<Retirement> retirement;
   CacheSession cache(context);

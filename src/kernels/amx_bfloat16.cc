@@ -1,5 +1,6 @@
 // Matrix products of bfloat16 operands on AMX tiles, with float32 sums. A step is 32 values of the
 // inner dimension, because one row of a tile holds 32 values.
+#include "kernels/amx.h"
 #include "kernels/amx_finish.h"
 #include "kernels/linear_functions.h"
 
@@ -58,7 +59,7 @@ class BFloat16Product {
   static constexpr int64_t kColumnTiles = 2;
   static constexpr int64_t kSums = kTileSums;
 
-  // `x` is the panel in tiles. `panel` is the row of the result for the first row of the panel.
+  // `x` is the panel in tiles. `panel` is the number of the panel's first row in the result.
   BFloat16Product(const PackedWeight& weight, const BFloat16* x, int64_t panel, int64_t rows)
       : weight_(weight),
         x_(x),

@@ -1,5 +1,5 @@
 // The operands of amx_digits.cc: rows of float32 numbers as digits, in the order of the tiles. Only
-// amx_digits.cc includes this header. linear.h describes the digits and the method.
+// amx_digits.cc includes this header. packed_product.h describes the digits and the method.
 //
 // The first digit of a number is its most significant digit. A step is 64 values of the inner
 // dimension, because one row of a tile holds one digit of 64 values. Digits have places, counted
@@ -48,13 +48,13 @@ struct Scheme<3> {
 template <>
 struct Scheme<4> {
   static constexpr int64_t kWeightDigits = 3;
-  static constexpr float kLargest = 0x7F7F7E00;  // two float32 numbers below the limit
+  static constexpr float kLargest = 0x7F7F7E00;  // two float32 numbers below the exact number
   static constexpr int64_t kPlanes = 4;
   static constexpr int64_t kRowTiles = 1, kColumnTiles = 1;
 };
 
 // Returns true if the largest element is so far above the mean magnitude that three digits would
-// keep too few bits of the other elements. A row that is not finite needs four digits, too.
+// keep too few bits of the other elements. Returns true also for a row that is not finite.
 inline bool needs_four_digits(const RowMeasure& row, int64_t n) {
   constexpr float kMostOfMean = 64;
   return !(row.largest * static_cast<float>(n) <= kMostOfMean * row.sum);
@@ -129,11 +129,10 @@ inline void store_digits(const float* from, int64_t left, Vec to_digits, std::by
     _mm512_store_si512(to + digit * kTileBytes, planes[digits - 1 - digit]);
 }
 
-// One row of a panel of x.
 struct PanelRow {
   const float* x;
   float largest;   // RowMeasure::largest
-  int16_t number;  // of the row in the panel
+  int16_t number;  // the number of the row in the panel
 };
 
 // The rows of a panel that have the same number of digits.

@@ -1,4 +1,6 @@
-// Matrix products of float32 operands on AMX tiles, by the digits of the operands (linear.h).
+// Matrix products of float32 operands on AMX tiles, by the digits of the operands
+// (packed_product.h).
+#include "kernels/amx.h"
 #include "kernels/amx_digit_tiles.h"
 #include "kernels/amx_finish.h"
 #include "kernels/linear_functions.h"
@@ -27,8 +29,8 @@ inline Vec combine(const int32_t* sums) {
   }
 }
 
-// Multiplies those rows of a panel of x that have the same number of digits with W.
-// multiply_blocks() describes the members.
+// Multiplies W with the rows of a panel of x that have the same number of digits. multiply_blocks()
+// describes the members.
 template <int64_t digits>
 class DigitProduct {
   using S = Scheme<digits>;
@@ -41,7 +43,8 @@ class DigitProduct {
   static constexpr int64_t kColumnTiles = S::kColumnTiles;
   static constexpr int64_t kSums = S::kPlanes * kTileSums;
 
-  // `x` has the rows of `list` in tiles. `panel` is the row of the result for row 0 of the panel.
+  // `x` has the rows of `list` in tiles. `panel` is the number of the panel's first row in the
+  // result.
   DigitProduct(const PackedWeight& weight, const RowList& list, const std::byte* x, int64_t panel)
       : weight_(weight),
         list_(list),

@@ -32,8 +32,8 @@ class BlockFinish {
 
   BlockFinish(Product& product, const Linear<T>& call) : product_(product), call_(call) {}
 
-  // Makes `sums` the block to finish. The previous block must be finished, and the caller must not
-  // change `sums` until this block is finished.
+  // From now on, finish() finishes the block at `place` with these sums. The previous block must be
+  // finished, and the caller must not change `sums` until the new block is finished.
   void take(const BlockPlace& place, const typename Product::Sum* sums) {
     place_ = place;
     sums_ = sums;

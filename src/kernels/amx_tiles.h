@@ -4,7 +4,6 @@
 
 #include <immintrin.h>
 
-#include "kernels/amx.h"
 #include "kernels/linear_finish.h"
 
 namespace encode::kernels::amx {

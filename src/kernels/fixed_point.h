@@ -42,8 +42,8 @@ inline RowMeasure measure(const float* row, int64_t n) {
   return {.largest = magnitude_of(kernels::ENCODE_ISA::largest(most[0])), .sum = sum(total[0])};
 }
 
-// Returns the largest magnitude of a row as measure() does. It takes one register at a time,
-// because GCC 12 keeps a Vec of several registers in memory.
+// Returns the largest magnitude of a row as measure() does. The function handles one register at a
+// time, because GCC 12 keeps a Vec of several registers in memory.
 inline float largest_magnitude(const float* row, int64_t n) {
   using Bits = Register<uint32_t>;
   constexpr int64_t kParts = 4;  // partial maxima, so that none waits for the one before it
@@ -67,8 +67,8 @@ struct RowScale {
   float from_digits;  // the fixed-point number times this is x; NaN for a row that is not finite
 };
 
-// A row whose largest magnitude is smaller is scaled as if it had this one. It needs no precision,
-// and the largest fixed-point number divided by this one must be finite.
+// The least magnitude from which a scale is computed. A row of smaller magnitudes loses precision,
+// which does not matter. Without this limit the scale of such a row would overflow.
 inline constexpr float kLeastScaled = 1e-29F;
 
 // Returns the scale with which the magnitude `largest` becomes the fixed-point number `most`.

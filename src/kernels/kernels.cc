@@ -66,8 +66,8 @@ struct InstructionSet {
   const Kernels& (*kernels)();
 };
 
-// The instruction sets of the kind of processor that this program is for. Each one includes those
-// before it.
+// The instruction sets of the processor architecture for which this program is compiled. Each one
+// includes those before it.
 #if defined(ENCODE_X86_64)
 constexpr std::array<InstructionSet, 5> kInstructionSets = {
     {{Capability::kBaseline, always, baseline::table},
@@ -94,7 +94,8 @@ Capability processor_capability() {
 
 namespace {
 
-// Returns "baseline, avx2, avx512, avx512bf16 or amx", or the names of another kind of processor.
+// Returns "baseline, avx2, avx512, avx512bf16 or amx", or the names for another processor
+// architecture.
 std::string names_of_sets() {
   std::vector<std::string> names;
   for (const InstructionSet& set : kInstructionSets) names.emplace_back(to_string(set.capability));

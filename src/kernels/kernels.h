@@ -14,7 +14,7 @@
 
 namespace encode::kernels {
 
-// The number of queries that one matrix product of the attention on a CPU multiplies with the keys.
+// The number of queries that one matrix product of attention on the CPU multiplies with the keys.
 // It is large enough to use each loaded block of keys well, and small enough that the scores of a
 // long sequence stay in cache. The memory plan counts these scores.
 inline constexpr int64_t kAttentionQueryBlock = 32;
@@ -109,14 +109,15 @@ struct Kernels {
   // column j, and the next element is in row 2 i + 1 of the same column. Null if the instruction
   // set cannot multiply pairs of bfloat16 numbers.
   void (*multiply_pairs)(const Product& product, const BFloat16* a, const BFloat16* b, float* c);
-  // These add f(a[i], b[i]) for i in [0, n), with a x b, (a - b)^2 and |a - b| for f.
+  // Each of these returns a sum over i in [0, n): of the products a[i] x b[i], of the squares
+  // (a[i] - b[i])^2, or of the magnitudes |a[i] - b[i]|.
   float (*dot)(const float* a, const float* b, int64_t n);
   float (*squared_distance)(const float* a, const float* b, int64_t n);
   float (*absolute_distance)(const float* a, const float* b, int64_t n);
   // out[i] = in[i], exactly.
   void (*widen_int8)(const int8_t* in, int64_t n, float* out);
   void (*widen_uint8)(const uint8_t* in, int64_t n, float* out);
-  const VectorLinears* linears;  // null if the instruction set has no kernels of linear.h
+  const VectorLinears* linears;  // null if the instruction set has no kernels of packed_product.h
   RowKernels<float> float32;
   RowKernels<BFloat16> bfloat16;
   RowKernels<Float16> float16;
@@ -148,16 +149,16 @@ Capability processor_capability();
 
 // Returns the best instruction set that may be used. This is the best one that the processor has,
 // or a lesser one if the environment variable ENCODE_CPU_CAPABILITY names it ("baseline", "avx2",
-// "avx512", "avx512bf16" or "amx"; on 64-bit ARM "neon"). With the variable a machine can reproduce
-// the bits of a lesser machine.
-// Throws Error kUsage "cpu.capability" if the variable has another value.
+// "avx512", "avx512bf16" or "amx"; on 64-bit ARM "neon"). With the variable, a processor can
+// reproduce the bits of an older processor. Throws Error kUsage "cpu.capability" if the variable
+// has another value.
 Capability capability();
 const char* to_string(Capability capability);
 // Returns whether the processor has AVX512_VNNI. A processor with kAvx512 may have it or not.
 bool has_avx512_vnni();
 
-// Returns the best set of kernels that capability() allows. kAmx uses the set for AVX512_BF16. This
-// set treats subnormal bfloat16 numbers as zero.
+// Returns the best set of kernels that capability() allows. kAmx uses the set for AVX512_BF16. The
+// set for AVX512_BF16 treats subnormal bfloat16 numbers as zero.
 const Kernels& kernels();
 
 // All sets that this processor can run. The best one is the last.
@@ -165,6 +166,7 @@ struct KernelSets {
   const Kernels* sets[4];
   int count;
 };
+// Only tests call this function, to compare the sets with each other.
 KernelSets usable_kernels();
 
 }  // namespace encode::kernels

@@ -1,5 +1,5 @@
-// The parts that the kernels of linear.h share: the size of panels of rows, and the steps from sums
-// to results. Only the sources that are compiled per instruction set include this header.
+// The parts that the kernels of packed_product.h share: the size of panels of rows, and the steps
+// from sums to results. Only the sources that are compiled per instruction set include this header.
 #pragma once
 
 #include "kernels/lane_activations.h"
@@ -20,7 +20,7 @@ inline constexpr int64_t kMostPanelRows = 512;
 // Returns the number of rows of x in a panel, if each row takes `row_bytes` bytes. A panel is laid
 // out before it is multiplied. W is read from the third-level cache once for each panel, so a panel
 // should have many rows. But a panel and a group of W should also fit into the second-level cache
-// together. Only panels of kFew very wide rows do not fit.
+// together. If the rows are very wide, a panel has kFew rows and does not fit.
 inline int64_t panel_rows(int64_t row_bytes) {
   constexpr int64_t kFew = 128;
   constexpr int64_t kPanelBytes = int64_t{768} << 10;
@@ -46,9 +46,9 @@ inline Vec apply(Vec x) {
   return x;
 }
 
-// Turns sixteen sums of a row, with their bias, into results and stores the first `lanes` of them
-// in y from `offset` on. The epilogue and the residual are computed in float32, and the result is
-// rounded to T once.
+// Turns sixteen sums of a row into results, and stores the first `lanes` of them in y from `offset`
+// on. The sums include the bias. The epilogue and the residual are computed in float32, and the
+// result is rounded to T once.
 template <Epilogue epilogue, bool exact, typename T>
 inline void finish_lanes(Vec sums, const Linear<T>& call, int64_t offset, int64_t lanes) {
   Vec x = apply<epilogue, exact>(sums);

@@ -1,4 +1,5 @@
-// The functions that packed_product.h calls for each kernel; it states their contracts.
+// The functions of each kernel. packed_product.cc calls them, and packed_product.h states their
+// contracts.
 #pragma once
 
 #include "kernels/packed_product.h"
@@ -38,7 +39,7 @@ namespace avx512bf16 {
 extern const VectorLinears vector_linears;
 }
 
-// The kernels on tiles: one for every number of digits, and one for bfloat16.
+// The kernels on tiles. digit_linear() handles every number of digits.
 namespace amx {
 const LinearFunctions<float>& digit_linear();
 const LinearFunctions<BFloat16>& bfloat16_linear();

@@ -27,7 +27,7 @@
 //
 // An element of the result depends only on its row of x and its row of W, and not on the number of
 // rows. Each function runs on the calling thread, and any number of threads may call it. Only
-// usable() and kernel_for() throw: what capability() throws.
+// usable() and kernel_for() throw; they throw what capability() throws.
 #pragma once
 
 #include <cstddef>
@@ -81,13 +81,13 @@ struct PackedWeight {
   int64_t column_blocks() const;  // blocks of kBlockColumns columns; the last may have fewer
 };
 
-// Packs the column blocks [begin, end) of row-major weights into `to`, which has packed_bytes()
-// bytes. Several threads may pack different blocks at the same time. The elements are BFloat16 or
-// Float16 for the kernels with this type in their name, and float for the others.
 struct BlockRange {
   int64_t begin;
-  int64_t end;
+  int64_t end;  // the block after the last one
 };
+// Packs a range of column blocks of row-major weights into `to`, which has packed_bytes() bytes.
+// Several threads may pack different blocks at the same time. The elements are BFloat16 or Float16
+// for the kernels with this type in their name, and float for the others.
 void pack(const float* weight, const PackedWeight& shape, BlockRange range, std::byte* to);
 void pack(const BFloat16* weight, const PackedWeight& shape, BlockRange range, std::byte* to);
 void pack(const Float16* weight, const PackedWeight& shape, BlockRange range, std::byte* to);

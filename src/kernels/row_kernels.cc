@@ -18,7 +18,7 @@ struct Scores {
 // of p before rounding. Each lane adds its numbers in the order of j, and sum() adds the lanes.
 template <typename T, typename Power>
 inline float powers_of_scores(const Scores& scores, T* p, const Power& power) {
-  // clang 14 lets no lambda use the names of a structured binding.
+  // In clang 14 a lambda cannot capture the names of a structured binding.
   const float* const s = scores.s;
   const float scale = scores.scale;
   constexpr float kLowest = -0x1.fffffep127F;
@@ -170,9 +170,9 @@ void rms_norm(const NormRow<T>& row) {
       });
 }
 
-// The first product of each sum is fused with the addition. Of `a * cos - b * sin` GCC would fuse
-// the second product on ARM, where no instruction subtracts from a product, and the bits would be
-// others.
+// The first product of each sum is fused with the addition. With `a * cos - b * sin` GCC would fuse
+// the second product on ARM, because ARM has no instruction that subtracts a number from a product.
+// The result would then have other bits than on x86-64.
 template <typename T>
 void rotary(const RotaryHead<T>& head) {
   T* first = head.head;
@@ -197,7 +197,7 @@ void rotary(const RotaryHead<T>& head) {
       });
 }
 
-// Adds term(a[i], b[i]) of all i.
+// Returns the sum of term(a[i], b[i]) over i in [0, n).
 template <typename Term>
 inline float sum_of_terms(const float* a, const float* b, int64_t n, const Term& term) {
   Vec total = {};
@@ -225,8 +225,8 @@ float absolute_distance(const float* a, const float* b, int64_t n) {
   return sum_of_terms(a, b, n, [](Vec x, Vec y) { return from_bits(bits_of(x - y) & kMagnitude); });
 }
 
-// The compiler turns this loop into vector instructions. From __builtin_convertvector of bytes GCC
-// 12 makes instructions for single elements.
+// The compiler turns this loop into vector instructions. For __builtin_convertvector of bytes, GCC
+// 12 would emit an instruction for each element.
 template <typename Byte>
 void widen_bytes(const Byte* in, int64_t n, float* out) {
   for (int64_t i = 0; i < n; ++i) out[i] = static_cast<float>(in[i]);
@@ -261,10 +261,7 @@ constexpr RowKernels<T> row_kernels() {
           .rotary = rotary<T>};
 }
 
-#define ENCODE_TEXT(name) #name
-#define ENCODE_NAME(name) ENCODE_TEXT(name)
-
-constexpr Kernels kTable = {.instruction_set = ENCODE_NAME(ENCODE_ISA),
+constexpr Kernels kTable = {.instruction_set = ENCODE_ISA_NAME,
                             .exp_scores = exp_scores,
                             .exp_scores_bfloat16 = exp_scores_bfloat16,
                             .transpose = transpose,

@@ -15,8 +15,8 @@ namespace encode::kernels::ENCODE_ISA {
 inline constexpr int64_t kWordBytes = sizeof(float);
 
 // The rows of a block of results. With AVX-512, 24 sums, 2 registers of W and 1 word of x use 27 of
-// 32 registers, with NEON 24 sums and 4 registers of W use 29 of 32, and with AVX2, 12 sums use 15
-// of 16. Processors with two units for multiply-adds need many rows: a word of W is read from the
+// 32 registers. With NEON, 24 + 4 + 1 registers of 32 are used, and with AVX2 12 + 2 + 1 of 16.
+// Processors with two units for multiply-adds need many rows: a word of W is read from the
 // second-level cache once for all of them.
 #ifdef __AVX512F__
 inline constexpr int64_t kRows = 12;
@@ -173,13 +173,13 @@ struct Panel {
   int64_t rows;
 };
 
-// Rows at distances of a multiple of kSetWords words (4 kB) use the same set of the first-level
+// Rows whose distance is a multiple of kSetWords words (4 kB) use the same set of the first-level
 // cache, which may have only kSetLines lines.
 inline constexpr int64_t kSetWords = 1024;
 inline constexpr int64_t kSetLines = 8;
 
-// Returns the words from one row of a copy to the next, for rows of `words` words. The rows of a
-// block of results then do not share one set of the first-level cache.
+// Returns the distance in words from one row of a copy to the next, for rows of `words` words. The
+// rows of a block of results then do not share one set of the first-level cache.
 inline int64_t copy_stride(int64_t words) {
   const int64_t whole = blocks(words, kLanes) * kLanes;
   return whole % kSetWords == 0 ? whole + kLanes : whole;
@@ -193,7 +193,7 @@ bool lays_out(int64_t in_features) {
          (kRows > kSetLines && Format::count(in_features) % kSetWords == 0);
 }
 
-// Returns the bytes of a row that lay_out() copies.
+// Returns the size in bytes of one row that lay_out() has copied.
 template <typename Format>
 int64_t laid_out_bytes(int64_t in_features) {
   return copy_stride(Format::count(in_features)) * kWordBytes;

@@ -1,6 +1,7 @@
 // The kernels of packed_product.h on vector registers for the instruction set ENCODE_ISA.
 // word_products.h describes the blocking in registers and the order of sums, and vector_pack.h the
 // order of W.
+#include "kernels/linear_functions.h"
 #include "kernels/vector_pack.h"
 
 namespace encode::kernels::ENCODE_ISA {
@@ -22,7 +23,7 @@ constexpr int64_t part_words(int64_t words) { return in_parts(words) ? kPartWord
 struct Cut {
   int64_t depth;         // words of a row of x or a column of W
   int64_t part;          // words that are multiplied at once; the last part may have fewer
-  int64_t group_blocks;  // blocks of columns in a group: a part of them takes about kPartBytes
+  int64_t group_blocks;  // blocks of columns in a group; one part of a group has about kPartBytes
   int64_t rows;          // the most rows of a panel, a multiple of kRows; 0: all rows
 };
 
@@ -47,7 +48,7 @@ int64_t sum_words(const Cut& cut) {
   return in_parts(cut.depth) ? cut.rows / kRows * cut.group_blocks * kBlockSums : kBlockSums;
 }
 
-// The words that widened columns of W take: one part of a group.
+// The number of words of widened columns of W, which are one part of a group.
 int64_t widened_columns(const Cut& cut) { return cut.group_blocks * cut.part * kColumns; }
 
 // Returns the size of the scratch memory. It begins with the sums. After them, a widened format has
@@ -73,9 +74,9 @@ struct BlockProduct {
   float* sums;     // [rows][32]
 };
 
-// The words of a stripe from the ones that are multiplied to the ones that are prefetched: 1 kB.
-// The processor's own prefetches from the second-level cache come too late for two units for
-// multiply-adds.
+// The number of words of the inner dimension from the multiplication to the prefetch. In a stripe
+// this distance is 1 kB. The processor's own prefetches from the second-level cache come too late
+// for two units for multiply-adds.
 constexpr int64_t kAhead = 256 / kStripe;
 
 // Computes a block with a constant number of rows. If `first` is true, the sums begin at zero.
@@ -137,7 +138,7 @@ class PanelProduct {
     int64_t count;
   };
 
-  // Multiplies all rows with the words `part` of the columns of a group.
+  // Multiplies all rows of the panel with one part of the columns of a group.
   void run_part(BlockRange group, BlockRange part) const {
     if constexpr (Format::kWidened) widen_columns(group, part);
     for (int64_t row = 0; row < panel_.rows; row += kRows) {
@@ -154,7 +155,8 @@ class PanelProduct {
   const std::byte* packed(int64_t block) const { return weight_.data + block * block_bytes_; }
   float* widened_rows() const { return widened_ + widened_columns(cut_); }
 
-  // Returns the sums of kRows rows from `row` on and a block of a group.
+  // Returns where the sums of one block are kept: kRows rows from `row`, columns of block `block`
+  // of the group.
   float* sums_at(int64_t row, int64_t block) const {
     if (!in_parts(cut_.depth)) return sums_;
     return sums_ + (row / kRows * cut_.group_blocks + block) * kRows * kColumns;
@@ -172,7 +174,7 @@ class PanelProduct {
     }
   }
 
-  // Columns of W from the first word of a part on.
+  // Columns of W, from the first word of a part.
   struct Columns {
     const float* words;
     int64_t stripe;  // words from one stripe to the next
@@ -255,7 +257,7 @@ class PanelProduct {
   Cut cut_;
   int64_t block_bytes_;
   float* sums_;
-  float* widened_;  // the words of columns of W, and after them of rows of x, in a widened format
+  float* widened_;  // in a widened format: words of columns of W, then words of rows of x
 };
 
 template <typename Format>

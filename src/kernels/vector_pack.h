@@ -1,12 +1,12 @@
-// W in the order in which vector_linear.cc reads it, and how it gets there. Only vector_linear.cc
-// includes this header.
+// The order in which vector_linear.cc reads W, and the functions that pack W in this order. Only
+// vector_linear.cc includes this header.
 //
 // W is packed in the order [column block][stripe][word][columns of a stripe]. The registers of a
 // stripe that are multiplied with one word of x are therefore adjacent, and a block of results
 // reads W front to back.
 #pragma once
 
-#include "kernels/linear_functions.h"
+#include "kernels/packed_product.h"
 #include "kernels/vector_formats.h"
 
 namespace encode::kernels::ENCODE_ISA {
@@ -46,7 +46,7 @@ int64_t packed_bytes(const PackedWeight& weight) {
   return weight.column_blocks() * block_bytes<Format>(weight.in_features);
 }
 
-// Returns whether the numbers of x have an offset, which the sums of a column are corrected for.
+// Returns whether the numbers of x have an offset. The sums of a column are then corrected for it.
 template <typename Format>
 constexpr bool corrects_sums() {
   if constexpr (Format::kScaled) return Format::kMiddles != 0;

@@ -111,16 +111,16 @@ inline void store_words(const Wide& words, float* to, int64_t n) {
   __builtin_memcpy(to, &words, static_cast<uint64_t>(n) * sizeof(float));
 }
 
-// Asks the processor to load the cache line of `from` into the first-level cache. No address is
-// invalid.
+// Asks the processor to load the cache line of `from` into the first-level cache. The address may
+// be invalid.
 inline void prefetch(const float* from) { __builtin_prefetch(from, 0, 3); }
 
 // Computes a block. If `first` is true, the sums begin at zero, otherwise at the values in C. If
 // `part` is true, only the first `lanes` columns of the last register exist. If `ahead` is not 0, B
-// is packed: its rows of `vectors` registers lie one after the other, and the row that is `ahead`
-// rows after the one that is multiplied is prefetched. The compiler then needs no register for
-// ldb; with twelve rows it has none left. GCC 12 keeps the sums in registers only if the loops over
-// rows and registers are unrolled.
+// is packed: its rows of `vectors` registers are adjacent, and each step prefetches the row that is
+// `ahead` rows further. The compiler then needs no register for ldb; with twelve rows no register
+// is left for it. GCC 12 keeps the sums in registers only if the loops over rows and registers are
+// unrolled.
 template <typename Words, int64_t rows, int64_t vectors, bool first, bool part, int64_t ahead = 0>
 inline void multiply_block(const BlockShape& shape, const ProductBlock& block) {
   const BlockShape p = shape;

@@ -83,7 +83,8 @@ struct ArchitectureEntry : ArchitectureNames {
   Traits traits;
 };
 
-// In the order of Architecture, and sorted by model_type, as `encode models` lists them.
+// The entries have the order of Architecture. They are sorted by model_type, and `encode models`
+// lists them in this order.
 inline constexpr auto kArchitectures = std::to_array<ArchitectureEntry>({
     {{Architecture::kAlbert, "albert", "Albert"},
      {"post-norm, layers shared", "Lan et al. 2020", "paraphrase-albert-small-v2"},
@@ -242,8 +243,8 @@ inline constexpr auto kArchitectures = std::to_array<ArchitectureEntry>({
     {{Architecture::kNew, "new", "New"},
      {"post-norm, rotary, GeGLU", "Zhang et al. 2024", "gte-base-en-v1.5, gte-multilingual-base"},
      {.positions = kRotaryPositions, .mlp = MlpForm::kGated, .fields = with_segments(1)}},
-    // Nomic's own config.json uses GPT-2's names for the fields, the one of transformers uses
-    // BERT's.
+    // The config.json of Nomic's repositories uses GPT-2's names for the fields. The config.json
+    // that transformers writes uses BERT's names.
     {{Architecture::kNomicBert, "nomic_bert", "NomicBert"},
      {"post-norm, rotary, SwiGLU or mixture of experts", "Nussbaum et al. 2024",
       "nomic-embed-text-v1.5, nomic-embed-text-v2-moe"},

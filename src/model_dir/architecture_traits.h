@@ -34,7 +34,7 @@ inline constexpr Positions kPositionsAfterPadding = {PositionTable::kAfterPaddin
 inline constexpr Positions kRotaryPositions = {PositionTable::kNone, ScorePositions::kRotary};
 inline constexpr Positions kRelativePositions = {PositionTable::kNone, ScorePositions::kRelative};
 
-// The positions of a config.json with this position_embedding_type.
+// The positions of a model whose config.json has this position_embedding_type.
 struct OtherPositions {
   std::string_view type = {};  // "": the architecture has no other positions
   Positions positions = {};
@@ -61,7 +61,7 @@ enum class MlpForm {
 // extra_weights.cc counts them.
 enum class ExtraWeights {
   kNone,
-  kSharedLayers,          // fewer layers have weights than a token passes (ALBERT)
+  kSharedLayers,          // several layers share their weights (ALBERT)
   kTaskTypes,             // ERNIE's table of tasks
   kDisentangled,          // DeBERTa's relative positions and their projections
   kMpNetBuckets,          // a table of relative biases with 32 rows
@@ -94,9 +94,9 @@ struct SizeFields {
   FieldNames inner = {"intermediate_size"};
   InnerWidth inner_width = InnerWidth::kStated;
 
-  // The width of a head. No name: hidden_size / heads, which has no remainder.
+  // The width of a head. No name: the width is hidden_size / heads, which must be a whole number.
   const char* head_dim = nullptr;
-  int64_t head_dim_fallback = 0;         // 0: hidden_size / heads; kRequired: none
+  int64_t head_dim_fallback = 0;         // 0: hidden_size / heads; kRequired: no fallback
   bool grouped_queries = false;          // config.json has num_key_value_heads
   int64_t key_value_heads_fallback = 0;  // 0: as many as heads
   // The width of the tables of embeddings. No name: hidden_size.
@@ -104,7 +104,7 @@ struct SizeFields {
   int64_t embedding_size_fallback = 0;
   bool always_projects = false;  // the embeddings are projected, even to their own width
   const char* positions = "max_position_embeddings";
-  int64_t positions_fallback = 0;  // 0: config.json limits nothing
+  int64_t positions_fallback = 0;  // 0: config.json states no limit
   bool segments = true;            // config.json has type_vocab_size
   int64_t segments_fallback = 2;
 
@@ -150,7 +150,8 @@ constexpr SizeFields gpt2_fields(int64_t positions) {
           .segments = false};
 }
 
-// Llama and its descendants. 0: the default that SizeFields states.
+// The fields of Llama and of the models that are derived from it. An argument of 0 stands for the
+// default of SizeFields.
 constexpr SizeFields decoder_fields(int64_t head_dim = 0, int64_t key_value_heads = 0) {
   return {.head_dim = "head_dim",
           .head_dim_fallback = head_dim,

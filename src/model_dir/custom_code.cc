@@ -7,11 +7,11 @@
 #include "encode/error.h"
 
 #include "base/json.h"
+#include "base/model_files.h"
 #include "base/units.h"
 #include "model_dir/limits.h"
 #include "model_dir/recipes.h"
 #include "model_dir/sentence_modules.h"
-#include "model_dir/transformer_config.h"
 
 namespace encode {
 namespace {
@@ -19,11 +19,11 @@ namespace {
 constexpr const char* kAutoMap = "auto_map";
 constexpr size_t kMaxNameBytes = 256;  // the most bytes of a class name in a message
 
-// A class that a file names.
+// A Python class that a file of the directory names.
 struct NamedCode {
   std::string place;                   // "config.json: auto_map.AutoModel"
   std::string reference;               // "modeling_qwen.Qwen2Model"
-  const CodeRecipe* recipe = nullptr;  // null: encode has none
+  const CodeRecipe* recipe = nullptr;  // null: encode has no recipe
   std::string effect;                  // what the code may change
 };
 
@@ -52,12 +52,13 @@ class CodeFinder {
       is_static = entries.front().type == ModuleType::kStatic;
       for (const ModuleEntry& entry : entries) add_module(entry);
     }
-    // For a StaticEmbedding, sentence-transformers reads neither of the two files.
+    // For a StaticEmbedding, sentence-transformers reads neither config.json nor
+    // tokenizer_config.json.
     if (!is_static) read_folder(input_folder.empty() ? root_ : root_.subfolder(input_folder));
     return std::move(found_);
   }
 
-  // After find(): whether config.json has is_causal.
+  // Returns whether config.json has is_causal. find() must have been called.
   bool states_causal() const { return states_causal_; }
 
  private:
@@ -88,7 +89,7 @@ class CodeFinder {
   static Json read(const ModelFolder& folder, const char* name, ErrorCode code) {
     if (!folder.has(name)) return Json::object();
     Json json = folder.read_json(name, kConfigJson, code);
-    return json.is_object() ? json : Json::object();  // other readers refuse it
+    return json.is_object() ? json : Json::object();  // other code refuses such a file
   }
 
   void add_auto_map(const Json& json, const JsonFields& fields, const char* file) {

@@ -82,7 +82,8 @@ void append(std::vector<SentenceModule>& modules, SentenceModule::Kind kind, int
   modules.push_back(std::move(module));
 }
 
-// Adds a kTruncate if result.truncate_dim is set and differs from `dim`, the width before the cut.
+// Adds a kTruncate if result.truncate_dim is set and differs from `dim`, which is the width before
+// the cut.
 void truncate(EffectiveResult& result, int64_t dim, const std::string& where) {
   if (!result.truncate_dim || *result.truncate_dim == dim) return;
   if (*result.truncate_dim < 1 || *result.truncate_dim > dim) {

@@ -53,7 +53,7 @@ void add_convolutions(const JsonFields& config, ModelSizes& sizes) {
   sizes.extra_table_elements = convolutions * hidden * lfm2_taps(config);
 }
 
-// A router for each layer, and its experts. A gate counts as a part of `up`.
+// The layers that have a router and experts. If the experts have a gate, `up` includes it.
 struct ExpertLayers {
   int64_t layers;
   int64_t count;
@@ -209,8 +209,9 @@ std::vector<bool> lfm2_attention(const JsonFields& config, int64_t layers) {
   }
   std::vector<bool> attends;
   for (const Json& type : config.array("layer_types")) {
+    if (!type.is_string()) config.refuse("layer_types", "strings", preview(type.dump()));
     if (type != "full_attention" && type != "conv")
-      config.refuse("layer_types", "full_attention or conv", preview(type.dump()));
+      config.refuse_variant("layer_types", "full_attention or conv", preview(type.dump()));
     attends.push_back(type == "full_attention");
   }
   if (attends.size() != static_cast<size_t>(layers)) {
@@ -231,7 +232,8 @@ QwenExperts::QwenExperts(const JsonFields& config, int64_t layers)
       intermediate_size(config.integer_or("moe_intermediate_size", 768, 1, kMaxIntermediateSize)) {
   if (count > 0 && top_k > count)
     config.refuse("num_experts_per_tok",
-                  fmt::format("at most {} experts; without the key it is 8", count), "more");
+                  fmt::format("at most {} experts; without the key it is 8", count),
+                  std::to_string(top_k));
   const int64_t step = config.integer_or("decoder_sparse_step", 1, 1, kMaxLayers);
   for (int64_t layer = 0; layer < layers; ++layer)
     in_layer.push_back(count > 0 && (layer + 1) % step == 0);
@@ -259,7 +261,7 @@ LatentSizes::LatentSizes(const JsonFields& config) {
   head_dim = latent.integer_or("cross_dim_head", 4096, 1, kMaxHiddenSize);
   const int64_t latent_dim = latent.integer_or("latent_dim", 4096, 1, kMaxHiddenSize);
   if (latent_dim != hidden)
-    latent.refuse("latent_dim", "the value of hidden_dim", std::to_string(latent_dim));
+    latent.refuse_variant("latent_dim", "the value of hidden_dim; without the key it is 4096");
 }
 
 }  // namespace encode

@@ -1,4 +1,4 @@
-// The fields of config.json about weights that only one family has. The loaders and model_sizes()
+// The fields of config.json that describe weights of only one family. The loaders and model_sizes()
 // read them with these functions. All throw Error kConfig "model.config" if a field is out of range
 // or does not fit another one. Any thread may call them.
 #pragma once
@@ -27,7 +27,8 @@ SharedLayers shared_layers(const JsonFields& config, int64_t num_hidden_layers);
 // of ErnieConfig.
 int64_t ernie_task_types(const JsonFields& config);
 
-// A constant, because the reference code of MPNet ignores relative_attention_num_buckets.
+// The rows of MPNet's table of relative biases. They are a constant, because the reference code
+// ignores relative_attention_num_buckets.
 inline constexpr int64_t kMpNetBuckets = 32;
 // Returns feed_forward_proj. The default is that of T5Config, or of MT5Config and UMT5Config if the
 // MLP is kGatedUnlessStated.
@@ -47,19 +48,22 @@ struct DisentangledPositions {
   explicit DisentangledPositions(const JsonFields& config);
 };
 
-// Returns the width of LFM2's MLP. Unless block_auto_adjust_ff_dim is false, config.json states the
-// width of a plain MLP with as many weights: the gated one has two thirds of it, times
-// block_ffn_dim_multiplier, rounded up to a multiple of block_multiple_of. The fields and their
-// defaults are those of Lfm2Config and Lfm2MLP in transformers.
+// Returns the width of LFM2's gated MLP. If block_auto_adjust_ff_dim is false, config.json states
+// this width. Otherwise config.json states the width of a plain MLP. The gated MLP then has two
+// thirds of this width, times block_ffn_dim_multiplier, rounded up to a multiple of
+// block_multiple_of. The fields and their defaults are those of Lfm2Config and Lfm2MLP in
+// transformers.
 int64_t lfm2_intermediate_size(const JsonFields& config);
-// Returns for each layer of LFM2 whether it has attention. layer_types decides, else
-// full_attn_idxs; without both all layers have it, as in Lfm2Config in transformers.
+// Returns for each layer of LFM2 whether it has attention. layer_types decides if it is present,
+// otherwise full_attn_idxs. Without both fields all layers have attention, as in Lfm2Config in
+// transformers.
 std::vector<bool> lfm2_attention(const JsonFields& config, int64_t layers);
 // Returns the number of taps of LFM2's convolutions.
 int64_t lfm2_taps(const JsonFields& config);
 
 // Which layers of Qwen3-MoE have experts, and how they are chosen. The defaults are those of
-// Qwen3MoeConfig in transformers, which calls num_experts num_local_experts since version 5.
+// Qwen3MoeConfig in transformers. Version 5 of transformers writes num_local_experts instead of
+// num_experts.
 struct QwenExperts {
   int64_t count;
   int64_t top_k;
@@ -79,7 +83,7 @@ NomicExperts nomic_experts(const JsonFields& config);
 // The fields of NV-Embed's latent_attention_config. The defaults are those of LatentAttentionConfig
 // in the reference.
 struct LatentSizes {
-  int64_t hidden;  // hidden_dim, the width of the tokens, and latent_dim, that of the latents
+  int64_t hidden;  // hidden_dim, the width of the tokens; latent_dim must be equal
   int64_t latents;
   int64_t heads;
   int64_t head_dim;

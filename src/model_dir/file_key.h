@@ -18,9 +18,9 @@ inline constexpr int64_t kMinAgeNs = 2'000'000'000;
 // Throws Error kIoError "io.stat".
 FileKey key_of(const UniqueFd& fd, const std::string& path);
 
-// Returns true if every later write must change the key: its time stamps are at least `min_age_ns`
-// old. Call it before the content is read. A time stamp in the future is never settled, because the
-// clock was set back, and the same time may occur again.
+// Returns true if the time stamps are at least `min_age_ns` old, so that every later write must
+// change the key. Call it before the content is read. A time stamp in the future is never settled,
+// because the clock was set back, and the same time may occur again.
 bool is_settled(const FileKey& key, int64_t min_age_ns);
 
 }  // namespace encode

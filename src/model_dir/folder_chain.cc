@@ -27,15 +27,16 @@ std::string read_link(int folder, const std::string& name) {
   return target;
 }
 
-// Returns the path relative to `root`, or nullopt if it does not begin with it.
+// Returns the path relative to `root`, or nullopt if the path does not begin with `root`.
 std::optional<std::string> relative_to(const std::string& root, const std::string& path) {
   if (path == root) return "";
   if (!path.starts_with(root + "/")) return std::nullopt;
   return path.substr(root.size() + 1);
 }
 
-// Returns the path below the root of an absolute target, which may spell the root with links in it.
-// This only splits the path; the walk then checks each name.
+// Returns the part of an absolute target that is below the root, or nullopt. The target may name
+// the root by a path with links. This function only splits the path; the walk then checks each
+// name.
 std::optional<std::string> below_root(const std::string& root, const std::string& target) {
   if (auto path = relative_to(root, target)) return path;
   char* const resolved = ::realpath(target.c_str(), nullptr);
@@ -111,7 +112,7 @@ class FolderChain::Walk {
   }
 
   Step follow(std::string target) {
-    if (target.empty()) return stop(Entry::Kind::kFailed, EINVAL);  // the entry is no link any more
+    if (target.empty()) return stop(Entry::Kind::kFailed, EINVAL);  // the entry is no longer a link
     entry_.link = std::move(target);
     if (++links_ > kMaxLinks) return stop(Entry::Kind::kLinkLoop);
     if (!entry_.link.starts_with('/')) {

@@ -12,12 +12,12 @@
 
 namespace encode {
 
-// The open folders from a root to one folder below it. A path is walked name by name: every folder
-// is opened relative to the folder before it and never through a link, a link is read and its
-// target is walked in the same way, and ".." goes back to the folder that is open already. So
-// nothing outside of the root is reached, not even if somebody changes folders and links meanwhile
-// (openat2() with RESOLVE_BENEATH does the same, but needs Linux 5.6, and refuses absolute links
-// that lead to a place below the root).
+// The open folders from a root to one folder below it. A path is walked name by name. Every folder
+// is opened relative to the folder before it, and never through a link. The target of a link is
+// read and walked in the same way. ".." goes back to the folder that is open already. So nothing
+// outside of the root is reached, even if somebody changes folders and links meanwhile. (openat2()
+// with RESOLVE_BENEATH does the same, but needs Linux 5.6, and refuses absolute links that lead to
+// a place below the root.)
 //
 // Copies share the open folders. Any thread may use a chain.
 class FolderChain {

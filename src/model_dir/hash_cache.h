@@ -19,7 +19,9 @@ class HashCache {
   HashCache(std::string path, int64_t min_age_ns);
 
   std::optional<std::string> find(const FileKey& key) const;
-  // The file must have had this key, and the key its age, before its content was hashed and after.
+  // The file must have had this key, and is_settled() must have been true of it, before its content
+  // was hashed. The file must still have had this key afterwards. Stores nothing if the key is
+  // younger than `min_age_ns`.
   void store(const FileKey& key, const std::string& sha256);
   // Writes the file if something was stored. Never throws, because without the cache the next run
   // is slower, but not wrong.

@@ -13,17 +13,17 @@
 
 namespace encode {
 
-// The commit that a hub id without a revision stands for.
+// The revision of a hub id that states none.
 inline constexpr const char* kDefaultRevision = "main";
 
-// Returns the folders that may be the home of huggingface_hub, in its order of precedence: its
-// cache and its token are in the first one. Empty if no environment variable names one, not even
-// HOME. Not thread-safe while another thread changes the environment.
+// Returns the folders that may be the home of huggingface_hub, in its order of precedence. Its
+// cache and its token are in the first folder. The list is empty if no environment variable names a
+// folder, not even HOME. Not thread-safe while another thread changes the environment.
 std::vector<std::string> hub_homes();
 
 // Returns the folders in which huggingface_hub keeps downloads, in its order of precedence. It
-// downloads into the first one. Empty if no environment variable names one, not even HOME. Not
-// thread-safe while another thread changes the environment.
+// downloads into the first folder. The list is empty if no environment variable names a folder, not
+// even HOME. Not thread-safe while another thread changes the environment.
 std::vector<std::string> hub_cache_folders();
 
 // Returns the folder of a repository in a cache: "models--org--name" for "org/name".

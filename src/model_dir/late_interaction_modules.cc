@@ -47,15 +47,15 @@ void require_token_embeddings(const ModelFolder& folder) {
   const std::string input = fields.string_or("module_input_name", "sentence_embedding");
   const std::string output = fields.string_or("module_output_name", input);
   if (input == "token_embeddings" && output == input) return;
-  fields.refuse("module_input_name", "\"token_embeddings\", read and written",
-                preview(fmt::format("{} to {}", input, output)));
+  fields.refuse_variant("module_input_name", "\"token_embeddings\", read and written",
+                        preview(fmt::format("{} to {}", input, output)));
 }
 
 VectorMask read_vector_mask(const ModelFolder& folder) {
   const Json config = folder.read_json(kModuleConfigFile, kConfigJson, "model.modules");
   const JsonFields fields(config, folder.path_of(kModuleConfigFile), "model.modules");
   if (fields.has("keep_only_token_ids") && !fields.array("keep_only_token_ids").empty())
-    fields.refuse("keep_only_token_ids", "null: encode keeps all tokens of a text", "a list");
+    fields.refuse_variant("keep_only_token_ids", "null: encode keeps all tokens of a text");
   std::vector<std::string> tasks = {"document"};
   if (fields.has("skiplist_tasks"))
     tasks = strings(config.at("skiplist_tasks"), fields, "skiplist_tasks");

@@ -9,13 +9,14 @@
 
 namespace encode {
 
-// True for the entries of a late-interaction model: there is a MultiVectorMask, or the first module
-// after the Transformer works on the vectors of tokens, because no Pooling comes before it.
+// Returns true for the entries of a late-interaction model. Its first module is a Transformer. In
+// addition, one of these is true: the list has a MultiVectorMask; the second module is a Dense of
+// PyLate; the second module is a Dense, and the list has no Pooling.
 bool is_late_interaction(const std::vector<ModuleEntry>& entries);
 
-// Reads the modules after the Transformer. PyLate leaves out all modules but Dense and scales every
-// vector to length 1 at the end, so that a Normalize changes nothing as the last module. A
-// MultiVectorEncoder does what the list says. A Normalize in another place is refused. Throws what
+// Reads the modules after the Transformer. PyLate uses only the Dense modules and scales every
+// vector to length 1 at the end, so a Normalize as the last module changes nothing. A
+// MultiVectorEncoder uses all modules. A Normalize in another place is refused. Throws what
 // read_modules() throws.
 ModuleList read_late_interaction(const ModelFolder& root, const std::vector<ModuleEntry>& entries);
 

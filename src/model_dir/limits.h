@@ -38,7 +38,7 @@ inline constexpr int64_t kMaxHeads = 1024;
 inline constexpr int64_t kMaxHeadDim = 512;
 inline constexpr int64_t kMaxTokenTypes = 1024;            // type_vocab_size
 inline constexpr int64_t kMaxPositions = 1 << 20;          // 1,048,576
-inline constexpr int64_t kMaxWindowTokens = 1 << 24;       // may be longer than every text
+inline constexpr int64_t kMaxWindowTokens = 1 << 24;       // a window may be longer than a text
 inline constexpr int64_t kMaxRelativePositions = 1 << 16;  // rows of a table of relative positions
 inline constexpr int64_t kMaxExperts = 1024;
 inline constexpr int64_t kMaxConvTaps = 64;  // conv_L_cache
@@ -49,7 +49,7 @@ inline constexpr double kMinScaling = 1e-6;  // factors that scale positions or 
 inline constexpr double kMaxScaling = 1e6;
 
 inline constexpr int64_t kMaxEmbeddingDim =
-    static_cast<int64_t>(kDirectoryPoolings.size()) * kMaxHiddenSize;  // all of them side by side
+    static_cast<int64_t>(kDirectoryPoolings.size()) * kMaxHiddenSize;  // all poolings side by side
 inline constexpr int64_t kMaxModules = 16;
 inline constexpr int64_t kMaxSkipWords = 10000;  // skiplist_words of PyLate
 inline constexpr int64_t kMaxPrompts = 1024;

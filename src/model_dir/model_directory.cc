@@ -49,7 +49,8 @@ void use_modules_of_recipe(int64_t hidden_size, ModelDirectory& directory) {
 }
 
 // Adds the modules that sentence-transformers assumes for a directory without modules.json. Refuses
-// a checkpoint of Stanford's ColBERT, whose last module is a tensor among those of the transformer.
+// a checkpoint of Stanford's ColBERT, because its last module is a tensor in the file of the
+// transformer.
 void use_default_modules(const ModelFolder& root, const TransformerConfig& config,
                          ModelDirectory& directory) {
   if (config.stanford_colbert) {
@@ -153,7 +154,7 @@ void describe_modules(const ModelFolder& root, ModuleList list, ModelDirectory& 
   if (list.mask) directory.late_interaction->skip_words = std::move(list.mask->skip_words);
 }
 
-// Opens the folder of a path that describe() has found: the directory itself, or a folder in it.
+// Opens the folder of the transformer, which is the directory itself or a folder in it.
 ModelFolder transformer_folder(const ModelDirectory& directory) {
   ModelFolder root = ModelFolder::open(directory.path, directory.opened);
   if (directory.transformer_path == directory.path) return root;
@@ -169,7 +170,8 @@ std::string without_keys(const std::string& config, const std::vector<std::strin
 }
 
 ModelDirectory describe(const ModelFolder& root, CustomCodePolicy policy) {
-  // This comes first, because the code of a directory explains what else is unusual in it.
+  // The code is checked first. If it is refused, its error explains more than the errors of the
+  // other files.
   CodeRecipes code = find_custom_code(root, policy);
   std::optional<ModuleList> list = read_modules(root);
   const bool plain = !list;

@@ -33,8 +33,8 @@ bool is_alphanumeric(char c) {
   return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
 }
 
-// Returns "" if there is nothing of this name. Throws Error "model.open" if the path cannot be
-// resolved for another reason.
+// Returns the path with its links resolved, or "" if nothing has this name. Throws Error
+// "model.open" if the path cannot be resolved for another reason.
 std::string real_path(const std::string& path) {
   char* resolved = ::realpath(path.c_str(), nullptr);
   if (resolved == nullptr) {

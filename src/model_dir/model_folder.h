@@ -26,7 +26,8 @@ bool is_safe_name(std::string_view name);
 // Opening a file never blocks, and refuses everything but regular files. A symbolic link is
 // followed if it stays inside the directory (FolderChain), as in a volume of Kubernetes, where
 // config.json is a link to ..data/config.json. In a snapshot of the Hugging Face cache,
-// <cache>/models--org--name/snapshots/<commit>, it may lead to any place below models--org--name.
+// <cache>/models--org--name/snapshots/<commit>, a link may lead to any place below
+// models--org--name.
 //
 // Every file that is opened is recorded in an OpenedFiles, because every file that is read can
 // change a result. If the OpenedFiles knows the content that the files must have, the folder has no
@@ -44,7 +45,7 @@ class ModelFolder {
   // if a name is not safe, "model.missing" if the folder does not exist, "model.symlink" if a
   // symbolic link leads out of the directory.
   ModelFolder subfolder(const std::string& path) const;
-  // Returns whether the folder exists. Throws as subfolder() does, but not "model.missing".
+  // Returns whether the folder exists. Throws what subfolder() throws, except "model.missing".
   bool has_folder(const std::string& path) const;
 
   // Returns true also for a link without a target, so that open_file() can refuse it. Throws Error

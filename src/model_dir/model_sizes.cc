@@ -58,7 +58,8 @@ bool is_gated(const Traits& traits, const Positions& positions, const JsonFields
       return fields.string_or("activation_function", "swiglu").ends_with("glu");
     case MlpForm::kPlainUnlessStated:
     case MlpForm::kGatedUnlessStated:
-      // transformers saves what it has derived from feed_forward_proj. A file's own value wins.
+      // transformers derives is_gated_act from feed_forward_proj and may save it. A saved value
+      // counts.
       return fields.boolean_or("is_gated_act",
                                t5_feed_forward(traits.mlp, fields).starts_with("gated-"));
   }

@@ -47,7 +47,7 @@ class Selection {
     if (available_.contains(kModulesFile)) add_modules();
     add_input();
     if (!complete()) return result();
-    find_custom_code(root_, code_);  // refuses it before anything large is downloaded
+    find_custom_code(root_, code_);  // refuses code before large files are downloaded
     add_weights();
     return result();
   }
@@ -77,8 +77,8 @@ class Selection {
     return "";
   }
 
-  // Returns the format of the index with the transformer's shards. Returns nullptr if there is a
-  // file that comes before an index, or no index.
+  // Returns the format of the index with the transformer's shards. Returns nullptr if there is no
+  // index, or if a single file takes precedence over it.
   const WeightFormat* index_format() const {
     for (const WeightFormat& format : kWeightFormats) {
       if (available_.contains(prefix_ + format.file)) return nullptr;
@@ -174,7 +174,7 @@ class Selection {
   CustomCodePolicy code_;
   std::string prefix_;  // the prefix of the first module: "" or "0_Transformer/"
   bool is_static_ = false;
-  std::vector<std::string> modules_with_weights_;  // their prefixes, such as "2_Dense/"
+  std::vector<std::string> modules_with_weights_;  // the prefixes of modules, such as "2_Dense/"
   std::set<std::string> needed_;
 };
 

@@ -15,7 +15,7 @@ namespace encode {
 // downloads a model in rounds: while the result names files that `folder` does not have, it
 // downloads them into `folder` and calls again. Three rounds are enough.
 //
-// Returns pickled weights only if there are none in safetensors, and no copies in other formats.
+// Returns pickled weights only if there are no safetensors, and never copies in other formats.
 // Returns the weights only when the small files show that encode has the architecture and knows the
 // code that they name, unless `code` is kIgnore. Throws Error:
 //   "model.custom_code" kConfig  there is no recipe for the code of the repository

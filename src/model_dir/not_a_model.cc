@@ -10,10 +10,10 @@
 
 #include "encode/error.h"
 
+#include "base/model_files.h"
 #include "base/shell_quote.h"
 #include "base/units.h"
 #include "model_dir/sentence_modules.h"
-#include "model_dir/transformer_config.h"
 
 namespace encode {
 namespace {

@@ -51,7 +51,7 @@ class OpenedFiles {
   // Returns the descriptor of a file of weights. `path` is TensorInfo::file.
   const UniqueFd& weights(const std::string& path) const;
 
-  std::vector<ModelFile> files() const;  // all that were opened, sorted by name
+  std::vector<ModelFile> files() const;  // all files that were opened, sorted by name
 
  private:
   struct Weights {

@@ -142,8 +142,8 @@ std::string name_or_path(const ModelDirectory& directory) {
   return name != config.end() && name->is_string() ? name->get<std::string>() : "";
 }
 
-// Returns true if a name of a directory or a path is that of a repository: as a whole, or only its
-// part after the organisation, because downloads are often kept without it.
+// Returns true if `name`, the name or the path of a directory, ends in the name of the repository.
+// The organisation may be missing, because downloads are often kept without it.
 bool names_repository(std::string name, std::string_view repository) {
   while (name.ends_with('/')) name.pop_back();
   const std::string id = lower_case(std::string(repository));

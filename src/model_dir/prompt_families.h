@@ -15,7 +15,7 @@ namespace encode {
 struct PromptFamily {
   std::string_view name;
   std::span<const std::string_view> repositories;  // hub ids
-  std::string_view query;     // the prompt before a query; an instruction shows its usual task
+  std::string_view query;     // the prompt before a query, with the usual task in it
   std::string_view document;  // the prompt before a text that is searched; "" if there is none
   std::string_view others;    // prompts for other tasks, separated by commas, or ""
   std::string_view source;    // where the prompts stand

@@ -16,7 +16,7 @@ enum class CodeRole { kConfig, kModel, kTokenizer };
 struct CodeRecipe {
   CodeRole role;
   std::string_view file;        // without ".py"
-  std::string_view class_name;  // a second repository may have the same file under another name
+  std::string_view class_name;  // checked together with `file`, which may be a common name
   // The model_type of config.json; "" for a tokenizer, which may belong to any model. The recipe
   // applies only if encode has the architecture.
   std::string_view model_type = {};
@@ -32,7 +32,7 @@ struct CodeRecipe {
   std::string_view source = {};  // where the code is published
 };
 
-// Returns every known class, in rows for each file of a repository.
+// Returns every known class. Only tests call this function, to check the whole table.
 std::span<const CodeRecipe> code_recipes();
 
 // Returns the row of a class, or null if encode does not know the class. `reference` is a value of

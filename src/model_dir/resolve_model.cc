@@ -8,12 +8,12 @@
 #include "encode/model_directory.h"
 
 #include "base/file.h"
+#include "base/model_files.h"
 #include "base/named_path.h"
 #include "base/path_kind.h"
 #include "base/units.h"
 #include "model_dir/hub_cache.h"
 #include "model_dir/sentence_modules.h"
-#include "model_dir/transformer_config.h"
 
 namespace encode {
 namespace {
@@ -52,7 +52,7 @@ Error not_found(const std::string& model, std::string expected, std::string foun
 }
 
 // Returns true if a directory has a file that every model directory has. A directory that cannot be
-// read counts as no model directory, because this only chooses the words of a hint.
+// read does not count as a model directory, because this only chooses the words of a hint.
 bool is_model_directory(const fs::path& directory) {
   std::error_code error;
   return fs::is_regular_file(directory / kConfigFile, error) ||
@@ -73,8 +73,8 @@ Error file_given(const std::string& model) {
   return not_found(model, "a directory, or a hub id", "a file", std::move(hint));
 }
 
-// Returns the model directory whose name `model` is a typo of: "./model" for "modle". Returns "" if
-// there is none.
+// Returns the model directory whose name is nearest to `model`, if `model` may be a typo of it:
+// "./model" for "modle". Otherwise returns "".
 std::string nearest_directory(const std::string& model) {
   const fs::path given = fs::path(model).lexically_normal();
   const fs::path path = given.has_filename() ? given : given.parent_path();
@@ -89,8 +89,8 @@ std::string nearest_directory(const std::string& model) {
   return near.empty() ? "" : as_path(parent / near);
 }
 
-// Returns what is wrong with the path of a model that is in no place: that it is a link to nothing,
-// or else `otherwise`.
+// Returns what was found at the path of a model that does not exist: a link to nothing, or
+// otherwise `otherwise`.
 std::string found_at(const std::string& model, const std::string& otherwise) {
   const std::string link = describe_dangling_link(model);
   return link.empty() ? otherwise : link;

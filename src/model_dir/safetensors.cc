@@ -195,8 +195,8 @@ std::string quoted(const TensorEntry* entry) {
   return entry == nullptr ? "the header" : fmt::format("tensor '{}'", preview(entry->first));
 }
 
-// Throws the Error for an `entry` that does not begin at the end of `previous` (nullptr stands for
-// the header). Offsets count from the beginning of the data.
+// Throws the Error for an `entry` that does not begin at the end of `previous`, or at the end of
+// the header if `previous` is nullptr. Offsets count from the beginning of the data.
 [[noreturn]] void refuse_offset(const TensorEntry& entry, const TensorEntry* previous, int64_t end,
                                 int64_t offset) {
   throw Error(

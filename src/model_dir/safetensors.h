@@ -14,8 +14,8 @@
 namespace encode {
 
 // Parses the JSON header of a file of `file_bytes` bytes. `file` is for TensorInfo::file and for
-// messages. A tensor that the metadata name as shared has the bytes of the other one. Throws Error:
-// "model.header", "model.dtype", "model.shape", "model.offsets",
+// messages. If the metadata say that a tensor shares the bytes of another tensor, the result has
+// both tensors. Throws Error: "model.header", "model.dtype", "model.shape", "model.offsets",
 // "model.file_size". All are kConfig.
 TensorMap parse_safetensors_header(std::string_view header, int64_t file_bytes,
                                    const std::string& file);

@@ -99,7 +99,7 @@ void refuse_unknown_switches(const Json& config, const JsonFields& fields) {
   for (const auto& [key, value] : config.items()) {
     const bool is_known = std::find(known.begin(), known.end(), key) != known.end();
     if (value == true && !is_known)
-      fields.refuse(key, "false, or a key of sentence-transformers 6", "true");
+      fields.refuse_variant(key, "false, or a key of sentence-transformers 6");
   }
 }
 

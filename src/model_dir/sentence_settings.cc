@@ -113,8 +113,7 @@ void read_pylate_settings(const Json& config, const JsonFields& fields,
 // would mean something else in this class.
 void use_document_prompt(const JsonFields& fields, SentenceSettings& settings) {
   for (const char* key : {"document_prefix", "query_prefix", "skiplist_words", "document_length"}) {
-    if (fields.has(key))
-      fields.refuse(key, "absent, or a model_type of PyLate (ColBERT)", "a value");
+    if (fields.has(key)) fields.refuse(key, "absent, or a model_type of PyLate (ColBERT)");
   }
   for (const char* name : {"corpus", "passage", "document"}) {
     if (settings.prompts.contains(name)) settings.default_prompt_name = name;

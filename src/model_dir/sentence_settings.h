@@ -29,9 +29,9 @@ struct SentenceSettings {
 
 // Returns the defaults if the file does not exist. Throws Error "model.prompts" if the file is
 // malformed, and "model.unsupported" for other kinds of models, such as cross-encoders and sparse
-// encoders. Both are kConfig. Also throws what ModelFolder throws. For a model of PyLate its
-// settings are read too, or its defaults are used. The default prompt of a MultiVectorEncoder is
-// the one of encode_document().
+// encoders. Both are kConfig. Also throws what ModelFolder throws. For a PyLate model, the settings
+// of PyLate are read too; settings that are not stated have PyLate's defaults. The default prompt
+// of a MultiVectorEncoder is the prompt of encode_document().
 SentenceSettings read_sentence_settings(const ModelFolder& root, SentenceModelKind kind);
 
 }  // namespace encode

@@ -36,7 +36,7 @@ const ArchitectureEntry* find_architecture(std::string_view model_type) {
 }
 
 std::string_view model_type_of_class(std::string_view class_name) {
-  // The language model of Gemma 3; Gemma3Model is the one with images.
+  // Gemma3ForCausalLM is the language model of Gemma 3. Gemma3Model also reads images.
   if (class_name == "Gemma3ForCausalLM") return entry_of(Architecture::kGemma3Text).model_type;
   for (const ArchitectureEntry& entry : kArchitectures) {
     if (is_class_of(class_name, entry.class_name)) return entry.model_type;

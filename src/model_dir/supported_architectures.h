@@ -12,13 +12,12 @@ namespace encode {
 // Returns nullptr if there is no architecture of this name. The entry lives as long as the process.
 const ArchitectureEntry* find_architecture(std::string_view model_type);
 
-// Returns the entry of an architecture.
 constexpr const ArchitectureEntry& entry_of(Architecture key) {
   return kArchitectures[static_cast<size_t>(key)];
 }
 
-// Returns the model_type of a class such as "BertModel" or "XLMRobertaForMaskedLM", or "" if it is
-// not known or belongs to several. The result lives as long as the process.
+// Returns the model_type of a class such as "BertModel" or "XLMRobertaForMaskedLM", or "" if the
+// class is not known or belongs to several architectures. The result lives as long as the process.
 std::string_view model_type_of_class(std::string_view class_name);
 
 // Makes the Error kConfig "model.type" for a model_type that is not in the table. `config_path` is

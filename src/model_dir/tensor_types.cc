@@ -13,8 +13,9 @@
 namespace encode {
 namespace {
 
-// The dtypes of the format that have whole bytes. Models need kWeightTypes. Tensors that no
-// model reads may have the other dtypes: buffers such as `position_ids` are I64.
+// The dtypes of safetensors whose elements take whole bytes. A model reads only kWeightTypes.
+// Tensors that no model reads may have the other dtypes; the buffer `position_ids`, for example, is
+// I64.
 constexpr std::array<std::pair<std::string_view, int64_t>, 14> kDtypes = {{{"F32", 4},
                                                                            {"F16", 2},
                                                                            {"BF16", 2},

@@ -24,8 +24,8 @@ bool contains(const std::array<std::string_view, N>& names, std::string_view nam
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// Returns the name that config.json has for a size: a name that the architecture uses, or else one
-// that any other architecture uses.
+// Returns the name that config.json has for a size: a name that this architecture uses, or
+// otherwise a name that another architecture uses.
 std::string name_of(FieldNames SizeFields::*size, const Traits& traits, const JsonFields& fields) {
   const auto stated = [&](const SizeFields& names) {
     const auto* const found = std::ranges::find_if(
@@ -80,9 +80,9 @@ std::string type_of_architectures(const JsonFields& fields) {
                                   : std::string_view());
   }
   if (types.size() == 1 && !types.begin()->empty()) return std::string(*types.begin());
-  fields.refuse("architectures",
-                "classes of one architecture that encode knows, because there is no model_type",
-                preview(architectures.dump()));
+  fields.refuse_variant(
+      "architectures",
+      "classes of one architecture that encode knows, because there is no model_type");
 }
 
 Error unsupported(const std::string& key, const std::string& where, std::string expected,

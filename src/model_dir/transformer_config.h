@@ -34,9 +34,9 @@ struct TransformerConfig {
   bool stanford_colbert = false;        // the class is HF_ColBERT
 };
 
-// A config.json without model_type has the one of its `architectures`, if these name one. Throws
-// Error: "model.config", "model.missing", and "model.unsupported" for a PEFT adapter. All
-// are kConfig, except "model.missing" (kNoInput). Also throws what ModelFolder throws.
+// Without model_type, the classes in `architectures` decide about it, if encode knows them. Throws
+// Error: "model.config", "model.missing", and "model.unsupported" for a PEFT adapter. All are
+// kConfig, except "model.missing" (kNoInput). Also throws what ModelFolder throws.
 TransformerConfig read_transformer_config(const ModelFolder& folder);
 
 // The settings of sentence_bert_config.json.
@@ -47,9 +47,10 @@ struct SentenceBertConfig {
 };
 
 // Throws Error "model.unsupported" that names the setting, if a setting would change the result and
-// encode does not implement it. Such settings are other tasks and other modalities, and lengths of
-// multi-vector models unless `multi_vector`. Returns the defaults if there is no such file. Throws
-// Error "model.sentence_bert_config" if the file is malformed, and what ModelFolder throws.
+// encode does not implement it. Such settings are other tasks, other modalities and, unless
+// `multi_vector` is true, the lengths of multi-vector models. Returns the defaults if there is no
+// such file. Throws Error "model.sentence_bert_config" if the file is malformed, and what
+// ModelFolder throws.
 SentenceBertConfig read_sentence_bert_config(const ModelFolder& folder, bool multi_vector);
 
 // Returns model_max_length of tokenizer_config.json. Returns nullopt for 1e30, which stands for "no
@@ -58,8 +59,8 @@ SentenceBertConfig read_sentence_bert_config(const ModelFolder& folder, bool mul
 // ModelFolder throws.
 std::optional<int64_t> read_model_max_length(const ModelFolder& folder);
 
-// Returns "unk_token" of tokenizer_config.json, or "" if the file does not state it. Throws the
-// same errors.
+// Returns "unk_token" of tokenizer_config.json, or "" if the file does not state it. Throws what
+// read_model_max_length() throws.
 std::string read_unknown_token(const ModelFolder& folder);
 
 }  // namespace encode

@@ -26,9 +26,9 @@ std::string describe(const Truncation& truncation, const std::string& rows);
 
 // Returns the ways to lose less: "raise --max-length (at most 512 tokens with this model), ...".
 // `max_length` is the name of the setting as the user gives it: "--max-length" or
-// "semantic.max_length". `new_output` says how the user names another output, such as "another
-// --output FILE", if the result of a run exists, which the next run would refuse to replace. Does
-// not throw Error.
+// "semantic.max_length". If a run already has a result, which the next run would refuse to replace,
+// `new_output` says how the user names another output, such as "another --output FILE". Does not
+// throw Error.
 std::string truncation_advice(const Truncation& truncation, const std::string& max_length,
                               const std::string& new_output = "");
 

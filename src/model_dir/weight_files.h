@@ -27,8 +27,8 @@ inline constexpr std::array<WeightFormat, 2> kWeightFormats = {
     {{kWeightsFile, "model.safetensors.index.json"},
      {kPickledWeightsFile, "pytorch_model.bin.index.json", true}}};
 
-// Returns the tensors of the first file or index of kWeightFormats that exists. A shard in which
-// every tensor is one of a language model head is not opened, and need not exist. Throws what
+// Returns the tensors of the first file or index of kWeightFormats that exists. A shard that has
+// only tensors of a language model head is not opened, and need not exist. Throws what
 // read_safetensors() and read_torch_weights() throw, and Error:
 //   "model.format"    if the weights are in another format
 //   "model.missing"   if there are no weights
@@ -36,14 +36,16 @@ inline constexpr std::array<WeightFormat, 2> kWeightFormats = {
 // All are kConfig, except "model.missing" (kNoInput).
 TensorMap read_weights(const ModelFolder& folder);
 
-// Returns the tensors of a module's own weights, which have no shards. Throws the same.
+// Returns the tensors of a module's own weights, which have no shards. Throws what read_weights()
+// throws.
 TensorMap read_module_weights(const ModelFolder& folder);
 
-// Returns the name of the module's weights: the first of kWeightFormats that exists, or the first.
+// Returns the name of the module's weights: the first file of kWeightFormats that exists, or the
+// first of all if none exists.
 std::string module_weights_file(const ModelFolder& folder);
 
-// Returns the files that an index of kWeightFormats names and that read_weights() reads. They may
-// be any text. Throws Error "model.index", and what ModelFolder throws.
+// Returns the files that an index of kWeightFormats names and that read_weights() reads. The names
+// are not checked and may be any text. Throws Error "model.index", and what ModelFolder throws.
 std::set<std::string> read_shard_names(const ModelFolder& folder, const WeightFormat& format);
 
 // Throws the Error "model.format" or "model.missing" for a folder that has none of the files above.

@@ -30,9 +30,9 @@ DenseActivation dense_activation(const JsonFields& fields, const std::string& fa
   }
   std::vector<std::string_view> names;
   for (const auto& [activation, value] : kDenseActivations) names.push_back(activation);
-  fields.refuse("activation_function",
-                fmt::format("torch.nn.modules.activation. and one of: {}", fmt::join(names, ", ")),
-                fmt::format("'{}'", preview(name)));
+  fields.refuse_variant(
+      "activation_function",
+      fmt::format("torch.nn.modules.activation. and one of: {}", fmt::join(names, ", ")));
 }
 
 std::string text(const Shapes& shapes) {

@@ -17,7 +17,8 @@ namespace encode {
 // if config.json has keys that encode does not know.
 SentenceModule read_dense(const ModelFolder& folder, std::vector<std::string>& warnings);
 // Does the same for a Dense that works on the vectors of tokens. If config.json states no
-// activation, the class of PyLate (`pylate`) has none, and the class of sentence-transformers Tanh.
+// activation, the Dense of PyLate (`pylate` is true) has none, and the Dense of
+// sentence-transformers has Tanh.
 SentenceModule read_token_dense(const ModelFolder& folder, bool pylate,
                                 std::vector<std::string>& warnings);
 // Throws the errors of read_dense(), with "model.layer_norm" instead of "model.dense".

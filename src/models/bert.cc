@@ -3,8 +3,8 @@
 //   RoBERTa      Liu et al. 2019. Positions count from pad_token_id + 1. CamemBERT and XLM-RoBERTa
 //                are RoBERTa with other vocabularies.
 //   DistilBERT   Sanh et al. 2019. There are no segments.
-//   ELECTRA      Clark et al. 2020. The embeddings may be narrower than the layers. This is the
-//                discriminator.
+//   ELECTRA      Clark et al. 2020. The embeddings may be narrower than the layers. The model is
+//                the discriminator.
 //   ALBERT       Lan et al. 2020. The embeddings have their own width, and a few layers are used
 //                repeatedly.
 //   MPNet        Song et al. 2020. Positions as in RoBERTa, no segments, and a bias on the scores.
@@ -23,7 +23,6 @@
 
 #include "encode/error.h"
 
-#include "base/units.h"
 #include "model_dir/extra_weights.h"
 #include "model_dir/limits.h"
 #include "models/architectures.h"
@@ -38,8 +37,9 @@ namespace {
 //   y = LayerNorm(x + Attention(x))
 //   x = LayerNorm(y + MLP(y)),  MLP(y) = W2 act(W1 y + b1) + b2
 //   Attention(x) = Wo softmax(q k^T / sqrt(head_dim)) v + bo, in several heads
-// q, k and v are projections of x with biases. MPNet adds bias(bucket of the distance) to each
-// score. act is hidden_act, which is gelu in the papers.
+// q, k and v are projections of x with biases. MPNet adds bias[bucket(j - i)] of the head to the
+// score of query i and key j. t5.cc defines bucket(); MPNet has 32 buckets up to the distance 128.
+// act is hidden_act, which is gelu in the papers.
 using BertLayer = PostNormLayer<>;
 
 struct Parts {
@@ -54,9 +54,10 @@ class Bert : public Model {
  public:
   explicit Bert(Parts parts) : parts_(std::move(parts)) {}
 
-  // The input is a sum of three embeddings (figure 2 of BERT's paper):
-  //   x = LayerNorm(words[ids] + segments[0] + positions[0, 1, ...])
-  //   x = W x + b, if the embeddings are narrower than the layers
+  // The input is a sum of embeddings (figure 2 of BERT's paper):
+  //   x = words[ids] + segments[type_ids] (+ task[0], ERNIE) + positions[position_ids]
+  //   x = LayerNorm(x)
+  //   x = W x + b, if the embeddings have a width of their own
   //   x = layer(x), layer after layer
   // The last x is last_hidden_state.
   at::Tensor forward(const PackedInput& batch) const override {
@@ -167,9 +168,10 @@ std::vector<BertLayer> load_albert_layers(const ModuleLoader& encoder, const Enc
   return layers;
 }
 
-// The window of each layer. attention_window is one number or a list with one for each layer.
+// Returns the window of each layer. attention_window is a number for all layers, or a list of
+// numbers, one for each layer.
 std::vector<int64_t> attention_windows(const JsonFields& json, int64_t layers) {
-  constexpr int64_t kDefault = 512;  // of LongformerConfig
+  constexpr int64_t kDefault = 512;  // as in LongformerConfig
   const Json* list = nullptr;
   try {
     if (json.has("attention_window")) list = &json.array("attention_window");
@@ -190,7 +192,7 @@ std::vector<int64_t> attention_windows(const JsonFields& json, int64_t layers) {
   return windows;
 }
 
-// Half of each window. The reference refuses odd numbers, too.
+// Returns half of each window. The reference also refuses odd numbers.
 std::vector<int64_t> attention_reach(const JsonFields& json, int64_t layers) {
   std::vector<int64_t> reach;
   for (const int64_t window : attention_windows(json, layers)) {
@@ -203,8 +205,8 @@ std::vector<int64_t> attention_reach(const JsonFields& json, int64_t layers) {
   return reach;
 }
 
-// The scope of the tensors. `prefix` is the prefix of checkpoints that have a head, such as
-// "bert.".
+// Returns the scope of the tensors. `prefix` is the prefix in checkpoints of a model with a head,
+// such as "bert.".
 ModuleLoader load_root(const ModelSource& source, const char* prefix) {
   return {source.weights.root("embeddings.word_embeddings.weight", {"", prefix}), source};
 }
@@ -217,8 +219,8 @@ std::unique_ptr<Model> finish(const ModelSource& source, Parts parts,
   return std::make_unique<Bert>(std::move(parts));
 }
 
-// The pooler and the heads of pre-training, which an embedding does not need, in the checkpoints of
-// BERT, RoBERTa and ELECTRA.
+// Returns the tensors of the pooler and of the heads of pre-training, as patterns for
+// Weights::expect_all_taken(). An embedding does not need them.
 std::vector<std::string> pretraining_heads(const char* prefix) {
   return {"pooler.*",
           fmt::format("{}pooler.*", prefix),
@@ -231,12 +233,11 @@ std::vector<std::string> pretraining_heads(const char* prefix) {
           "embeddings.position_ids"};
 }
 
-// Throws Error "model.config" if position_embedding_type is not "absolute". The other types that
-// BertConfig knows add terms to the scores, which this layer does not have.
+// Throws Error "model.config" if position_embedding_type is not "absolute". The other types of
+// BertConfig add terms to the scores, which BertLayer does not compute.
 void require_absolute_positions(const JsonFields& config) {
-  const std::string type = config.string_or("position_embedding_type", "absolute");
-  if (type != "absolute")
-    config.refuse("position_embedding_type", "absolute", fmt::format("'{}'", preview(type)));
+  if (config.string_or("position_embedding_type", "absolute") != "absolute")
+    config.refuse_variant("position_embedding_type", "absolute");
 }
 
 }  // namespace
@@ -290,7 +291,7 @@ std::unique_ptr<Model> load_electra(const ModelSource& source) {
 }
 
 std::unique_ptr<Model> load_albert(const ModelSource& source) {
-  // The default of AlbertConfig in transformers.
+  // The tanh form is the default of AlbertConfig in transformers.
   const EncoderConfig config(source, {.hidden_act = Activation::kGeluTanh});
   const ModuleLoader root = load_root(source, "albert.");
   const Dim width = {"embedding_size", config.embedding_size};
@@ -334,12 +335,12 @@ std::unique_ptr<Model> load_longformer(const ModelSource& source) {
 }
 
 std::unique_ptr<Model> load_mpnet(const ModelSource& source) {
-  constexpr int64_t kMaxDistance = 128;  // a constant in the reference, as kMpNetBuckets
+  constexpr int64_t kMaxDistance = 128;  // a constant in the reference
   const EncoderConfig config(source);
   const ModuleLoader root = load_root(source, "mpnet.");
   const int64_t padding = padding_token_of(source.config);
   // The positions of the reference count from token 1, whatever config.json says.
-  if (padding != 1) source.config.refuse("pad_token_id", "1", fmt::to_string(padding));
+  if (padding != 1) source.config.refuse_variant("pad_token_id", "1");
   Parts parts = {.embeddings = {root.scope("embeddings"),
                                 config,
                                 {.width = config.hidden(), .padding_token = padding}},

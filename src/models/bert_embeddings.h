@@ -12,13 +12,13 @@
 
 namespace encode {
 
-// Tells what the sizes of a model leave open. They say whether there are learned positions and
+// The choices that ModelSizes does not state. ModelSizes states whether there are positions and
 // segments. The tensors have the names of BERT's checkpoints: word_embeddings, position_embeddings,
 // token_type_embeddings, LayerNorm.
 struct BertEmbeddingsOptions {
   Dim width;                                  // width of all tables: hidden_size or embedding_size
-  std::optional<int64_t> padding_token = {};  // if set, see positions_after_padding()
-  int64_t task_types = 0;  // if above 0, add the vector of task 0; the rows of the table of tasks
+  std::optional<int64_t> padding_token = {};  // if set, the positions are positions_after_padding()
+  int64_t task_types = 0;  // rows of the table of tasks; if above 0, the vector of task 0 is added
   bool norm = true;        // normalize the sum with a LayerNorm
 };
 
@@ -40,7 +40,7 @@ class Segments {
   std::string origin_;
 };
 
-// Immutable. Any number of threads may call it.
+// The sum of the embeddings. Immutable. Any number of threads may call it.
 class BertEmbeddings {
  public:
   // `embeddings` is the scope of the tensors. Throws what ModuleLoader throws.
@@ -53,7 +53,8 @@ class BertEmbeddings {
 
  private:
   // Does what operator() does, with one kernel of the CUDA plugin. Returns an undefined tensor on
-  // CPU, and if the plugin has no kernel for it. The kernel knows only segment 0.
+  // CPU, if the batch has type_ids (the kernel adds the same segment to every token), and if the
+  // plugin has no kernel for the types and sizes.
   at::Tensor by_kernel(const PackedInput& batch, const at::Tensor& position_ids) const;
 
   at::Tensor words_;      // [vocab_size, width]
@@ -63,9 +64,9 @@ class BertEmbeddings {
   std::optional<LayerNorm> norm_;
 };
 
-// pad_token_id, from which the positions of RoBERTa and its descendants count. The default is 1, as
-// in RobertaConfig in transformers. Throws Error "model.config" (kConfig) if it is not a valid
-// token id.
+// Returns pad_token_id, from which the positions of RoBERTa and its descendants count. The default
+// is 1, as in RobertaConfig in transformers. Throws Error "model.config" (kConfig) if it is not a
+// valid token id.
 int64_t padding_token_of(const JsonFields& config);
 
 // Returns the positions of RoBERTa, [T] int64. The tokens of a text get pad_token_id + 1,

@@ -1,11 +1,8 @@
 // CodeSage (Zhang et al. 2024), an encoder of source code. It has the layer and the tensor names of
-// GPT-2, but every token sees all tokens. Reference: the modeling code that Amazon publishes with
-// the weights (modeling_codesage.py).
-#include <fmt/format.h>
-
+// GPT-2, but every token sees all tokens of its text. Reference: the modeling code that Amazon
+// publishes with the weights (modeling_codesage.py).
 #include <ATen/ops/embedding.h>
 
-#include "base/units.h"
 #include "model_dir/limits.h"
 #include "models/architectures.h"
 #include "models/config_fields.h"
@@ -14,15 +11,14 @@
 namespace encode {
 namespace {
 
-// The defaults are those of CodeSageConfig.
+// The defaults are from CodeSageConfig.
 struct CodeSageConfig : EncoderConfig {
   explicit CodeSageConfig(const ModelSource& source) : EncoderConfig(source) {
     const JsonFields& json = source.config;
     hidden_act = parse_activation_or(json, "activation_function", Activation::kGeluTanh);
     layer_norm_eps = json.number_or("layer_norm_epsilon", 1e-5, kMinNormEps, kMaxNormEps);
     if (json.string_or("position_embedding_type", "absolute") != "absolute")
-      json.refuse("position_embedding_type", "absolute",
-                  fmt::format("'{}'", preview(json.string("position_embedding_type"))));
+      json.refuse_variant("position_embedding_type", "absolute");
   }
 };
 
@@ -53,7 +49,7 @@ class CodeSage : public Model {
         layers_(root.layers("h.", config.num_hidden_layers, load_codesage_layer, config)),
         final_norm_(root.layer_norm("ln_f", config.hidden(), config.layer_norm_eps)) {}
 
-  // x = words + positions; x = layer(x), layer after layer; the result is LayerNorm(x).
+  // x = words[ids] + positions; x = layer(x), layer after layer; the result is LayerNorm(x).
   at::Tensor forward(const PackedInput& batch) const override {
     at::Tensor x = at::embedding(words_, batch.input_ids);
     x.add_(at::embedding(positions_, batch.position_ids));

@@ -42,8 +42,7 @@ auto look_up(const Table& table, const JsonFields& fields, const std::string& ke
   if (found == table.end()) {
     std::vector<std::string_view> names;
     for (const auto& entry : table) names.push_back(entry.first);
-    fields.refuse(key, fmt::format("one of: {}", fmt::join(names, ", ")),
-                  fmt::format("'{}'", preview(name)));
+    fields.refuse_variant(key, fmt::format("one of: {}", fmt::join(names, ", ")));
   }
   return found->second;
 }
@@ -74,7 +73,7 @@ void read_scaling(const JsonFields& rope, bool partial, RopeParameters& out) {
   out.type = look_up(kRopeTypes, rope, key, rope.string_or(key, "default"));
   const double rotated = rope.number_or("partial_rotary_factor", 1, 0, 1);
   if (rotated != 1 && !partial)
-    rope.refuse("partial_rotary_factor", "1: whole heads are rotated", fmt::to_string(rotated));
+    rope.refuse_variant("partial_rotary_factor", "1: whole heads are rotated");
   if (out.type == RopeType::kDefault) return;
   out.factor = rope.number("factor", kMinScaling, kMaxScaling);
   out.original_max_position_embeddings = rope.integer_or(
@@ -115,7 +114,7 @@ EncoderConfig::EncoderConfig(const ModelSource& source, const EncoderDefaults& d
                                      first_key(source.config, {"hidden_act", "activation"}),
                                      defaults.hidden_act)) {
   if (source.config.boolean_or("is_decoder", false))
-    source.config.refuse("is_decoder", "false: an encoder", "true");
+    source.config.refuse_variant("is_decoder", "false: an encoder");
 }
 
 RopeParameters parse_rope(const JsonFields& config, const RopeQuery& query) {
@@ -169,8 +168,8 @@ std::vector<bool> sliding_layers(const JsonFields& config, int64_t num_hidden_la
     }
     const auto& type = types[i].get_ref<const std::string&>();
     if (type != "full_attention" && type != "sliding_attention") {
-      config.refuse("layer_types", "full_attention or sliding_attention",
-                    fmt::format("'{}'", preview(type)));
+      config.refuse_variant("layer_types", "full_attention or sliding_attention",
+                            fmt::format("'{}'", preview(type)));
     }
     sliding.push_back(type == "sliding_attention");
   }

@@ -1,5 +1,5 @@
 // DeBERTa, DeBERTa-v2 and DeBERTa-v3 (He et al. 2021), which are BERT with disentangled attention.
-// The first version has one tensor for queries, keys and values, and a bucket for each distance.
+// The first version has one weight for queries, keys and values, and a bucket for each distance.
 // References: modeling_deberta.py and modeling_deberta_v2.py of Hugging Face transformers.
 #include <algorithm>
 #include <cmath>
@@ -29,18 +29,16 @@ struct DebertaConfig {
   bool fused_projections = false;  // the first version: in_proj, q_bias and v_bias
 
   explicit DebertaConfig(const ModelSource& source)
-      : encoder(source, {.layer_norm_eps = 1e-7}),  // DebertaV2Config's
+      : encoder(source, {.layer_norm_eps = 1e-7}),  // as in DebertaV2Config
         positions(source.config),
         normalize_positions(source.config.string_or("norm_rel_ebd", "none").find("layer_norm") !=
                             std::string::npos) {
     const JsonFields& json = source.config;
-    const int64_t kernel = json.integer_or("conv_kernel_size", 0, 0, 1024);
-    if (kernel > 0)
-      json.refuse("conv_kernel_size", "0: convolutions are not supported", fmt::to_string(kernel));
+    if (json.integer_or("conv_kernel_size", 0, 0, 1024) > 0)
+      json.refuse_variant("conv_kernel_size", "0: convolutions are not supported");
     const int64_t width = json.integer_or("embedding_size", encoder.hidden_size, 1, kMaxHiddenSize);
     if (width != encoder.hidden_size)
-      json.refuse("embedding_size", fmt::format("hidden_size {}", encoder.hidden_size),
-                  fmt::to_string(width));
+      json.refuse_variant("embedding_size", fmt::format("hidden_size {}", encoder.hidden_size));
   }
 
   // The number of products by which a score is scaled. The first version counts every entry of
@@ -53,10 +51,14 @@ struct DebertaConfig {
   Dim relative_rows() const { return {"2 x position_buckets", 2 * positions.span}; }
 };
 
-// Disentangled attention (He et al. 2021). A score is
-//   (content x content + content x position + position x content) / sqrt(head_dim x terms),
-// and `terms` is the number of products in the sum. pos_att_type names the products with positions.
-// If relative_attention is false, the sum has the first product alone, but `terms` is the same.
+// Disentangled attention (He et al. 2021, equation 4). The score of query i and key j is
+//   (Qc_i Kc_j^T + Qc_i Kr_d^T + Kc_j Qr_d^T) / sqrt(head_dim x terms),  d = d(i,j)
+// Qc and Kc are projections of the tokens, Qr and Kr are projections of the relative positions, and
+// d(i,j) is the bucket of the distance i - j. (The paper has d(j,i) in the third product, but the
+// reference computes it with d(i,j).) pos_att_type says which products with positions are in the
+// sum: the second if it has "c2p", the third if it has "p2c". `terms` is the number of products in
+// the sum. If relative_attention is false, the sum is the first product alone, but `terms` does not
+// change.
 class DisentangledAttention {
  public:
   // `positions` are the embeddings of the relative positions, [2 x span, hidden_size]. They are
@@ -74,8 +76,8 @@ class DisentangledAttention {
     if (config.encoder.relative()) project_positions(self, config, positions);
   }
 
-  // Returns the heads and the residual x. context.relative has the columns. Their terms depend on
-  // the tokens, so this function computes them.
+  // Returns the heads and the residual x. context.relative has only the columns. The tables
+  // of_query and of_key depend on the tokens, so this function computes them.
   Attended attend(const LinearInput& x, const LayerContext& context) const {
     const int64_t heads = shape_.num_attention_heads;
     const at::Tensor product = qkv_(x);
@@ -93,11 +95,11 @@ class DisentangledAttention {
                                       {.scale = shape_.scale, .relative = &relative}),
             .residual = x.rows};
   }
-  // residual + Wo heads.
+  // Returns residual + Wo heads.
   ResidualSum add(const Attended& attended) const {
     return out_.add(attended.heads, attended.residual);
   }
-  // Returns norm(x), the result of the layer that this attention belongs to: see layer_result().
+  // Returns norm(x), the result of the layer, as layer_result() does.
   LinearInput result(const Norm& norm, ResidualSum x, const LayerContext& context) const {
     return layer_result(norm, std::move(x), qkv_, context);
   }
@@ -127,8 +129,8 @@ class DisentangledAttention {
     if (config.positions.position_to_content) position_queries_ = by_head(queries);
   }
 
-  // in_proj has the query, the key and the value of the first head, then those of the second one,
-  // and so on. Keys have no bias.
+  // in_proj has the query, the key and the value of the first head, then the same three of the
+  // second head, and so on. Keys have no bias.
   Linear fused_projections(const ModuleLoader& self) const {
     const Dim width = shape_.query();
     const at::Tensor interleaved =
@@ -150,7 +152,8 @@ class DisentangledAttention {
   }
 
   // Returns the products of all token vectors with all position vectors, [T, heads, P]. On CPU they
-  // are computed in blocks of one size, for the reason that kCpuBlockTokens states.
+  // are computed in blocks of kCpuBlockTokens rows, because LibTorch may sum in another order for
+  // another number of rows.
   static at::Tensor products(const at::Tensor& tokens, const at::Tensor& positions) {
     const int64_t block = tokens.device().is_cpu() ? kCpuBlockTokens : tokens.size(0);
     std::vector<at::Tensor> parts;
@@ -211,7 +214,7 @@ class DebertaV2 : public Model {
                              positions);
   }
 
-  // x = LayerNorm(words + segments + positions); x = layer(x), layer after layer.
+  // x = LayerNorm(words[ids] + segments[type_ids] + positions); x = layer(x), layer after layer.
   at::Tensor forward(const PackedInput& batch) const override {
     const LinearInput x = embeddings_(batch);
     const RelativePositions* relative = relative_ ? &*relative_ : nullptr;
@@ -220,7 +223,7 @@ class DebertaV2 : public Model {
 
  private:
   BertEmbeddings embeddings_;
-  std::optional<RelativePositions> relative_;  // only the columns; the layers add the terms
+  std::optional<RelativePositions> relative_;  // only the columns; each layer adds its tables
   std::vector<DebertaLayer> layers_;
 };
 
@@ -238,10 +241,11 @@ std::unique_ptr<Model> load(const ModelSource& source, const DebertaConfig& conf
 
 std::unique_ptr<Model> load_deberta(const ModelSource& source) {
   for (const char* key : {"share_att_key", "talking_head"}) {
-    if (source.config.boolean_or(key, false)) source.config.refuse(key, "false", "true");
+    if (source.config.boolean_or(key, false)) source.config.refuse_variant(key, "false");
   }
   for (const char* key : {"position_buckets", "norm_rel_ebd"}) {
-    if (source.config.has(key)) source.config.refuse(key, "absent: DeBERTa-v2 has it", "set");
+    if (source.config.has(key))
+      source.config.refuse_variant(key, "null, or no such field: only DeBERTa-v2 has it");
   }
   DebertaConfig config(source);
   config.fused_projections = true;

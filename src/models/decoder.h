@@ -1,5 +1,6 @@
-// The parts that Llama and Gemma share: the fields of config.json, the tensors of attention and
-// MLP, and the tensors before and after the layers. llama.cc and gemma.cc have the layers.
+// The parts that Llama, Gemma, LFM2, OLMo and Qwen3 with experts share: the fields of config.json,
+// the tensors of attention and MLP, and the tensors before and after the layers. The layers are in
+// llama.cc, gemma.cc and so on.
 #pragma once
 
 #include <concepts>
@@ -13,16 +14,16 @@
 
 namespace encode {
 
-// How the fields of an architecture differ from those of Llama. The defaults are those of
-// LlamaConfig in transformers.
+// What differs between the architectures: the name of the field with the norm's epsilon, and two
+// defaults. The values here are from LlamaConfig in transformers.
 struct DecoderFields {
   std::string norm_eps = "rms_norm_eps";
   double default_norm_eps = 1e-6;
   double default_theta = 10000;
 };
 
-// The fields of config.json that have the same names in both families. Throws Error "model.config"
-// if a field is missing or out of the range that model_dir/limits.h states.
+// The fields of config.json that have the same names in these architectures. Throws Error
+// "model.config" if a field is missing or out of the range that model_dir/limits.h states.
 struct DecoderConfig : ModelSizes {
   AttentionShape attention;
   double rms_norm_eps;
@@ -38,7 +39,7 @@ struct DecoderConfig : ModelSizes {
   Dim inner() const { return {"intermediate_size", intermediate_size}; }
 
   // Returns the window of a layer without a sliding window. In a causal model a query sees all keys
-  // up to its own position, else all keys of the text.
+  // up to its own position. Otherwise it sees all keys of the text.
   AttentionWindow full() const { return causal ? AttentionWindow::causal() : AttentionWindow{}; }
   // Returns the window of a layer with a sliding window. In a causal model a query sees the last
   // `sliding_window` keys, including the key at its own position. Otherwise it sees
@@ -97,7 +98,8 @@ struct DecoderParts {
 };
 
 // Returns the loader of the scope that has embed_tokens. Checkpoints with a head put the model
-// below a prefix such as "model.". Throws Error "model.tensor" (kConfig) if no scope has it.
+// below a prefix such as "model.". Throws Error "model.tensor" (kConfig) if no scope has
+// embed_tokens.
 ModuleLoader decoder_root(const ModelSource& source);
 // Throws Error "model.tensor" if the checkpoint has a tensor that the decoder has not loaded,
 // unless the tensor belongs to a language model head.

@@ -1,13 +1,11 @@
-// ESM-1b (Rives et al. 2021) and ESM-2 (Lin et al. 2023), the encoders of protein sequences: one
-// token for each amino acid. ESM-2 has rotary positions, ESM-1b has RoBERTa's learned positions.
-// Reference: modeling_esm.py of Hugging Face transformers.
+// ESM-1b (Rives et al. 2021) and ESM-2 (Lin et al. 2023), encoders of protein sequences, with a
+// token for each amino acid. ESM-2 has rotary positions. ESM-1b has the learned positions of
+// RoBERTa. Reference: modeling_esm.py of Hugging Face transformers.
 #include <algorithm>
-#include <fmt/format.h>
 
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/zeros.h>
 
-#include "base/units.h"
 #include "model_dir/limits.h"
 #include "models/architectures.h"
 #include "models/bert_embeddings.h"
@@ -30,20 +28,19 @@ struct EsmConfig {
     const JsonFields& json = source.config;
     const std::string type = json.string_or("position_embedding_type", "absolute");
     if (type != "absolute" && type != "rotary")
-      json.refuse("position_embedding_type", "absolute or rotary",
-                  fmt::format("'{}'", preview(type)));
+      json.refuse_variant("position_embedding_type", "absolute or rotary");
     encoder.hidden_act = Activation::kGelu;  // the reference does not read hidden_act
     if (json.boolean_or("token_dropout", false))
       dropped_token = json.integer("mask_token_id", 0, kMaxVocabSize);
     if (!rotary) padding_token = json.integer("pad_token_id", 0, kMaxVocabSize);
     if (json.boolean_or("is_folding_model", false))
-      json.refuse("is_folding_model", "false: a language model", "true");
+      json.refuse_variant("is_folding_model", "false: a language model");
   }
 };
 
-// The frequencies of the rotation. A checkpoint of transformers 4 stores them in every layer, and
-// transformers 5.17 saves them once, with a star in place of the layer. The reference takes the
-// stored ones, because some were rounded to 16 bits before training.
+// Returns the parameters of the rotation. A checkpoint of transformers 4 stores the frequencies in
+// every layer, and transformers 5.17 saves them once, with a star in place of the layer. The
+// reference uses the stored frequencies, because some were rounded to 16 bits before training.
 RopeParameters rope_of(const ModuleLoader& root, const EsmConfig& config, const JsonFields& json) {
   RopeParameters rope;
   rope.head_dim = config.encoder.attention().head_dim;
@@ -61,8 +58,8 @@ RopeParameters rope_of(const ModuleLoader& root, const EsmConfig& config, const 
 // The layer of ESM:
 //   y = x + Attention(LayerNorm(x))
 //   x = y + W2 gelu(W1 LayerNorm(y) + b1) + b2
-// Attention(z) = Wo softmax(q k^T / sqrt(head_dim)) v + bo. q, k and v are projections of z with
-// biases. With rotary positions q and k are rotated.
+//   Attention(z) = Wo softmax(q k^T / sqrt(head_dim)) v + bo
+// q, k and v are projections of z with biases. With rotary positions q and k are rotated.
 using EsmLayer = PreNormLayer<LayerNorm>;
 
 EsmLayer load_esm_layer(const ModuleLoader& layer, const EncoderConfig& config) {
@@ -91,15 +88,15 @@ at::Tensor sequence_of_slots(const PackedInput& batch) {
   return to_device(sequence, batch.input_ids.device());
 }
 
-// Token dropout: in training, 0.15 x 0.8 of the tokens were masked and had vectors of zeros. To
-// keep the scale of the sum, the vectors of a text are multiplied by 0.88 / (1 - masked tokens /
-// tokens).
+// Applies token dropout. In training, 0.15 x 0.8 of the tokens were masked and had vectors of
+// zeros. To keep the scale of the sum, the vectors of a text are multiplied by
+//   0.88 / (1 - masked tokens of the text / tokens of the text)
 at::Tensor drop_masked(const at::Tensor& words, const PackedInput& batch, int64_t mask_token) {
   constexpr double kKeptInTraining = 1 - 0.15 * 0.8;
   std::vector<float> lengths;
   for (size_t b = 0; b + 1 < batch.cu_seqlens.size(); ++b)
     lengths.push_back(static_cast<float>(batch.cu_seqlens[b + 1] - batch.cu_seqlens[b]));
-  // The filler slots. One more than the tokens, so that the divisor is never 0.
+  // The length for the filler slots. It is above their number, so `kept` below is never 0 for them.
   lengths.push_back(static_cast<float>(batch.tokens() + 1));
   const at::Tensor masked = batch.input_ids.eq(mask_token);
   const at::Tensor sequence = sequence_of_slots(batch);
@@ -136,8 +133,9 @@ class Esm : public Model {
                                          config.encoder.layer_norm_eps);
   }
 
-  // x = words, after token dropout, + positions if they are learned; x = LayerNorm(x) with
-  // emb_layer_norm_before; x = layer(x), layer after layer; the result is LayerNorm(x).
+  //   x = words[ids], after token dropout (+ positions, if they are learned)
+  //   x = LayerNorm(x), if emb_layer_norm_before is set
+  //   x = layer(x), layer after layer; the result is LayerNorm(x)
   at::Tensor forward(const PackedInput& batch) const override {
     at::Tensor x = at::embedding(words_, batch.input_ids);
     if (config_.dropped_token) x = drop_masked(x, batch, *config_.dropped_token);

@@ -13,7 +13,7 @@
 namespace encode {
 namespace {
 
-// Defaults of GemmaConfig, Gemma2Config and Gemma3TextConfig in transformers.
+// The defaults of GemmaConfig, Gemma2Config and Gemma3TextConfig in transformers.
 constexpr int64_t kSlidingWindow = 4096;
 constexpr double kSoftcap = 50;
 constexpr double kQueryPreAttnScalar = 256;
@@ -31,7 +31,7 @@ SelfAttention load_gemma_attention(const ModuleLoader& layer, const DecoderConfi
 }
 
 // Returns word embeddings times sqrt(hidden_size). The factor is rounded to the compute type, as in
-// the reference: the square root of 3,072 is 55.5 in bfloat16.
+// the reference: in bfloat16 the square root of 3,072 is 55.5.
 ResidualSum scaled_embeddings(const at::Tensor& embed_tokens, const PackedInput& batch) {
   const at::Tensor x = at::embedding(embed_tokens, batch.input_ids);
   const double scale = std::sqrt(static_cast<double>(embed_tokens.size(1)));
@@ -108,14 +108,15 @@ SandwichNormLayer load_gemma3_layer(const ModuleLoader& layer, const DecoderConf
   return load_sandwich_layer(layer, config, std::move(attention));
 }
 
-// Gemma and Gemma 2, which have one rotary base for all layers.
+// Gemma and Gemma 2. Gemma 3 has another class because its layers have two rotary bases.
 template <typename Layer>
 class Gemma : public Model {
  public:
   Gemma(DecoderParts<Layer> parts, Rotary rotary, std::vector<AttentionWindow> windows)
       : parts_(std::move(parts)), rotary_(std::move(rotary)), windows_(std::move(windows)) {}
 
-  // x = embed_tokens[ids] * sqrt(hidden_size); x = layer(x), layer after layer; RMSNorm(x).
+  // x = embed_tokens[ids] * sqrt(hidden_size); x = layer(x), layer after layer; the result is
+  // RMSNorm(x).
   at::Tensor forward(const PackedInput& batch) const override {
     const RotaryAngles angles = rotary_.angles(batch);
     ResidualSum x = scaled_embeddings(parts_.embed_tokens, batch);
@@ -131,8 +132,8 @@ class Gemma : public Model {
   std::vector<AttentionWindow> windows_;  // of each layer
 };
 
-// Gemma 3. Five of six layers have a sliding window and another rotary base. The sixth sees all
-// keys.
+// Gemma 3. Of every six layers, five have a sliding window and another rotary base, and the sixth
+// sees all keys.
 class Gemma3 : public Model {
  public:
   Gemma3(const ModelSource& source, const DecoderConfig& config)
@@ -158,7 +159,8 @@ class Gemma3 : public Model {
                               [every](int64_t layer) { return (layer + 1) % every != 0; });
   }
 
-  // x = embed_tokens[ids] * sqrt(hidden_size); x = layer(x), layer after layer; RMSNorm(x).
+  // x = embed_tokens[ids] * sqrt(hidden_size); x = layer(x), layer after layer; the result is
+  // RMSNorm(x).
   at::Tensor forward(const PackedInput& batch) const override {
     const RotaryAngles angles = rotary_.angles(batch);
     const RotaryAngles sliding_angles = sliding_rotary_.angles(batch);
@@ -180,8 +182,8 @@ class Gemma3 : public Model {
   std::vector<bool> sliding_;  // for each layer
 };
 
-// Early files have hidden_act: gelu, although the model was trained with the tanh form. So this
-// function reads hidden_activation, which is right or missing in such files.
+// Early files of Gemma have hidden_act: gelu, although the model was trained with the tanh form. So
+// this function reads hidden_activation, which is right or missing in such files.
 DecoderConfig read_config(const ModelSource& source) {
   DecoderConfig config(source);
   config.hidden_act =
@@ -189,7 +191,7 @@ DecoderConfig read_config(const ModelSource& source) {
   return config;
 }
 
-// The configuration of Gemma 2 and Gemma 3, which have a field for the scale of the scores.
+// Returns the configuration of Gemma 2 or Gemma 3, which have a field for the scale of the scores.
 DecoderConfig read_scaled_config(const ModelSource& source) {
   DecoderConfig config = read_config(source);
   config.attention.scale =

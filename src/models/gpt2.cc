@@ -26,14 +26,14 @@ namespace {
 //   y = x + Attention(LayerNorm(x))
 //   x = y + MLP(LayerNorm(y)),  MLP(z) = W2 act(W1 z + b1) + b2
 //   Attention(z) = Wo softmax(scale x q k^T - slope of the head x distance) v + bo
-// q, k and v are projections of z. Only BLOOM has slopes (ALiBi). act is the tanh form of gelu in
-// the published models.
+// q, k and v are projections of z. The distance of query i and key j is i - j. Only BLOOM has
+// slopes (ALiBi, Press et al. 2022). act is the tanh form of gelu in the published models.
 using GptLayer = PreNormLayer<LayerNorm>;
 
 struct GptParts {
   at::Tensor words;                              // [vocab_size, hidden_size]
   at::Tensor positions = {};                     // [max positions, hidden_size]; undefined: ALiBi
-  std::optional<LayerNorm> embedding_norm = {};  // of the word embeddings
+  std::optional<LayerNorm> embedding_norm = {};  // of the word embeddings, in BLOOM
   std::optional<RelativePositions> alibi = {};
   std::vector<GptLayer> layers;
   std::vector<AttentionWindow> windows;  // of each layer
@@ -44,7 +44,8 @@ class Gpt : public Model {
  public:
   explicit Gpt(GptParts parts) : parts_(std::move(parts)) {}
 
-  // x = words[ids] + positions; x = layer(x), layer after layer; the result is LayerNorm(x).
+  //   x = words[ids] (+ positions, not BLOOM); x = LayerNorm(x) (BLOOM)
+  //   x = layer(x), layer after layer; the result is LayerNorm(x)
   at::Tensor forward(const PackedInput& batch) const override {
     ResidualSum x = {at::embedding(parts_.words, batch.input_ids)};
     if (parts_.positions.defined()) x.sum.add_(at::embedding(parts_.positions, batch.position_ids));
@@ -85,8 +86,9 @@ GptLayer load_gpt2_layer(const ModuleLoader& layer, const GptConfig& config) {
                   load_conv1d(mlp, "c_proj", {config.hidden(), config.inner()})}};
 }
 
-// GPT-2's scale of the scores in a layer. With reorder_and_upcast_attn the reference only computes
-// them in float32, as this code always does.
+// Returns the scale of the scores in a layer of GPT-2. The function does not read
+// reorder_and_upcast_attn, which makes the reference compute the scores in float32: encode always
+// does so.
 double gpt2_scale(const JsonFields& json, const AttentionShape& shape, int64_t layer) {
   const double scale = json.boolean_or("scale_attn_weights", true) ? shape.scale : 1;
   return json.boolean_or("scale_attn_by_inverse_layer_idx", false)
@@ -111,7 +113,7 @@ GptLayer load_gpt_neo_layer(const ModuleLoader& layer, const GptConfig& config) 
 }
 
 // Returns the window of each layer from attention_types, a list of [[kinds], count]: the kinds are
-// repeated `count` times. The default is that of GPTNeoConfig in transformers.
+// repeated `count` times. The default is from GPTNeoConfig in transformers.
 std::vector<AttentionWindow> gpt_neo_windows(const JsonFields& json, const GptConfig& config) {
   const Json types = json.has("attention_types") ? json.array("attention_types")
                                                  : Json::parse(R"([[["global", "local"], 12]])");
@@ -154,7 +156,7 @@ GptLayer load_bloom_layer(const ModuleLoader& layer, const GptConfig& config) {
 }
 
 void require_false(const JsonFields& json, const char* key) {
-  if (json.boolean_or(key, false)) json.refuse(key, "false", "true");
+  if (json.boolean_or(key, false)) json.refuse_variant(key, "false");
 }
 
 }  // namespace
@@ -185,7 +187,7 @@ std::unique_ptr<Model> load_gpt2(const ModelSource& source) {
 std::unique_ptr<Model> load_gpt_neo(const ModelSource& source) {
   const JsonFields& json = source.config;
   GptConfig config(source, kGpt2Keys, Activation::kGeluTanh);
-  // The reference keeps a causal mask of its own, whatever is_causal says.
+  // The reference always applies a causal mask. It does not read is_causal.
   if (source.causal == false) json.refuse("is_causal", "true: GPT-Neo is always causal", "false");
   config.attention.scale = 1;
   const ModuleLoader root = gpt2_root(source, "wte");
@@ -206,7 +208,7 @@ std::unique_ptr<Model> load_bloom(const ModelSource& source) {
   require_false(json, "apply_residual_connection_post_layernorm");
   if (json.has("hidden_size") && json.has("n_embed") &&
       json.integer("hidden_size", 1, kMaxHiddenSize) != json.integer("n_embed", 1, kMaxHiddenSize))
-    json.refuse("n_embed", "the value of hidden_size", "another value");
+    json.refuse("n_embed", "the value of hidden_size");
   GptConfig config(source, kGpt2Keys, Activation::kGeluTanh);
   // The reference does not read activation_function.
   config.hidden_act = Activation::kGeluTanh;

@@ -1,7 +1,5 @@
 #include "models/gpt_decoder.h"
 
-#include <fmt/format.h>
-
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 
@@ -10,8 +8,8 @@
 namespace encode {
 namespace {
 
-// Returns the order in which the rows of a projection [heads x head_dim, ..] have the even elements
-// of the rotated part of each head first, then the odd elements, then the rest of the head.
+// Returns an order for the rows of a projection [heads x head_dim, ..]. In this order each head has
+// the even elements of its rotated part first, then the odd elements, then the rest of the head.
 at::Tensor halves_first(const AttentionShape& shape, int64_t rotated) {
   const at::Tensor head =
       at::cat({at::arange(0, rotated, 2, at::kLong), at::arange(1, rotated, 2, at::kLong),

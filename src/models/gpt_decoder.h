@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "models/config_fields.h"
 #include "models/layers.h"
@@ -17,7 +16,7 @@ struct GptKeys {
   const char* norm_eps;
   const char* activation;
 };
-// GPT-2, GPT-Neo, BLOOM and GPT-J.
+// The names in GPT-2, GPT-Neo, BLOOM and GPT-J.
 inline constexpr GptKeys kGpt2Keys = {.norm_eps = "layer_norm_epsilon",
                                       .activation = "activation_function"};
 
@@ -42,25 +41,25 @@ struct Conv1dShape {
   Dim in;
 };
 
-// Loads a layer that the checkpoint stores as Conv1D of GPT-2: its weight is [in, out], the
-// transpose of a usual weight.
+// Loads a layer that the checkpoint stores as a Conv1D of GPT-2. The weight of a Conv1D is [in,
+// out], the transpose of the weight of a linear layer.
 Linear load_conv1d(const ModuleLoader& scope, const std::string& name, const Conv1dShape& shape,
                    Activation activation = Activation::kNone);
 
 // Loads the layer `name` that makes queries, keys and values head by head: its outputs are [heads,
-// 3, head_dim] (BLOOM, GPT-NeoX). SelfAttention needs [3, heads, head_dim]. Multi-head attention
-// only: there are as many heads of keys as of queries.
+// 3, head_dim] (BLOOM, GPT-NeoX). Changes the order to [3, heads, head_dim], which SelfAttention
+// needs. The model must have as many heads of keys and values as of queries.
 Linear load_qkv_by_head(const ModuleLoader& scope, const std::string& name,
                         const AttentionShape& shape, bool bias);
 
 // Loads q_proj, k_proj and v_proj without biases for a model whose rotation pairs neighbouring
-// elements of a head, 2i and 2i + 1, among the first `rotated` elements (GPT-J). The rows of
-// queries and keys are put into the order that rotate() expects. It pairs elements i and rotated /
-// 2 + i, and a common order of the elements of queries and keys does not change the scores.
+// elements of a head, 2i and 2i + 1, among the first `rotated` elements (GPT-J). Changes the order
+// of the rows for rotate(), which pairs elements i and rotated / 2 + i. The scores stay the same,
+// because the elements of queries and keys get the same new order.
 Linear load_qkv_of_neighbours(const ModuleLoader& scope, const AttentionShape& shape,
                               int64_t rotated);
 
-// The names of the tensors of MLP(x) = down(hidden_act(up(x))), both with a bias.
+// The names of the tensors of MLP(x) = down(hidden_act(up(x))). Both layers have a bias.
 struct MlpNames {
   const char* up;
   const char* down;

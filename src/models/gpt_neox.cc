@@ -16,7 +16,6 @@
 
 #include <ATen/ops/embedding.h>
 
-#include "model_dir/limits.h"
 #include "models/architectures.h"
 #include "models/gpt_decoder.h"
 
@@ -33,9 +32,10 @@ struct ParallelLayer {
   //   x = x + Attention(LayerNorm1(x)) + MLP(LayerNorm2(x)),  MLP(z) = W2 act(W1 z + b1) + b2
   //   Attention(z) = Wo softmax(q k^T / sqrt(head_dim)) v + bo
   // q, k and v are projections of z. q and k are rotated by their positions. If
-  // use_parallel_residual of GPT-NeoX is false, the MLP reads y = x + Attention(LayerNorm1(x)), and
-  // the result is y + MLP(LayerNorm2(y)). The MLP comes first in the code, because attention.add()
-  // may overwrite x.
+  // use_parallel_residual of GPT-NeoX is false, the halves follow each other:
+  //   y = x + Attention(LayerNorm1(x))
+  //   x = y + MLP(LayerNorm2(y))
+  // The code computes the MLP first, because attention.add() may overwrite x.
   ResidualSum forward(ResidualSum x, const LayerContext& context) const {
     const Attended attended = attention.attend(attention_norm, std::move(x), context);
     return finish_rows(context, attended, [this](const Attended& rows) -> ResidualSum {
@@ -71,7 +71,7 @@ class ParallelDecoder : public Model {
   AttentionWindow window_;
 };
 
-// The keys of GPT-NeoX and Phi.
+// The names in GPT-NeoX and Phi.
 constexpr GptKeys kKeys = {.norm_eps = "layer_norm_eps", .activation = "hidden_act"};
 
 ParallelLayer load_gpt_neox_layer(const ModuleLoader& layer, const GptConfig& config,
@@ -120,7 +120,7 @@ ParallelLayer load_phi_layer(const ModuleLoader& layer, const GptConfig& config)
           .mlp = load_mlp(layer.scope("mlp"), {.up = "fc1", .down = "fc2"}, config)};
 }
 
-// Rotary positions for the first `rotated` elements of each head.
+// Returns rotary positions for the first `rotated` elements of each head.
 Rotary load_rotary(const ModelSource& source, int64_t rotated, const std::string& theta_key) {
   const RopeQuery query = {.head_dim = rotated, .partial = true, .theta_key = theta_key};
   return {parse_rope(source.config, query), source.max_positions, source.device};
@@ -175,7 +175,7 @@ std::unique_ptr<Model> load_gptj(const ModelSource& source) {
 std::unique_ptr<Model> load_phi(const ModelSource& source) {
   const JsonFields& json = source.config;
   const GptConfig config(source, kKeys, Activation::kGeluTanh);
-  if (json.boolean_or("qk_layernorm", false)) json.refuse("qk_layernorm", "false", "true");
+  if (json.boolean_or("qk_layernorm", false)) json.refuse_variant("qk_layernorm", "false");
   // 0.5 is the default of PhiConfig in transformers.
   const int64_t rotated = rotated_width(json, config.attention.head_dim,
                                         {.key = "partial_rotary_factor", .fallback = 0.5});

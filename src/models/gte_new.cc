@@ -1,10 +1,6 @@
 // The encoder of GTE (mGTE, Zhang et al. 2024). Its model_type is "new", or "gte" in the newer
 // copies of the same code (arctic-embed-m-v2.0). It is BERT with rotary positions, a gated MLP and
 // fused projections. Reference: the modeling code that Alibaba publishes as Alibaba-NLP/new-impl.
-#include <fmt/format.h>
-
-#include "base/units.h"
-#include "model_dir/limits.h"
 #include "models/architectures.h"
 #include "models/bert_embeddings.h"
 #include "models/layers.h"
@@ -43,7 +39,7 @@ class GteNew : public Model {
                 source.max_positions, source.device),
         layers_(root.layers("encoder.layer.", config.num_hidden_layers, load_gte_layer, config)) {}
 
-  // x = LayerNorm(words + segments); x = layer(x), layer after layer.
+  // x = LayerNorm(words[ids] + segments[type_ids]); x = layer(x), layer after layer.
   at::Tensor forward(const PackedInput& batch) const override {
     const RotaryAngles angles = rotary_.angles(batch);
     const LinearInput x = embeddings_(batch);
@@ -56,18 +52,16 @@ class GteNew : public Model {
   std::vector<GteLayer> layers_;
 };
 
+// Throws Error "model.config" for a variant of the reference that encode does not have.
 void refuse_variants(const JsonFields& json) {
-  if (json.string_or("position_embedding_type", "rope") != "rope") {
-    json.refuse("position_embedding_type", "rope",
-                fmt::format("'{}'", preview(json.string("position_embedding_type"))));
-  }
+  if (json.string_or("position_embedding_type", "rope") != "rope")
+    json.refuse_variant("position_embedding_type", "rope");
   if (json.string_or("layer_norm_type", "layer_norm") != "layer_norm")
-    json.refuse("layer_norm_type", "layer_norm",
-                fmt::format("'{}'", preview(json.string("layer_norm_type"))));
+    json.refuse_variant("layer_norm_type", "layer_norm");
   for (const char* key : {"logn_attention_scale", "logn_attention_clip1"}) {
-    if (json.boolean_or(key, false)) json.refuse(key, "false", "true");
+    if (json.boolean_or(key, false)) json.refuse_variant(key, "false");
   }
-  if (!json.boolean_or("pack_qkv", true)) json.refuse("pack_qkv", "true", "false");
+  if (!json.boolean_or("pack_qkv", true)) json.refuse_variant("pack_qkv", "true");
 }
 
 }  // namespace

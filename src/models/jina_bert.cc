@@ -1,9 +1,6 @@
 // JinaBERT, the model of jina-embeddings-v2 (Günther et al. 2023). It is BERT with a gated MLP, and
 // with ALiBi instead of learned positions. Reference: the modeling code that Jina AI publishes with
 // the weights.
-#include <fmt/format.h>
-
-#include "base/units.h"
 #include "models/architectures.h"
 #include "models/bert_embeddings.h"
 #include "models/layers.h"
@@ -16,7 +13,8 @@ namespace {
 //   y = LayerNorm(x + Attention(x))
 //   x = LayerNorm(y + wo(act(gate) * up)),  (gate, up) = gated_layers(y)
 //   Attention(x) = Wo softmax(q k^T / sqrt(head_dim) - slope of the head x |distance|) v + bo
-// q, k and v are projections of x with biases. act is gelu or relu, see gate_of().
+// q, k and v are projections of x with biases. act is gelu if feed_forward_type is "geglu", and
+// relu if it is "reglu".
 using JinaLayer = PostNormLayer<>;
 
 JinaLayer load_jina_layer(const ModuleLoader& layer, const EncoderConfig& config,
@@ -44,7 +42,7 @@ JinaLayer load_jina_layer(const ModuleLoader& layer, const EncoderConfig& config
 Activation gate_of(const JsonFields& json) {
   const std::string type = json.string_or("feed_forward_type", "original");
   if (type != "geglu" && type != "reglu")
-    json.refuse("feed_forward_type", "geglu or reglu", fmt::format("'{}'", preview(type)));
+    json.refuse_variant("feed_forward_type", "geglu or reglu");
   return type == "geglu" ? Activation::kGelu : Activation::kRelu;
 }
 
@@ -56,7 +54,7 @@ class JinaBert : public Model {
         layers_(root.layers("encoder.layer.", config.num_hidden_layers, load_jina_layer, config,
                             gate_of(source.config))) {}
 
-  // x = LayerNorm(words + segments); x = layer(x), layer after layer.
+  // x = LayerNorm(words[ids] + segments[type_ids]); x = layer(x), layer after layer.
   at::Tensor forward(const PackedInput& batch) const override {
     const at::Tensor x = embeddings_(batch);
     const RelativePositions alibi = for_batch(alibi_, batch, x);

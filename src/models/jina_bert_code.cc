@@ -10,8 +10,9 @@
 namespace encode {
 namespace {
 
-// Attention(x) = Wo softmax(LayerNorm(q) LayerNorm(k)^T / sqrt(head_dim) - slope x |distance|) v.
-// The norms run over all heads of a token together, and not over each head.
+//   Attention(x) = Wo softmax(s) v + bo
+//   s = LayerNorm(q) LayerNorm(k)^T / sqrt(head_dim) - slope of the head x |distance|
+// q, k and v are projections of x with biases. The norms are over all heads of a token together.
 class NormedAttention {
  public:
   NormedAttention(const ModuleLoader& attention, const EncoderConfig& config)
@@ -36,11 +37,11 @@ class NormedAttention {
                                       {.scale = shape_.scale, .relative = context.relative}),
             .residual = x.rows};
   }
-  // residual + Wo heads.
+  // Returns residual + Wo heads.
   ResidualSum add(const Attended& attended) const {
     return out_.add(attended.heads, attended.residual);
   }
-  // Returns norm(x), the result of the layer that this attention belongs to: see layer_result().
+  // Returns norm(x), the result of the layer, as layer_result() does.
   LinearInput result(const Norm& norm, ResidualSum x, const LayerContext& context) const {
     return layer_result(norm, std::move(x), qkv_, context);
   }
@@ -104,7 +105,7 @@ class JinaBertCode : public Model {
         alibi_(alibi_bias(config.num_attention_heads, source.max_positions, source.device)),
         layers_(root.layers("encoder.layer.", config.num_hidden_layers, load_code_layer, config)) {}
 
-  // x = LayerNorm(words + segments); x = layer(x), layer after layer.
+  // x = LayerNorm(words[ids] + segments[type_ids]); x = layer(x), layer after layer.
   at::Tensor forward(const PackedInput& batch) const override {
     const at::Tensor x = embeddings_(batch);
     const RelativePositions alibi = for_batch(alibi_, batch, x);

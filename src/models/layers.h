@@ -29,7 +29,7 @@ struct AttentionShape {
   int64_t num_key_value_heads;  // fewer in grouped-query attention (Ainslie et al. 2023)
   int64_t head_dim;
   double scale;         // of the scores, usually 1 / sqrt(head_dim)
-  double softcap = 0;   // see AttentionOptions
+  double softcap = 0;   // if > 0, score = softcap x tanh(score / softcap)
   double clip_qkv = 0;  // if > 0, queries, keys and values are clamped to [-clip_qkv, clip_qkv]
 
   // The scale is 1 / sqrt(head_dim).
@@ -43,7 +43,8 @@ struct AttentionShape {
   Dim query_key_value() const;  // queries, keys and values in one tensor
 };
 
-// The input of a layer besides the hidden states. It owns nothing that it points to.
+// The input of a layer besides the hidden states. Everything that it points to must exist until the
+// layer has returned.
 struct LayerContext {
   const PackedInput& batch;
   AttentionWindow window = {};
@@ -53,7 +54,7 @@ struct LayerContext {
   // nullptr: no factor
   const at::Tensor* query_scale = nullptr;
   const at::Tensor* rows = nullptr;  // [P] int64, the tokens to compute; nullptr: all tokens
-  bool last = false;                 // the layer is the last one, so no layer reads its result
+  bool last = false;                 // no layer follows, so no layer reads the result
 };
 
 // Returns the context of the last layer. If pooling reads only a few tokens
@@ -75,8 +76,8 @@ inline at::Tensor plain_rows(ResidualSum x) { return x.total(); }
 inline at::Tensor plain_rows(const LinearInput& x) { return x.rows; }
 
 // Calls finish(attended), the part of a layer after attention, for all tokens or only for
-// context.rows. `finish` returns LinearInput or ResidualSum. It gets the rows in blocks of
-// kCpuBlockTokens, because a product may sum in another order for another number of rows.
+// context.rows. `finish` returns LinearInput or ResidualSum. The rows of context.rows are passed in
+// blocks of kCpuBlockTokens, because a product may sum in another order for another number of rows.
 template <std::invocable<const Attended&> Finish>
 auto finish_rows(const LayerContext& context, const Attended& attended, const Finish& finish)
     -> decltype(finish(attended)) {
@@ -105,9 +106,9 @@ Hidden run_layers(const std::vector<Layer>& layers, Hidden x, const LayerContext
   return run_layers(layers, std::move(x), [&context](size_t) { return context; });
 }
 
-// Returns norm(x), the result of a layer. If a layer follows, its first product is like `first`,
-// and the result is in the number format in which this product reads it, and also in plain rows,
-// which are the next residual.
+// Returns norm(x), the result of a layer. `first` is this layer's own first product; the next
+// layer's has the same format. Unless this is the last layer, the result is in that format, with
+// plain rows as the next residual.
 inline LinearInput layer_result(const Norm& norm, ResidualSum x, const Linear& first,
                                 const LayerContext& context) {
   return context.last ? LinearInput(norm(std::move(x))) : norm.for_product(std::move(x), first);
@@ -115,23 +116,23 @@ inline LinearInput layer_result(const Norm& norm, ResidualSum x, const Linear& f
 
 // Multi-head attention (Vaswani et al. 2017). For each head:
 //   Attention(x) = Wo softmax(scale x q k^T) v,  (q, k, v) = Wqkv x
-// The projections to query, key and value are one product. varlen_attention() states the scores
-// with a softcap or with relative positions. With LayerContext::rotary, q and k are rotated first
-// (nn/layers/rotary.h).
+// The projections to query, key and value are one product. varlen_attention() states how a softcap
+// and relative positions change the scores. With LayerContext::rotary, q and k are rotated before
+// they are multiplied.
 class SelfAttention {
  public:
   SelfAttention(Linear qkv, Linear out, const AttentionShape& shape)
       : qkv_(std::move(qkv)), out_(std::move(out)), shape_(shape) {}
 
-  // Makes attend() normalize each head before it is rotated: q = rotate(query_norm(q)), k =
-  // rotate(key_norm(k)) (Qwen3, Gemma 3).
+  // Makes attend() normalize each head before it is rotated (Qwen3, Gemma 3):
+  //   q = rotate(query_norm(q)), k = rotate(key_norm(k))
   void normalize_heads(RmsNorm query_norm, RmsNorm key_norm);
   // Makes attend() normalize all heads of the queries of a token together, and all heads of its
   // keys (OLMo 2). The weights of the norms are [heads x head_dim].
   void normalize_projections(RmsNorm query_norm, RmsNorm key_norm);
 
-  // Returns the heads softmax(scale x q k^T) v of x, and x as the residual. A caller moves a
-  // ResidualSum into the call, because its term must have no other owner.
+  // Returns the heads softmax(scale x q k^T) v of x, and x as the residual. A ResidualSum must be
+  // moved into the call, because its term must have no other owner.
   Attended attend(const LinearInput& x, const LayerContext& context) const {
     return {.heads = heads_of(x, context), .residual = x.rows};
   }
@@ -149,8 +150,7 @@ class SelfAttention {
   ResidualSum add(const Attended& attended) const {
     return out_.add(attended.heads, attended.residual);
   }
-  // Returns norm(x), the result of the layer: see layer_result(). The attention of the next layer
-  // reads it.
+  // Returns norm(x), the result of the layer, as layer_result() does.
   LinearInput result(const Norm& norm, ResidualSum x, const LayerContext& context) const {
     return layer_result(norm, std::move(x), qkv_, context);
   }
@@ -169,7 +169,7 @@ class SelfAttention {
 
 // The parts of a gated MLP (Shazeer 2020): MLP(x) = down(activation(gate(x)) * up(x)).
 struct GatedMlp {
-  Linear gate_then_up;  // [gate(x), up(x)] side by side; loaded without an activation
+  Linear gate_then_up;  // returns [gate(x), up(x)] side by side; has no activation
   Linear down;
   Activation gate_activation;
 };
@@ -188,7 +188,8 @@ class FeedForward {
   }
   // Returns MLP(x), [T, hidden_size]. x is a result of input(), or plain rows.
   at::Tensor operator()(const LinearInput& x) const { return down_(inner(x)); }
-  // Returns MLP(x) for a number of rows that varies from call to call, see Linear::in_blocks().
+  // Returns MLP(x). The bits of a row do not depend on the number of rows, which may vary from call
+  // to call.
   at::Tensor in_blocks(const at::Tensor& x) const;
   // Returns y + MLP(y), [T, hidden_size]. y is a result of input().
   ResidualSum add(const LinearInput& y) const { return down_.add(inner(y), y.rows); }
@@ -230,7 +231,7 @@ struct PreNormLayer {
   }
 };
 
-// A layer with a norm after each half, as that of the Transformer (Vaswani et al. 2017):
+// A layer with a norm after each half, as in the Transformer (Vaswani et al. 2017):
 //   y = norm(x + Attention(x))
 //   x = norm(y + MLP(y))
 template <typename Attention = SelfAttention, typename Mlp = FeedForward>

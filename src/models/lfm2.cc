@@ -15,8 +15,7 @@ namespace {
 
 // A causal convolution over the last few tokens, one filter for each channel, between two gates:
 //   ShortConv(z) = Wo (c * (filter over (b * v))),  (b, c, v) = Win z
-//   (filter over y)[t] = bias + sum of tap_j * y[t - j] over the distances j = 0 .. conv_L_cache -
-//   1
+//   (filter over y)[t] = bias + sum of tap_j * y[t - j] over j = 0 .. n - 1,  n = conv_L_cache
 // A token before the start of the text counts as zero. The sum is computed in float32.
 class ShortConv {
  public:
@@ -42,14 +41,14 @@ class ShortConv {
     at::Tensor mixed = filter(part(0).mul(part(2)), context.batch.position_ids);
     return {.heads = mixed.mul_(part(1)), .residual = std::move(x.sum)};
   }
-  // residual + Wo heads.
+  // Returns residual + Wo heads.
   ResidualSum add(const Attended& attended) const {
     return out_.add(attended.heads, attended.residual);
   }
 
  private:
-  // Applies the filter to y [T, hidden_size]. The token at distance j belongs to the same text if
-  // the position of the token is at least j.
+  // Applies the filter to y [T, hidden_size]. Token t - j belongs to the same text as token t if
+  // the position of token t is at least j.
   at::Tensor filter(const at::Tensor& y, const at::Tensor& positions) const {
     const at::Tensor wide = y.to(at::kFloat);
     at::Tensor sum = wide.mul(taps_.front());
@@ -79,7 +78,8 @@ struct Lfm2Layer {
 
   //   y = x + Mixer(RMSNorm(x)),  Mixer is ShortConv or Attention
   //   x = y + MLP(RMSNorm(y)),    MLP(z) = w2(silu(w1(z)) * w3(z))
-  //   Attention(z) = Wo softmax(q k^T / sqrt(head_dim)) v,  q = rotate(RMSNorm(Wq z)), k likewise
+  //   Attention(z) = Wo softmax(q k^T / sqrt(head_dim)) v
+  //   q = rotate(RMSNorm(Wq z)), k = rotate(RMSNorm(Wk z)), head by head, v = Wv z
   // Several heads of q share a head of k and v (grouped-query attention).
   ResidualSum forward(ResidualSum x, const LayerContext& context) const {
     return std::visit(
@@ -152,10 +152,10 @@ class Lfm2 : public Model {
 }  // namespace
 
 std::unique_ptr<Model> load_lfm2(const ModelSource& source) {
-  // The defaults are those of Lfm2Config in transformers.
+  // The defaults are from Lfm2Config in transformers.
   DecoderConfig config(source,
                        {.norm_eps = "norm_eps", .default_norm_eps = 1e-5, .default_theta = 1e6});
-  config.hidden_act = Activation::kSilu;  // the reference reads no hidden_act
+  config.hidden_act = Activation::kSilu;  // the reference does not read hidden_act
   auto model = std::make_unique<Lfm2>(decoder_root(source), config, source);
   expect_decoder_taken(source.weights);
   return model;

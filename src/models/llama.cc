@@ -12,8 +12,8 @@
 //   NVIDIA's    all if attention_bias, mlp_bias   no                the whole text
 //
 // Ministral 3 also scales the queries of long texts (QueryScale). The first six can also be
-// bidirectional (DecoderConfig::causal). NVIDIA's model has the model_type
-// llama_bidirec and the class LlamaBidirectionalModel (Moreira et al. 2024). Papers: Mistral is
+// bidirectional (DecoderConfig::causal). NVIDIA's model has the model_type llama_bidirec and the
+// class LlamaBidirectionalModel (Moreira et al. 2024). Papers: Mistral is
 // Jiang et al. 2023, Qwen2 Yang et al. 2024, Qwen3 Yang et al. 2025, EuroBERT Boizard et al. 2025.
 // References: modeling_llama.py, modeling_mistral.py, modeling_ministral.py,
 // modeling_ministral3.py, modeling_qwen2.py, modeling_qwen3.py and modeling_eurobert.py of Hugging
@@ -41,8 +41,8 @@ namespace {
 // their positions.
 using LlamaLayer = PreNormLayer<RmsNorm>;
 
-// The factor 1 + beta x log(1 + floor(position / trained_length)) of the rotated queries. It is 1
-// for the first trained_length tokens of a text.
+// Multiplies the rotated queries by 1 + beta x log(1 + floor(position / trained_length)). The
+// factor is 1 for the first trained_length tokens of a text.
 struct QueryScale {
   double beta;
   int64_t trained_length;
@@ -119,15 +119,16 @@ std::unique_ptr<Model> load(const ModelSource& source, const DecoderConfig& conf
 }
 
 // With attention_bias all four projections of attention have a bias. With mlp_bias all three
-// projections of the MLP have one.
+// projections of the MLP have a bias.
 Variant llama_variant(const DecoderConfig& config) {
   return {.attention_bias = {.qkv = config.attention_bias, .out = config.attention_bias},
           .mlp_bias = config.mlp_bias,
           .windows = config.every_layer(config.full())};
 }
 
-// use_sliding_window turns sliding_window on. It holds in the layers that layer_types names, or, if
-// config.json has no layer_types, in the layers from max_window_layers on.
+// Returns the window of each layer. Without use_sliding_window no layer has a sliding window.
+// Otherwise layer_types marks the layers with a sliding window. Without layer_types, these are the
+// layers from max_window_layers on.
 std::vector<AttentionWindow> qwen_windows(const JsonFields& json, const DecoderConfig& config) {
   if (!json.boolean_or("use_sliding_window", false)) {
     const std::vector<bool> sliding =
@@ -170,8 +171,8 @@ std::unique_ptr<Model> load_mistral(const ModelSource& source) {
 
 std::unique_ptr<Model> load_ministral(const ModelSource& source) {
   const JsonFields& json = source.config;
-  // The defaults are those of MinistralConfig in transformers. Without layer_types all layers have
-  // a window, unless sliding_window is null.
+  // The defaults are from MinistralConfig in transformers. Without layer_types all layers have a
+  // window, unless sliding_window is null.
   const DecoderConfig config(source);
   const AttentionWindow window =
       config.sliding(json.integer_or("sliding_window", 4096, 1, kMaxWindowTokens));
@@ -183,8 +184,8 @@ std::unique_ptr<Model> load_ministral(const ModelSource& source) {
 
 std::unique_ptr<Model> load_ministral3(const ModelSource& source) {
   const JsonFields& json = source.config;
-  // The defaults are those of Ministral3Config in transformers, apart from rope_parameters, which
-  // must be there.
+  // The defaults are from Ministral3Config in transformers. Only rope_parameters has no default
+  // here: config.json must have it.
   const DecoderConfig config(source, {.default_norm_eps = 1e-5});
   const JsonFields rope = json.fields("rope_parameters");
   AttentionWindow window = config.full();

@@ -14,7 +14,7 @@ struct ExpertParts {
   std::vector<FeedForward> experts;
   int64_t top_k;           // the number of experts for each token
   at::Tensor bias = {};    // [hidden]; undefined: no bias
-  bool normalize = false;  // whether the p_e of the chosen experts are divided by their sum
+  bool normalize = false;  // divide the p_e of the chosen experts by their sum
 };
 
 //   MoE(x) = bias + sum of p_e(x) * MLP_e(x) over the top_k experts e with the largest p_e(x)
@@ -28,9 +28,9 @@ class MixtureOfExperts {
   LinearInput input(const Norm& norm, ResidualSum x) const {
     return norm.for_product(std::move(x), parts_.router);
   }
-  // y + MoE(y), [T, hidden]. y is a result of input().
+  // Returns y + MoE(y), [T, hidden]. y is a result of input().
   ResidualSum add(const LinearInput& y) const { return {add_experts(y, y.rows)}; }
-  // x + MoE(norm(x)).
+  // Returns x + MoE(norm(x)).
   ResidualSum add(const Norm& norm, ResidualSum x) const {
     const at::Tensor residual = x.total();
     return {add_experts(input(norm, {residual}), residual)};

@@ -27,10 +27,10 @@ class Model {
   // be in [0, vocab_size), and every position must be below ModelSource::max_positions. The engine
   // checks both.
   //
-  // If batch.pooled_rows is defined, returns only the rows of these tokens, [P, hidden_size]. The
-  // last layer then computes only attention for the other tokens. On CPU a row has the same bits
-  // with and without pooled_rows. On CUDA the bits may differ, so in one run either all batches
-  // must have pooled_rows or no batch.
+  // If batch.pooled_rows is defined, returns only the rows of these tokens, [P, hidden_size]. For
+  // the other tokens the last layer then computes nothing after attention. On CPU a row has the
+  // same bits with and without pooled_rows. On CUDA the bits may differ, so in one run either all
+  // batches or none may have pooled_rows.
   virtual at::Tensor forward(const PackedInput& batch) const = 0;
 };
 
@@ -43,7 +43,7 @@ struct Fp8Counts {
 // The input of load_model(). The references need to be valid only until load_model() returns.
 struct ModelSource {
   const JsonFields& config;  // config.json
-  const Json& document;      // the same; see states_null() in config_fields.h
+  const Json& document;      // the same file, for states_null() (config_fields.h)
   Weights& weights;
   at::Device device;
   // For all layers. The compute type of the format must be the compute type of `weights`.
@@ -51,7 +51,7 @@ struct ModelSource {
   Fp8Counts* fp8 = nullptr;    // receives the counts for the loaded layers; may be nullptr
   int64_t max_positions = 0;   // the length of the longest sequence, in tokens
   std::optional<bool> causal;  // overrides config.json's is_causal
-  ModelSizes sizes = {};       // load_model() reads them from `config`, and `causal` wins
+  ModelSizes sizes = {};       // load_model() fills them in, from `config` and `causal`
 };
 
 // Builds the architecture that model_type of config.json names. Throws Error (ExitCode::kConfig):

@@ -50,7 +50,7 @@ struct ModernBertLayer {
   LayerNorm mlp_norm;
   FeedForward mlp;
 
-  //   y = x + Attention(LayerNorm(x)), in the first layer without this norm
+  //   y = x + Attention(LayerNorm(x)); the first layer does not have this norm
   //   x = y + MLP(LayerNorm(y))
   //   Attention(z) = attn.Wo softmax(q k^T / sqrt(head_dim)) v,  (q, k, v) = Wqkv z
   //   MLP(z) = mlp.Wo(act(a) * b),  (a, b) = Wi z,  act is hidden_activation (gelu)
@@ -102,7 +102,7 @@ class ModernBert : public Model {
           load_modernbert_layer(root.scope(fmt::format("layers.{}", i)), config, i == 0));
   }
 
-  // x = LayerNorm(words); x = layer(x), layer after layer; the result is LayerNorm(x).
+  // x = LayerNorm(words[ids]); x = layer(x), layer after layer; the result is LayerNorm(x).
   at::Tensor forward(const PackedInput& batch) const override {
     const RotaryAngles global_angles = global_rotary_.angles(batch);
     const RotaryAngles local_angles = local_rotary_.angles(batch);

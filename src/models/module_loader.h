@@ -25,9 +25,9 @@ enum class RmsWeight {
 };
 
 // Loads the layers below one scope of a checkpoint to the device. `name` is always the dotted name
-// of a layer below the scope. Throws Error "model.tensor" if a tensor is missing, and "model.shape"
-// if it has another shape. Throws "model.dtype" if it is not a floating-point tensor. All are
-// kConfig. One thread at a time may use the loaders of one Weights.
+// of a layer below the scope. Throws Error kConfig "model.tensor" if a tensor is missing,
+// "model.shape" if it has another shape, and "model.dtype" if it is not a floating-point tensor.
+// One thread at a time may use the loaders of one Weights.
 class ModuleLoader {
  public:
   ModuleLoader(WeightScope scope, const ModelSource& source)
@@ -53,11 +53,11 @@ class ModuleLoader {
   // side by side in its result.
   Linear fused(const std::vector<std::pair<std::string, Dim>>& outs, const Dim& in,
                const LinearOptions& options) const;
-  // Makes a Linear from a weight [out_features, in_features] and a bias [out_features], or an
-  // undefined bias, that are already on the device.
+  // Makes a Linear from a weight [out_features, in_features] and a bias [out_features], which are
+  // on the device. The bias may be undefined.
   Linear linear_of(const at::Tensor& weight, const at::Tensor& bias, Activation activation) const;
-  // Makes the first product of a gated MLP without a bias, gate first, from a tensor that has `up`
-  // before the gate: <name>.weight is [2 x inner, in].
+  // Makes GatedMlp::gate_then_up, without a bias, from a tensor that has `up` before the gate:
+  // <name>.weight is [2 x inner, in].
   Linear gate_after_up(const std::string& name, const Dim& inner, const Dim& in) const;
   LayerNorm layer_norm(const std::string& name, const Dim& width, double eps,
                        bool bias = true) const;

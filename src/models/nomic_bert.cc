@@ -7,7 +7,6 @@
 //
 // References: modeling_nomic_bert.py and modeling_jina_embeddings_v3.py of Hugging Face
 // transformers, and for the mixture of experts the modeling code that Nomic publishes.
-#include <fmt/format.h>
 #include <variant>
 
 #include <ATen/ops/embedding.h>
@@ -23,7 +22,7 @@
 namespace encode {
 namespace {
 
-// The defaults are those of jina-embeddings-v3.
+// The defaults are the values of jina-embeddings-v3.
 struct RotaryBertConfig : EncoderConfig {
   const char* attention_scope = "mixer";
   bool bias = true;  // of every projection
@@ -38,8 +37,8 @@ struct RotaryBertConfig : EncoderConfig {
 //   x = LayerNorm(y + MLP(y))
 //   Attention(x) = out_proj softmax(q k^T / sqrt(head_dim)) v,  (q, k, v) = Wqkv x
 //   MLP(y) = fc2(act(fc1(y))), or in the gated form fc2(fc11(y) * act(fc12(y)))
-// q and k are rotated by their positions. act is gelu, or silu in the gated form, if config.json
-// names no other. mixture_of_experts.h states MLP(y) for a layer with experts.
+// q and k are rotated by their positions. If config.json names no activation, act is gelu, or silu
+// in the gated form. mixture_of_experts.h states MLP(y) for a layer with experts.
 template <typename Mlp>
 using LayerOf = PostNormLayer<SelfAttention, Mlp>;
 
@@ -106,7 +105,7 @@ class RotaryBert : public Model {
                          root.origin());
   }
 
-  // x = LayerNorm(words + segments); x = layer(x), layer after layer.
+  // x = LayerNorm(words[ids] + segments[type_ids]); x = layer(x), layer after layer.
   at::Tensor forward(const PackedInput& batch) const override {
     const RotaryAngles angles = rotary_.angles(batch);
     at::Tensor x = at::embedding(words_, batch.input_ids);
@@ -132,23 +131,24 @@ std::unique_ptr<Model> load(const ModelSource& source, const RotaryBertConfig& c
   return model;
 }
 
-// Nomic's own config.json has GPT-2's names and switches for variants that Nomic tried. The
-// config.json of transformers has BERT's names and no such switch.
+// Throws Error "model.config" for a variant that encode does not have. A config.json that Nomic
+// publishes has the names of GPT-2, and switches for such variants. A config.json that transformers
+// saves has the names of BERT and no such switch.
 void refuse_nomic_variants(const JsonFields& json) {
   for (const char* key : {"prenorm", "parallel_block", "use_rms_norm", "rotary_emb_interleaved",
                           "causal", "expert_choice_router", "moe_normalize_expert_weights"}) {
-    if (json.boolean_or(key, false)) json.refuse(key, "false", "true");
+    if (json.boolean_or(key, false)) json.refuse_variant(key, "false");
   }
-  const double rotated = json.number_or("rotary_emb_fraction", 1, 0, 1);
-  if (rotated != 1)
-    json.refuse("rotary_emb_fraction", "1: whole heads are rotated", fmt::to_string(rotated));
-  if (json.has("rotary_scaling_factor")) json.refuse("rotary_scaling_factor", "absent", "set");
-  const int64_t shared_experts = json.integer_or("num_shared_experts", 0, 0, kMaxExperts);
-  if (shared_experts > 0) json.refuse("num_shared_experts", "0", fmt::to_string(shared_experts));
+  if (json.number_or("rotary_emb_fraction", 1, 0, 1) != 1)
+    json.refuse_variant("rotary_emb_fraction", "1: whole heads are rotated");
+  if (json.has("rotary_scaling_factor"))
+    json.refuse_variant("rotary_scaling_factor", "null, or no such field");
+  if (json.integer_or("num_shared_experts", 0, 0, kMaxExperts) > 0)
+    json.refuse_variant("num_shared_experts", "0");
   const bool bias = json.boolean_or("qkv_proj_bias", false);
   for (const char* key : {"mlp_fc1_bias", "mlp_fc2_bias"}) {
     if (json.boolean_or(key, bias) != bias)
-      json.refuse(key, "the value of qkv_proj_bias", bias ? "false" : "true");
+      json.refuse_variant(key, bias ? "true, as qkv_proj_bias" : "false, as qkv_proj_bias");
   }
 }
 
@@ -169,8 +169,8 @@ std::unique_ptr<Model> load_nomic_bert(const ModelSource& source) {
   config.bias = json.boolean_or("qkv_proj_bias", false);
   config.experts = nomic_experts(json);
   config.hidden_act = nomic_activation(json);
-  // 1000 is the default of NomicBertConfig in transformers. Nomic's config.json has
-  // rotary_emb_base.
+  // 1000 is the default of NomicBertConfig in transformers. In a config.json that Nomic publishes,
+  // the base is rotary_emb_base.
   const RopeParameters rope = parse_rope(
       json, {.head_dim = config.attention().head_dim,
              .default_theta = 1000,
@@ -179,7 +179,7 @@ std::unique_ptr<Model> load_nomic_bert(const ModelSource& source) {
 }
 
 std::unique_ptr<Model> load_jina_embeddings_v3(const ModelSource& source) {
-  // The defaults of JinaEmbeddingsV3Config in transformers.
+  // The defaults are from JinaEmbeddingsV3Config in transformers.
   const RotaryBertConfig config(source, {.layer_norm_eps = 1e-5});
   const RopeParameters rope =
       parse_rope(source.config, {.head_dim = config.attention().head_dim, .default_theta = 20000});

@@ -1,8 +1,7 @@
 // NV-Embed (Lee et al. 2025): a bidirectional Mistral and, after it, attention of every token to a
 // table of latent vectors. Reference: the modeling code that NVIDIA publishes with NV-Embed-v2
-// (modeling_nvembed.py). Pooling is a module of its own.
+// (modeling_nvembed.py). Pooling is a separate module.
 #include <cmath>
-#include <string>
 #include <vector>
 
 #include <ATen/ops/cat.h>
@@ -18,7 +17,7 @@
 namespace encode {
 namespace {
 
-constexpr double kNormEps = 1e-5;  // torch.nn.LayerNorm's, which the reference uses as it is
+constexpr double kNormEps = 1e-5;  // the default of torch.nn.LayerNorm, as in the reference
 
 struct LatentConfig : LatentSizes {
   using LatentSizes::LatentSizes;
@@ -30,9 +29,10 @@ struct LatentConfig : LatentSizes {
 
 //   y = x + Wo sum over heads h of softmax(q_h k_h^T / sqrt(head_dim)) v_h
 //   q = Wq LayerNorm(x),  (k, v) = Wkv LayerNorm(latents)
-// The latents are the same for every token, so k and v are constants, and the two products before
-// the softmax are one product, and so are the two after it:
-//   scores_h = x (k_h Wq_h / sqrt(head_dim))^T,  sum of weights_h (Wo_h v_h^T)^T
+// The latents are the same for every token, so k and v are constants. Each head therefore needs
+// only two products, each with a constant matrix:
+//   scores_h = LayerNorm(x) (k_h Wq_h / sqrt(head_dim))^T
+//   y = x + sum over heads h of softmax(scores_h) (Wo_h v_h^T)^T
 class LatentAttention {
  public:
   LatentAttention(const ModuleLoader& block, const at::Tensor& latents, const LatentConfig& config)
@@ -49,7 +49,8 @@ class LatentAttention {
   }
 
  private:
-  // Returns LayerNorm(latents) times one half of to_kv, [latents, heads, head_dim] float32.
+  // Returns the keys (half 0 of to_kv) or the values (half 1) of the latents, [latents, heads,
+  // head_dim] float32.
   static at::Tensor of_latents(const ModuleLoader& block, const at::Tensor& latents,
                                const LatentConfig& config, int64_t half) {
     const Dim both = {"2 x num_cross_heads x cross_dim_head", 2 * config.inner().size};
@@ -138,7 +139,7 @@ class NvEmbed : public Model {
   at::Tensor forward(const PackedInput& batch) const override {
     const at::Tensor x = decoder_->forward(batch);
     if (!batch.pooled_rows.defined()) return parts_->finish(x);
-    // The number of rows varies, see finish_rows().
+    // The number of pooled rows varies, so the products run in blocks, as in finish_rows().
     std::vector<at::Tensor> blocks;
     for (const at::Tensor& rows : x.split(kCpuBlockTokens)) blocks.push_back(parts_->finish(rows));
     return at::cat(blocks);

@@ -13,8 +13,10 @@ namespace {
 // The layer of OLMo. Its norms have no weights, so they multiply by one.
 //   y = x + Attention(LayerNorm(x))
 //   x = y + MLP(LayerNorm(y)),  MLP(z) = down_proj(silu(gate_proj(z)) * up_proj(z))
-// Attention is grouped-query attention with rotated queries and keys. Queries, keys and values are
-// clamped to [-clip_qkv, clip_qkv] first.
+//   Attention(z) = Wo softmax(q k^T / sqrt(head_dim)) v
+//   (q, k, v) = clamp((Wq z, Wk z, Wv z), -clip_qkv, clip_qkv)
+// Without clip_qkv nothing is clamped. q and k are then rotated by their positions. Several heads
+// of q share a head of k and v (grouped-query attention).
 using OlmoLayer = PreNormLayer<LayerNorm>;
 
 // The layer of OLMo 2, with norms after the two halves instead of before them.
@@ -25,9 +27,11 @@ struct Olmo2Layer {
   RmsNorm after_mlp_norm;
 
   //   y = x + RMSNorm(Attention(x))
-  //   x = y + RMSNorm(MLP(y)),  MLP is the function of OlmoLayer
-  // Attention is the function of OlmoLayer, with q = rotate(RMSNorm(Wq x)) over all heads of a
-  // token together, k likewise, and without the clamp.
+  //   x = y + RMSNorm(MLP(y)),  MLP(z) = down_proj(silu(gate_proj(z)) * up_proj(z))
+  //   Attention(z) = Wo softmax(q k^T / sqrt(head_dim)) v
+  //   q = rotate(RMSNorm(Wq z)), k = rotate(RMSNorm(Wk z)), v = Wv z
+  // These two norms are over all heads of a token together. Several heads of q share a head of k
+  // and v.
   ResidualSum forward(ResidualSum x, const LayerContext& context) const {
     const Attended attended = attention.attend(std::move(x), context);
     return finish_rows(context, attended, [this](const Attended& rows) -> ResidualSum {

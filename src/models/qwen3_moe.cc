@@ -21,10 +21,15 @@ struct Qwen3MoeLayer {
   RmsNorm mlp_norm;
   std::variant<MixtureOfExperts, FeedForward> mlp;
 
-  //   y = x + Attention(RMSNorm(x)),  Attention is that of Qwen3
-  //   x = y + MoE(RMSNorm(y)),        MoE(z) = sum of p_e(z) * MLP_e(z) over the chosen experts
+  //   y = x + Attention(RMSNorm(x))
+  //   x = y + MoE(RMSNorm(y))
+  //   Attention(z) = Wo softmax(q k^T / sqrt(head_dim)) v
+  //   q = rotate(RMSNorm(Wq z)), k = rotate(RMSNorm(Wk z)), head by head, v = Wv z
+  //   MoE(z) = sum of p_e MLP_e(z) over the num_experts_per_tok experts e with the largest p_e
+  //   p = softmax(router(z)); with norm_topk_prob the chosen p_e are divided by their sum
   //   MLP(z) = down_proj(silu(gate_proj(z)) * up_proj(z))
-  // A layer without experts has an MLP in place of MoE.
+  // Several heads of q share a head of k and v (grouped-query attention). A layer without experts
+  // has an MLP in place of MoE.
   ResidualSum forward(ResidualSum x, const LayerContext& context) const {
     const Attended attended = attention.attend(attention_norm, std::move(x), context);
     return finish_rows(context, attended, [this](const Attended& rows) {
@@ -37,7 +42,7 @@ struct Qwen3MoeLayer {
 struct Experts : QwenExperts {
   bool normalize;
 
-  // The default is that of Qwen3MoeConfig in transformers.
+  // The default is from Qwen3MoeConfig in transformers.
   Experts(const JsonFields& json, int64_t layers)
       : QwenExperts(json, layers), normalize(json.boolean_or("norm_topk_prob", false)) {}
   Dim inner() const { return {"moe_intermediate_size", intermediate_size}; }
@@ -102,7 +107,7 @@ class Qwen3Moe : public Model {
   }
 
  private:
-  // All layers have the same window. The default 4,096 is that of Qwen3MoeConfig.
+  // All layers have the same window. The default 4,096 is from Qwen3MoeConfig.
   static AttentionWindow window_of(const JsonFields& json, const DecoderConfig& config) {
     return json.boolean_or("use_sliding_window", false)
                ? config.sliding(json.integer_or("sliding_window", 4096, 1, kMaxWindowTokens))

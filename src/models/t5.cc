@@ -70,9 +70,13 @@ FeedForward load_mlp(const ModuleLoader& mlp, const T5Config& config) {
 // The layer of T5:
 //   y = x + Attention(RMSNorm(x))
 //   x = y + MLP(RMSNorm(y))
-//   Attention(z) = Wo softmax(q k^T + bias(bucket of the distance)) v,
+//   Attention(z) = Wo softmax(s) v,  s_ij = q_i k_j^T + bias[bucket(j - i)]
 //   (q, k, v) = (Wq z, Wk z, Wv z)
 //   MLP(z) = wo(act(wi(z))), or in the gated form wo(act(wi_0(z)) * wi_1(z))
+// Each head has a bias for each bucket. With n = relative_attention_num_buckets / 2, m = n / 2 and
+// D = relative_attention_max_distance, the bucket of a distance d is:
+//   bucket(d) = f(|d|) if d <= 0, n + f(|d|) if d > 0
+//   f(a) = a if a < m, else min(n - 1, m + floor((n - m) log(a / m) / log(D / m)))
 using T5Layer = PreNormLayer<RmsNorm>;
 
 T5Layer load_t5_layer(const ModuleLoader& block, const T5Config& config) {
@@ -115,7 +119,7 @@ class T5Encoder : public Model {
     }
   }
 
-  // x = words; x = layer(x), layer after layer; the result is RMSNorm(x).
+  // x = words[ids]; x = layer(x), layer after layer; the result is RMSNorm(x).
   at::Tensor forward(const PackedInput& batch) const override {
     ResidualSum x = {at::embedding(words_, batch.input_ids)};
     if (biases_.size() == 1) {
@@ -129,7 +133,7 @@ class T5Encoder : public Model {
   }
 
  private:
-  // The table has two names. A checkpoint has one of them or both.
+  // The table has two names. A checkpoint has one of the names or both.
   static const char* words_name(const WeightScope& root) {
     return root.has("shared.weight") ? "shared.weight" : "encoder.embed_tokens.weight";
   }

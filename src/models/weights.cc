@@ -58,8 +58,9 @@ at::ScalarType scalar_type_of(const std::string& name, const TensorInfo& info) {
        .hint = "quantized checkpoints are not supported; save the model in float32 or bfloat16"});
 }
 
-// A file may have a tensor at any byte, but code that reads numbers needs them at a multiple of
-// their size. So a tensor at another place is copied.
+// Returns the bytes of a tensor at an address that is a multiple of the size of its numbers,
+// because code that reads numbers needs this. A file may have a tensor at any byte. The bytes are
+// copied if they are at another address.
 std::shared_ptr<std::byte> aligned_bytes(const std::shared_ptr<const MappedRange>& range,
                                          const TensorInfo& info) {
   if (info.offset_bytes % dtype_bytes(info.dtype) == 0) return {range, range->data()};
@@ -68,8 +69,8 @@ std::shared_ptr<std::byte> aligned_bytes(const std::shared_ptr<const MappedRange
   return room;
 }
 
-// Converts a tensor into row-major order and another type, in memory that goes back to the kernel
-// as soon as the tensor is packed.
+// Returns a copy of a tensor in row-major order and of type `dtype`. Its memory is mapped, so it
+// goes back to the kernel when the copy is destroyed.
 at::Tensor converted(const at::Tensor& mapped, at::ScalarType dtype) {
   const auto bytes = static_cast<size_t>(mapped.numel()) * c10::elementSize(dtype);
   const std::shared_ptr<std::byte> room = map_memory(std::max<size_t>(bytes, 1));
@@ -94,7 +95,7 @@ at::Tensor map_tensor(const OpenedFiles& files, const std::string& name, const T
   return converted(stored, stored.scalar_type());
 }
 
-// Returns the parts of a prefix: "", "module." and "module.bert." for "module.bert.".
+// Returns the leading parts of a prefix: "", "module." and "module.bert." for "module.bert.".
 std::vector<std::string> outer_prefixes(const std::string& prefix) {
   std::vector<std::string> all = {""};
   for (size_t dot = prefix.find('.'); dot != std::string::npos; dot = prefix.find('.', dot + 1))

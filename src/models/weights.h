@@ -30,8 +30,8 @@ struct Dim {
 
 class Weights;
 
-// The tensors with names that begin with a prefix such as "encoder.layer.0.". Cheap to copy; must
-// not outlive its Weights. One thread at a time may use the scopes of one Weights.
+// The tensors with names that begin with a prefix such as "encoder.layer.0.". A scope is cheap to
+// copy, and must not outlive its Weights. One thread at a time may use the scopes of one Weights.
 class WeightScope {
  public:
   WeightScope(Weights& weights, std::string prefix)
@@ -48,9 +48,9 @@ class WeightScope {
   // Does the same as take(), but returns float32.
   at::Tensor take_float(const std::string& name, const std::vector<Dim>& shape) const;
   // Does the same as take(), but makes no copy if the tensor has the compute type, row-major order
-  // and a place in the file that its numbers can be read from. The result is then the mapped pages
-  // of the file. The caller must repack it or copy it to the device at once, and not keep it (see
-  // MappedRange).
+  // and an aligned place in the file. The result then refers to the mapped pages of the file. The
+  // caller must repack it or copy it to the device at once, and must not keep it, because the file
+  // may change (MappedRange).
   at::Tensor view(const std::string& name, const std::vector<Dim>& shape) const;
 
  private:
@@ -65,32 +65,33 @@ struct WeightOptions {
   std::function<void()> alive = [] {};
 };
 
-// The tensors of a model, which are loaded one by one. So at most one tensor exists twice in host
-// memory at any time. Only one thread may use it.
+// The tensors of a model. They are loaded one by one, so at any time at most one tensor is twice in
+// host memory. Only one thread may use it.
 class Weights {
  public:
-  // `tensors`, and `files` that has their files open, must outlive this object. The caller checks
-  // the content of the files, see OpenedFiles::check_weights().
+  // `files` has the files of `tensors` open. Both must outlive this object. The caller checks the
+  // content of the files with OpenedFiles::check_weights().
   Weights(const std::map<std::string, TensorInfo>& tensors, const OpenedFiles& files,
           WeightOptions options);
 
-  // Returns the scope of the one prefix with which the tensor `probe` exists. Every checkpoint of
-  // the architecture must have `probe`. A checkpoint of the base model has no prefix. Others have
-  // the name that a class with a head or a training program gives to the model: "bert.", "model.",
-  // "0.auto_model.", "module.". `prefixes` are those of published checkpoints, for the message.
-  // Throws Error kConfig "model.tensor" with the names if no prefix has the tensor, or if several
-  // have it.
+  // Finds the prefix with which the tensor `probe` exists, and returns its scope. Every checkpoint
+  // of the architecture must have `probe`. A checkpoint of the base model has no prefix. In others
+  // the prefix is the name that a class with a head or a training program gives to the model:
+  // "bert.", "model.", "0.auto_model.", "module.". `prefixes` are the prefixes of published
+  // checkpoints, for the message. Throws Error kConfig "model.tensor" with the names if the tensor
+  // exists with no prefix, or with several.
   WeightScope root(const std::string& probe, const std::vector<std::string>& prefixes);
 
   // Throws Error kConfig "model.tensor" if the checkpoint has a tensor that was not read and does
   // not match a pattern in `ignorable`. A pattern that ends in '*' is a prefix; any other pattern
   // is a suffix. A tensor that the model does not read usually means that config.json describes
-  // another model. The patterns also match what follows the prefix that root() has found, or its
-  // first parts: "cls.*" matches "module.cls.bias" if the prefix is "module.bert.".
+  // another model. A pattern is matched with the rest of a name after the prefix that root() has
+  // found, or after a leading part of this prefix: if the prefix is "module.bert.", "cls.*" matches
+  // "module.cls.bias".
   void expect_all_taken(const std::vector<std::string>& ignorable) const;
 
   at::ScalarType dtype() const { return dtype_; }
-  // The names of the tensors that were read.
+  // Returns the names of the tensors that were read.
   const std::set<std::string>& taken() const { return taken_; }
 
  private:

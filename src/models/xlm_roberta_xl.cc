@@ -1,4 +1,4 @@
-// XLM-RoBERTa XL (Goyal et al. 2021). It is RoBERTa with norms before each half of a layer and
+// XLM-RoBERTa XL (Goyal et al. 2021). It is RoBERTa with a norm before each half of a layer and
 // after the last layer, but without a norm of the embeddings. Reference: modeling_xlm_roberta_xl.py
 // of Hugging Face transformers.
 #include "models/architectures.h"
@@ -11,8 +11,8 @@ namespace {
 // The layer of XLM-RoBERTa XL:
 //   y = x + Attention(LayerNorm(x))
 //   x = y + MLP(LayerNorm(y)),  MLP(z) = W2 act(W1 z + b1) + b2
-// Attention(z) = Wo softmax(q k^T / sqrt(head_dim)) v + bo. q, k and v are projections of z. act
-// is hidden_act, which is gelu in the paper.
+//   Attention(z) = Wo softmax(q k^T / sqrt(head_dim)) v + bo
+// q, k and v are projections of z with biases. act is hidden_act, which is gelu in the paper.
 using XlLayer = PreNormLayer<LayerNorm>;
 
 XlLayer load_xl_layer(const ModuleLoader& layer, const EncoderConfig& config) {
@@ -55,7 +55,7 @@ class XlmRobertaXl : public Model {
 }  // namespace
 
 std::unique_ptr<Model> load_xlm_roberta_xl(const ModelSource& source) {
-  // The defaults of XLMRobertaXLConfig in transformers.
+  // 1e-5 is the default of XLMRobertaXLConfig in transformers.
   const EncoderConfig config(source, {.layer_norm_eps = 1e-5});
   const ModuleLoader root = {
       source.weights.root("embeddings.word_embeddings.weight", {"", "roberta."}), source};

@@ -306,7 +306,7 @@ void Planner::plan_disk(const std::vector<SurveyedStream>& streams, ExperimentPl
 }
 
 // Returns the settings for the config. They are written once for all streams; if the streams
-// differ, the smallest batch is taken, because it fits all of them.
+// differ, the smallest batch is taken, because it fits all streams.
 std::vector<PlannedSetting> Planner::settings(const DevicePlan& plan) const {
   int64_t tokens = plan.streams.front().planned.batches.budget_tokens;
   int64_t rows = 0;

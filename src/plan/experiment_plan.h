@@ -18,12 +18,13 @@ namespace encode {
 
 struct PlanRequest {
   RunConfig config;
-  // The user has set batch_size or batch_tokens. A batch of this size is refused if it cannot fit.
+  // True if the user has set batch_size or batch_tokens. A batch of this size is refused if it
+  // cannot fit.
   bool own_batches = false;
   bool fixed_batches = false;  // the plan is for the batches that `config` has, and finds no others
   AskedBatch asked_batch = {};  // the limits of `fixed_batches`
   bool fixed_chunks = false;    // the plan is for the chunks that `config` has
-  // The keys of the config file that set batches for single streams. The plan sets them, too,
+  // The keys of the config file that set batches for single streams. The plan sets these as well,
   // because they override the settings of all streams.
   std::vector<std::string> stream_keys = {};
   DeviceWish wish = {};
@@ -58,8 +59,8 @@ struct PlannedStream {
   ComputeRate rate;
   EncodingTime time = {};
   int64_t chunk_rows = 0;
-  // The user has set `chunk_rows`, or it follows from the time of a row. Otherwise the memory is
-  // estimated for it, but it is no advice.
+  // True if the user has set `chunk_rows` or if it follows from the time of a row. If false, the
+  // memory is estimated for `chunk_rows`, but the plan does not recommend it.
   bool chunks_known = false;
   int64_t lost_rows = 0;  // see most_lost_rows()
   TextSurvey survey;

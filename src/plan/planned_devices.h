@@ -1,4 +1,5 @@
-// The devices that a plan is for: those of this machine, or a card that is not there.
+// Finds the devices that a plan is for: the devices of this machine, or a card that it does not
+// have.
 #pragma once
 
 #include <cstdint>

@@ -27,7 +27,8 @@ std::string times(int64_t value, const char* key, const char* word) {
   return fmt::format("{} {} ({})", key, format_count(value), word);
 }
 
-// Calls visit(number, word) for the half of a value and for twice the value, unless it is 0.
+// Calls visit(number, word) for half of a value and for twice the value, if these numbers are at
+// least 1.
 template <typename Visit>
 void for_half_and_twice(int64_t value, const Visit& visit) {
   for (const auto& [number, word] : {std::pair{value / 2, "half"}, std::pair{value * 2, "twice"}}) {

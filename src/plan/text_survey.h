@@ -42,8 +42,8 @@ struct PaddingCost {
   double max_length = 1;  // every row is padded to max_length
 };
 
-// `sample` has the tokens of rows in the order of the file, and is not empty. A batch has
-// `batch_rows` rows of it, in that order.
+// `sample` has the tokens of rows in the order of the file, and is not empty. Each batch takes the
+// next `batch_rows` rows.
 PaddingCost padding_cost(std::span<const int32_t> sample, int64_t batch_rows, int64_t max_length);
 
 }  // namespace encode

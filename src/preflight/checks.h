@@ -1,6 +1,6 @@
 // The checks of `encode preflight`: of the host, the models, the inputs, the cache directory, the
-// outputs and the worker. device_checks.h has those of the device. One thread at a time may call
-// them. Problems become findings; check_worker() throws Stopped.
+// outputs and the worker. device_checks.h has the checks of the device. One thread at a time may
+// call them. Problems become findings; check_worker() throws Stopped.
 #pragma once
 
 #include <cstdint>
@@ -157,8 +157,8 @@ struct WorkerFacts {
 };
 
 // Starts a worker that encodes nothing. It opens the device, loads each model, tries its defences
-// (job/defences.h) and compares the vectors of fixed texts with those of earlier runs. A failure
-// becomes a red finding. Throws Stopped if a signal comes.
+// (job/defences.h) and compares the vectors of fixed texts with the vectors that earlier runs have
+// recorded. A failure becomes a red finding. Throws Stopped if a signal comes.
 WorkerFacts check_worker(const WorkerCheck& check, const HardwareOptions& hardware,
                          const CheckedExperiment& experiment, PreflightFindings& findings);
 

@@ -227,7 +227,7 @@ PluginFacts find_plugin(const std::string& program) {
                         plugin.cuda_version);
       return plugin;
     } catch (const Error&) {
-      continue;  // no such file, or one that the worker cannot open either
+      continue;  // the worker cannot open it either
     }
   }
   return {};

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 
-#include "encode/job.h"
+#include "encode/config.h"
 
 #include "base/allocator_conf.h"
 #include "base/process_limits.h"
@@ -61,7 +61,7 @@ void check_replacement(const RunConfig& config, PreflightFindings& findings) {
                                        format_count(*hardware.worker_chunks, "chunk", "chunks")));
 }
 
-// A run refuses settings that cannot be read also on a machine without a GPU.
+// A run refuses unreadable settings even on a machine without a GPU.
 void check_allocator(const RunConfig& config, bool on_gpu, PreflightFindings& findings) {
   const HardwareOptions& hardware = config.hardware;
   findings.guard("allocator", [&] {

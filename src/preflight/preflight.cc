@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/path_kind.h"
 #include "base/scratch_folder.h"
 #include "base/units.h"
 #include "config/schema.h"
@@ -204,8 +203,8 @@ class Preflight {
       const StreamPlan& stream = experiment_.streams[i].plan;
       const std::string& name = stream.config.name();
       ChunkOrigin here = origin_of(device);
-      // Only for this type, because the worker has reported the kernels for the type of its first
-      // model.
+      // The kernels are compared only for the type of the first model, because the worker has
+      // reported no others.
       if (stream.effective.dtype != for_worker_.streams.front().plan.effective.dtype)
         here.kernels.clear();
       for (const ChunkOrigin& origin : outlooks_[i].origins) {

@@ -24,7 +24,6 @@
 #include "run_plan/output_guard.h"
 #include "run_plan/quarantine.h"
 #include "run_record/fault_log.h"
-#include "run_record/memory_log.h"
 #include "store/audit.h"
 #include "store/layout.h"
 #include "store/run_files.h"
@@ -120,7 +119,7 @@ void check_chunks(const RunConfig& config, const StreamPlan& plan, StreamOutlook
   const std::string folder = chunks_dir(config.store.cache_dir, plan.config.name());
   check_chunk_owner(config.store.cache_dir, plan.identity, plan.chunk_rows);
   outlook.encoded = plan.identity.rows == 0;
-  // A missing stream.json is no problem: a run that was killed early leaves such a folder, and the
+  // A missing stream.json is harmless: a run that was killed early leaves such a folder, and the
   // next run writes the file.
   const std::string stream_file = fmt::format("{}/{}", folder, kStreamFile);
   if (!path_exists(stream_file, "io.stat")) return;

@@ -10,9 +10,9 @@
 
 namespace encode {
 
-// Must be increased if a new version of encode computes other bits on a GPU alone. Chunks and
-// cached vectors of a CPU do not have it, so they stay valid. A change of the bits on every device
-// increases Fingerprint::kVersion and kNumericsVersion instead.
+// Must be increased if a new version of encode computes other bits on a GPU and the same bits on a
+// CPU. Chunks and cached vectors of a CPU do not have this number, so they stay valid. If the bits
+// change on every device, Fingerprint::kVersion and kNumericsVersion must be increased instead.
 inline constexpr int64_t kCudaNumericsVersion = 1;
 
 ChunkOrigin origin_of(const DeviceFacts& device);  // leaves ChunkOrigin::batch_tokens at 0

@@ -3,8 +3,8 @@
 //   ENCODE_FIELDS(RowRange, begin, end)
 //
 // The list must name every member, in the order of the struct: a new member does not compile until
-// it is listed. An enumeration is described by a function names(Enum) that returns its NameTable. A
-// vector for which functions packed() and unpack() exist is one string.
+// it is listed. For an enumeration there must be a function names(Enum) that returns its NameTable.
+// A vector becomes an array; if there are functions packed() and unpack() for it, a string.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +30,8 @@
 
 namespace encode {
 
-// T is S or const S: the writer passes a const object to fields(), and the reader a mutable one.
+// True if T is S or const S: the writer passes a const object to fields(), and the reader a mutable
+// object.
 template <class T, class S>
 concept MaybeConst = std::same_as<std::remove_const_t<T>, S>;
 
@@ -108,8 +109,9 @@ class JsonWriter {
   Json object_ = Json::object();
 };
 
-// Throws Error kConfig "job.protocol" for a field that is missing or has the wrong type. Ignores
-// fields that the struct does not have. It borrows the object. Not thread-safe.
+// Reads a struct from a JSON object, which must outlive the reader. Throws Error kConfig
+// "job.protocol" for a field that is missing or has the wrong type. Ignores fields that the struct
+// does not have. Not thread-safe.
 class JsonReader {
  public:
   explicit JsonReader(const Json& object) : object_(object) {

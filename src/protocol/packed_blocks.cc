@@ -25,8 +25,8 @@ void append_varint(std::string& bytes, uint64_t value) {
   bytes += static_cast<char>(value);
 }
 
-// Moves the varint from the beginning of `bytes` into `value`. Returns false if there is none, or
-// if append_varint() would write it with fewer or other bytes.
+// Takes the varint at the beginning of `bytes`. Returns false if there is none, or if
+// append_varint() would not write its value with these bytes.
 bool take_varint(std::string_view& bytes, uint64_t& value) {
   value = 0;
   for (int shift = 0; shift < 64 && !bytes.empty(); shift += kDigitBits) {

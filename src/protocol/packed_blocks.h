@@ -1,5 +1,6 @@
-// The blocks of rows of a scan as one short text. A billion rows have a million blocks, and every
-// worker that starts reads them from its job. Any thread may call these functions.
+// Writes the blocks of rows of a scan (InputScan::checkpoints) as one short string, and reads it
+// back. A billion rows have a million blocks, and every worker reads them from its job when it
+// starts. Any thread may call these functions.
 #pragma once
 
 #include <string>
@@ -10,13 +11,13 @@
 
 namespace encode {
 
-// Returns base64 of the blocks, one after another: for each of the numbers of a checkpoint, in the
-// order of the struct, the difference to the checkpoint before as a varint (LEB128, modulo 2^64);
-// then the hash. A block takes about 35 characters. JsonWriter finds this function by
-// argument-dependent lookup.
+// Returns the blocks, one after another, in base64. A block has, for each number of a checkpoint in
+// the order of the struct, the difference to the number of the checkpoint before, modulo 2^64 and
+// as a varint (LEB128), and then the hash. It takes about 35 characters. JsonWriter finds this
+// function by argument-dependent lookup.
 std::string packed(const std::vector<InputScan::Checkpoint>& blocks);
 
-// Sets `blocks` and returns true, or returns false for a text that packed() does not write.
+// Replaces `blocks` and returns true. Returns false for a text that packed() cannot have written.
 bool unpack(std::string_view text, std::vector<InputScan::Checkpoint>& blocks);
 
 }  // namespace encode

@@ -38,7 +38,10 @@ Json parse_message(std::string_view line) {
                          .what = "the message has no kind",
                          .where = kWhere,
                          .expected = "an event",
-                         .found = preview(line)};
+                         .found = preview(line),
+                         .hint =
+                             "report it with this text, which encode-worker or a library in it "
+                             "has written among the events"};
   try {
     Json message = parse_document(line, kMaxBytes);
     if (message.is_object() && message.contains("kind") && message["kind"].is_string())

@@ -1,8 +1,9 @@
-// Makes sure that encode and encode-worker are of one build. They are not if only one of them was
-// installed again, or if a package is upgraded during a run and a worker is then started again.
+// Makes sure that encode and encode-worker are of the same build. Their builds differ if only one
+// of the programs was installed again, or if the package is upgraded during a run and then a worker
+// is started.
 //
-// The job and the first line of a worker, its greeting, name the protocol of their build. Each of
-// the two programs compares it with its own before it reads anything else of the other program.
+// The job, and the greeting, which is the first line of a worker, have the protocol_id() of the
+// program that wrote them. Each program compares it with its own before it reads anything else.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +18,11 @@
 
 namespace encode {
 
-// The names and the types of all fields of a job, and of the events of every kind.
+// Return the names and the types of all fields of a job, and of the events of every kind.
 std::string job_schema();
 std::string event_schema();
 
-// The version of encode and a hash of both schemas. It changes whenever a field changes.
+// Returns the version of encode and a hash of both schemas. It changes whenever a field changes.
 const std::string& protocol_id();
 
 // The key of protocol_id() in a job and in a greeting.
@@ -33,11 +34,11 @@ void require_this_build(const Json& message);
 // The largest job.json that is read. The blocks of rows make a job large; see packed_blocks.h.
 inline constexpr int64_t kMaxJobBytes = int64_t{1} << 30;
 
-// As job_spec_from_json(), for the worker that does the job. Throws what require_this_build()
-// throws, too.
+// Does the same as job_spec_from_json(), and also throws what require_this_build() throws. For the
+// worker that does the job.
 JobSpec job_of_this_build(const std::string& json);
 
-// The first line that a worker writes into its event pipe. It ends in '\n'.
+// Returns the first line that a worker writes into its event pipe. It ends in '\n'.
 std::string greeting();
 
 // Reads what one worker writes into its event pipe. Not thread-safe.

@@ -15,8 +15,8 @@ inline constexpr std::string_view kPageHead = "<!doctype html>\n<!-- encode repo
 // anything: the page never treats them as HTML or as a script. Does not throw Error.
 std::string html_page(const Json& report);
 
-// Returns `json` as it may stand in a <script>: ASCII without '<', '>' and '&'. Bytes that are not
-// UTF-8 become U+FFFD. Does not throw Error.
+// Returns `json` in a form that is safe in a <script>: ASCII without '<', '>' and '&'. Bytes that
+// are not UTF-8 become U+FFFD. Does not throw Error.
 std::string script_json(const Json& json);
 
 }  // namespace encode

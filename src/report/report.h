@@ -11,14 +11,14 @@
 namespace encode {
 
 // Returns what the manifest of a matrix, or the job of an unfinished run, records of the run: one
-// stream with its input and its options; no stream if the run has not begun to encode. `model` is a
-// directory, or "" for the one that is recorded. Throws Error kUsage "report.combined" for a
-// combined matrix, and what read_manifest() and recorded_options() throw.
+// stream with its input and its options; no stream if the run has not begun to encode. `model` is
+// the directory of the model; if it is "", the recorded directory is taken. Throws Error kUsage
+// "report.combined" for a combined matrix, and what read_manifest() and recorded_options() throw.
 LoadedConfig config_of_output(const RunOfOutput& run, const std::string& model);
 
 // Reads the record of a run and samples of its final matrices and texts. Never takes the lock and
 // never changes a file. Whatever cannot be read becomes a sentence in "problems" that names the
-// file, and whatever the run has not made yet a sentence in "missing". Throws Error
+// file, and whatever the run has not made yet becomes a sentence in "missing". Throws Error
 // "status.directory" as read_run_status() does.
 Json collect_report(const LoadedConfig& config);
 

@@ -77,8 +77,8 @@ class TokenCounter {
   std::string problem_;
 };
 
-// Proves that the texts are those of the vectors. Otherwise a changed text would be shown with the
-// vector of the old text.
+// Proves that the vectors were made of these texts. Otherwise a changed text would be shown with
+// the vector of the old text.
 void require_input(const StreamConfig& stream, const StreamIdentity& encoded) {
   std::vector<InputScan::File> files;
   for (const std::string& path : input_files(stream.input)) {

@@ -18,8 +18,8 @@ namespace encode {
 
 inline constexpr int64_t kSampleRows = 2000;
 
-// Returns `count` different numbers below `rows`, ascending, or all of them if there are no more.
-// Equal arguments give equal numbers. Does not throw Error.
+// Returns `count` different numbers below `rows`, ascending; all numbers below `rows` if there are
+// at most `count`. Equal arguments give equal numbers. Does not throw Error.
 std::vector<int64_t> sample_rows(int64_t rows, int64_t count);
 
 // Returns the rows of the input that these vectors of a matrix belong to. Throws what
@@ -51,7 +51,7 @@ struct SampleTexts {
 // Hashes the files of the input, reads them up to the last row of the sample, and tokenizes these
 // rows if the model is on this machine. `encoded` is the identity of the matrix. Throws what
 // open_texts() and TextReader throw, and Error: kUsage "report.stdin" for "-", kData "report.texts"
-// if the input is not the one that was encoded.
+// if the input has changed since it was encoded.
 SampleTexts read_texts(const StreamConfig& stream, const StreamIdentity& encoded,
                        const std::vector<int64_t>& rows);
 

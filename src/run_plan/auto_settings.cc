@@ -8,7 +8,7 @@
 
 namespace encode {
 
-// A limit that is not `auto` applies as well.
+// If only one of the two limits of a batch is `auto`, the other limit stays as the config has it.
 std::string choose_batches(StreamConfig& stream, const MemoryRequest& request,
                            const std::optional<MemoryLimit>& gpu) {
   const AutoBatch automatic = std::exchange(stream.auto_batch, {});

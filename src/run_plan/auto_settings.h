@@ -1,5 +1,5 @@
 // Chooses the numbers for `batch_size: auto` and `batch_tokens: auto` when a run starts. Any thread
-// may call it. Throws no Error.
+// may call the function. It throws no Error.
 #pragma once
 
 #include <optional>

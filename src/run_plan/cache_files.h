@@ -1,5 +1,5 @@
-// Which files of a cache directory encode has written, and may remove. One thread at a time may
-// call these functions.
+// Decides which files of a cache directory encode has written and may remove. One thread at a time
+// may call these functions.
 #pragma once
 
 #include <string>
@@ -13,11 +13,11 @@ namespace encode {
 bool is_store_file(const std::string& directory, const std::string& name);
 
 // Throws Error kCantCreate "output.exists" if the cache directory has a file that encode did not
-// write, or an entry that is no regular file, under the name of one of the run's own files
+// write, or an entry that is not a regular file, under the name of one of the run's own files
 // (job.json, status.json, ...). The process must hold the CacheLock.
 void check_cache_files(const std::string& cache_dir);
 
-// Returns true if the bytes begin as every log of a run does, with a time.
+// Returns true if the bytes begin with a time, as every log of a run does.
 bool begins_like_log(std::string_view head);
 
 // Deletes the files of encode in the cache directory of a run with the stream `stream`, including
@@ -37,8 +37,8 @@ std::vector<std::string> absent_directories(const std::string& directory);
 // kNoPermission.
 bool has_only_records(const std::string& cache_dir);
 
-// Removes those of the directories that are empty or absent, up to the first one that is not.
-// Throws no Error.
+// Removes the directories in this order, and stops at the first one that cannot be removed because
+// it is not empty. Skips absent ones. Throws no Error.
 void remove_empty_directories(const std::vector<std::string>& innermost_first);
 
 // Deletes the temporary files that killed runs left in the cache directory, if they have the names

@@ -32,8 +32,8 @@ class ChunkSizes {
 };
 
 // Returns how much work is lost at most if the run is killed: "a kill loses at most 100 rows, about
-// 3.20 s of work on 2 CPU threads". The time is for an assumed speed. StreamPlan::scan and
-// `chunk_rows` must be set; estimates are enough.
+// 3.20 s of work on 2 CPU threads". The time follows from an assumed speed. StreamPlan::scan and
+// `chunk_rows` must be set; estimated numbers are enough.
 std::string describe_loss(const StreamPlan& stream, const ModelDirectory& directory, RunGpu& gpu);
 
 }  // namespace encode

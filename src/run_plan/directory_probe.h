@@ -1,4 +1,4 @@
-// Tries whether a run can write its files to a directory. Errors name the directory. If its disk is
+// Tests whether a run can write its files to a directory. Errors name the directory. If its disk is
 // full, the Error is kIoError "limit.disk". Any thread may call these functions.
 #pragma once
 

@@ -23,8 +23,8 @@ bool has_result(const RunConfig& config, const std::string& name) {
          entry_exists(chunks_dir(config.store.cache_dir, name), "store.stream");
 }
 
-// Returns false if a driver exists but does not answer: the worker then reports what is wrong with
-// it.
+// Returns false if a driver exists but does not answer, because the worker will report what is
+// wrong with it.
 bool certainly_no_driver() {
   if (has_nvidia_driver()) return false;
   try {

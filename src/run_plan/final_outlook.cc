@@ -62,7 +62,7 @@ std::string what_differs(const StreamIdentity& earlier, const StoreOptions& opti
 }
 
 std::string another_output(const StoreOptions& options, const StreamConfig& stream) {
-  // Another cache directory does not help where the output is named: that file stays the same.
+  // If --output names the file, another cache directory does not change it.
   if (!options.output.empty()) return "another --output FILE";
   // Only a run with one input takes --output.
   return stream.split.empty() ? "another --output FILE or --cache-dir DIR"

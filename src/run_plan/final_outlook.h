@@ -25,8 +25,8 @@ struct FinalOutlook {
   FinalState state = FinalState::kAbsent;  // of the final matrix; never kForeign
   bool fits_quarantine = false;            // only if `state` is kValid
   bool has_format = false;                 // only if `state` is kValid
-  // The float32 final matrix that the run converts: this one, or one of another file format. "":
-  // none.
+  // The path of the float32 final matrix that the run converts: this matrix, or a matrix in another
+  // file format; "" if the run converts none.
   std::string convert_from = {};
 
   // Returns true if nothing is left to encode for this matrix.

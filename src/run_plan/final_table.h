@@ -13,14 +13,15 @@ namespace encode {
 
 // Does nothing if the final matrices are .npy files. Throws Error before a run does any work:
 //   kUnavailable "arrow.plugin"       the plugin for Arrow is missing
-//   kConfig "output.token_vectors"    a stream has token embeddings, which are no rows of a table
+//   kConfig "output.token_vectors"    a stream has token embeddings, which cannot be rows of a
+//   table
 void require_tables(const StoreOptions& store, const std::vector<StreamPlan>& streams);
 
 // Throws what require_fields() throws if the input of a stream lacks a column. `scan` must be set.
 void require_columns(const StoreOptions& store, const StreamPlan& stream);
 
-// Returns what opens the input of the stream again, for the columns of the final matrix. `stream`
-// must outlive it.
+// Returns a function that opens the input of the stream again, for the columns of the final matrix.
+// `stream` must outlive the function.
 ColumnOpener columns_of(const StoreOptions& store, const StreamPlan& stream);
 
 }  // namespace encode

@@ -1,5 +1,5 @@
 // Refuses a run that certainly cannot fit into memory or onto the disk, before anything is loaded.
-// Any thread may call these functions. They throw no Error but those that their comments name.
+// Any thread may call these functions. They throw only the Errors that their comments name.
 #pragma once
 
 #include <cstdint>
@@ -77,13 +77,13 @@ ExperimentDisk check_experiment_disk(const RunConfig& config, std::vector<Stream
 // Replaces the settings of the stream that are `auto`, and logs what they are. `scan` must be set.
 void settle_settings(StreamPlan& stream, const ModelDirectory& directory, RunGpu& gpu, RunLog& log);
 
-// Returns a sentence if the stream is likely to need more memory than its limit or than is free now
-// (memory_warning()). It is not refused, because batches can be halved, and other programs may end.
-// `scan` must be set.
+// Returns a sentence if the stream is likely to need more memory than its limit allows or than is
+// free now (memory_warning()). The run is not refused, because batches can be halved, and other
+// programs may end. `scan` must be set.
 std::optional<std::string> stream_memory_warning(const StreamPlan& stream,
                                                  const ModelDirectory& directory,
                                                  const std::optional<MemoryLimit>& limit);
-// Logs that warning.
+// Logs the warning that stream_memory_warning() returns.
 void warn_of_memory(const StreamPlan& stream, const ModelDirectory& directory,
                     const std::optional<MemoryLimit>& limit, RunLog& log);
 

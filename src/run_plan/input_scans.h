@@ -30,7 +30,7 @@ std::vector<ScannedInput> scan_inputs(const std::vector<StreamPlan>& streams,
 // are not UTF-8, and rows without a text. `scan` must be set.
 void warn_of_rows(const StreamPlan& stream, RunLog& log);
 
-// Returns the Error with standard input in place of its copy.
+// Returns the Error with the name of standard input in place of the path of its copy.
 Error naming_standard_input(const Error& error, const std::vector<StreamPlan>& streams);
 
 }  // namespace encode

@@ -35,7 +35,7 @@ void copy_durably(const std::string& from, const std::string& to) {
   copy.commit();
 }
 
-// A record that cannot be read is replaced.
+// Returns false for a record that cannot be read, so that it is replaced.
 bool has_record_of(const std::string& output, const Manifest& manifest) {
   try {
     const std::optional<FinishedRun> run = read_finished_run(output);

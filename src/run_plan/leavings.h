@@ -1,5 +1,6 @@
-// What a finished run with a cache directory of its own (has_own_cache()) leaves beside its output,
-// apart from the final matrix and its files. One thread at a time may call these functions.
+// Makes the files that a finished run leaves beside its output, apart from the final matrix and its
+// files, if the run has a cache directory of its own (has_own_cache()). One thread at a time may
+// call these functions.
 #pragma once
 
 #include <string>
@@ -25,16 +26,16 @@ std::string lasting_list(const StoreOptions& store, const std::string& list);
 // run. Throws what AtomicFile and remove_file() throw.
 void leave_rejected_rows(const StreamPlan& stream);
 
-// Publishes the record of the run, unless the record of the run that has made this matrix is there
-// and this run has encoded nothing. Throws what write_finished_run() throws.
+// Publishes the record of the run. If this run has encoded nothing and the existing record is from
+// the run that made the matrix, keeps that record. Throws what write_finished_run() throws.
 void leave_record(const StreamPlan& stream, const std::string& cache_dir, bool encoded_nothing);
 
-// Removes the cache directory of a run that was refused before it resumed its stream, because the
-// run has made it for nothing: the output is finished and the directory has no chunks, or the run
-// has made the directory and has only records in it. `made` are the directories that the run has
-// made, the innermost first; those that are empty then go, too. Does nothing for other runs. The
-// process must hold the CacheLock. Throws what remove_cache_directory() and read_finished_run()
-// throw.
+// Removes the cache directory of a run that was refused before it resumed its stream, if the
+// directory is of no use: the output is finished and the directory has no chunks, or the run has
+// made the directory and has written only records to it. `made` are the directories that the run
+// has made, the innermost first; then also removes the empty ones of these. Does nothing for other
+// runs. The process must hold the CacheLock. Throws what remove_cache_directory() and
+// read_finished_run() throw.
 void remove_after_refusal(const RunConfig& config, const std::vector<std::string>& made);
 
 }  // namespace encode

@@ -99,7 +99,7 @@ OutputGuard::Kind OutputGuard::kind_of(const std::string& path) const {
   return link ? Kind::kLink : Kind::kFile;
 }
 
-// Throws Error if an existing file is one that is never replaced, or may only be replaced with
+// Throws Error if an existing file must never be replaced, or may only be replaced with
 // `overwrite`.
 void OutputGuard::refuse_foreign(const std::string& path, const std::string& found) const {
   if (kind_of(path) == Kind::kLink) refuse_protected(path, "a symbolic link");
@@ -128,7 +128,7 @@ void OutputGuard::check_log(const std::string& path) const {
   if (kind == Kind::kLink) refuse_protected(path, "a symbolic link");
   const std::string head = read_head(path, 64, "log.open");
   if (head.empty() || begins_like_log(head)) return;
-  // After power loss a file of the cache directory may hold bytes that are no text.
+  // After power loss a file of the cache directory may hold bytes that are not text.
   const bool of_cache =
       is_store_file(real_directory(path).string(), fs::path(path).filename().string());
   if (of_cache && !may_begin_text(head)) return;

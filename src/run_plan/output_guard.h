@@ -12,11 +12,10 @@ namespace encode {
 
 // The checks for the outputs of a command. A check does nothing if the path does not exist. It
 // throws Error kCantCreate
-// - "output.protected", also with `overwrite`, if the path is a directory, a device, a file that
-// the
-//   command reads, or a file of a model, a cache or a link that encode did not write;
-// - "output.exists" if there is another file that encode did not write for this purpose. With
-//   `overwrite` this is no error.
+// - "output.protected", even with `overwrite`, if the path is a directory, a device, a file that
+//   the command reads, a file of a model, or a file of a cache or a link that encode did not write;
+// - "output.exists" if any other file exists that encode did not write for this purpose. With
+//   `overwrite` this is not an error.
 // It also throws the Error of a failed system call. Not thread-safe.
 class OutputGuard {
  public:
@@ -31,8 +30,8 @@ class OutputGuard {
 
   // Checks a final matrix and the files beside it. See foreign_final_file().
   void check_final(const std::string& matrix_path) const;
-  // Checks a log file, to which the run appends. A link, and a file that has other text than the
-  // lines of a log, are refused also with `overwrite`.
+  // Checks a log file, to which the run appends. Refuses a link, and a file with other text than
+  // the lines of a log, even with `overwrite`.
   void check_log(const std::string& path) const;
   // Checks a file beside an output that the run may replace. `foreign` says that encode did not
   // write the file.

@@ -308,7 +308,7 @@ void check_outputs(const RunConfig& config, OutputGuard guard) {
     const std::string path = final_path_of(config, stream.name());
     for (const std::string& matrix : {path, standard_path_of(config.store, path)}) {
       guard.check_final(matrix);
-      // remove_final() deletes this file, whatever the manifest says.
+      // remove_final() deletes this file even if the manifest does not name it.
       if (config.store.fresh)
         guard.check_beside(set_aside_path(matrix), is_foreign_set_aside(matrix));
     }

@@ -33,8 +33,8 @@ OpenedModel open_fitting_model(const std::string& path, const ResultOptions& opt
                                const std::optional<MemoryLimit>& limit,
                                const std::string& hash_cache);
 
-// Throws the Error with which a run could not list its inputs or append to its log file: those of
-// input_files(), OutputGuard::check_log() and RunLog::open_file(). The log file may be in the cache
+// Throws the Error of a run that cannot list its inputs or append to its log file: an Error of
+// input_files(), OutputGuard::check_log() or RunLog::open_file(). The log file may be in the cache
 // directory, which may not exist yet.
 void check_log(const RunConfig& config);
 

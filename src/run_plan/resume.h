@@ -41,7 +41,7 @@ class StreamFinisher {
   // Returns false in standard mode, which writes the final matrix in one pass.
   bool chunk_files() const { return options_.chunked(); }
 
-  // See standard_path_of(). finish() converts this file.
+  // Returns standard_path_of() the final matrix. finish() converts this file.
   std::string standard_path(const StreamPlan& stream) const;
 
   // Returns true if the final matrix of this stream exists in the format of
@@ -55,8 +55,8 @@ class StreamFinisher {
   // Must be called at the start of a run. With StoreOptions::fresh it deletes the old final matrix
   // and chunks. Otherwise it
   //   - keeps a valid final matrix,
-  //   - converts a valid float32 final matrix if another format is wanted, also one that an earlier
-  //     run has left in the cache directory as a file of another format,
+  //   - converts a valid float32 final matrix if another format is wanted, even if an earlier run
+  //     has left the matrix in the cache directory in another file format,
   //   - keeps the committed chunks, and assembles the final matrix if no chunk is missing.
   // Throws Error kConfig that names the differing fields if the final matrix or the chunks belong
   // to another run. Also throws what ChunkStore::open() throws, and Error "run.fresh" if an old
@@ -69,18 +69,18 @@ class StreamFinisher {
   int64_t take_back(const StreamPlan& stream) const;
 
   // Must be called when a worker has finished the stream or has ended. Assembles the final matrix
-  // if every chunk is committed. Does not if rows are quarantined and StoreOptions::quarantine is
-  // kError, nor with kDrop: see publish_split(). `alone` says that no worker writes to the stream's
-  // folder. A damaged or missing chunk is then dropped, and the state says that rows are missing.
-  // If workers still write, the state is empty instead, and finish() must be called again when they
-  // have ended. Throws the errors of ChunkStore and require_unchanged(), and Stopped if a signal
-  // comes while it assembles.
+  // if every chunk is committed. Assembles nothing if rows are quarantined and
+  // StoreOptions::quarantine is kError, or if it is kDrop: publish_split() does it then. `alone`
+  // says that no worker writes to the stream's folder. A damaged or missing chunk is then dropped,
+  // and the state says that rows are missing. If workers still write, the state is empty instead,
+  // and finish() must be called again when they have ended. Throws the errors of ChunkStore and
+  // require_unchanged(), and Stopped if a signal comes while it assembles.
   StreamState finish(const StreamPlan& stream, bool alone) const;
 
   // With QuarantinePolicy::kDrop: publishes the final matrices of the streams of a split, which
-  // must all be encoded, without the rows that are quarantined in any of them. `states` are their
-  // states, and become finished. Also throws Error kConfig "run.dropped_rows" if an earlier final
-  // matrix of the split lacks other rows and has no chunks any more.
+  // must all be encoded, without the rows that are quarantined in any of them. Sets their states,
+  // `states`, to finished. Also throws Error kConfig "run.dropped_rows" if an earlier final matrix
+  // of the split lacks other rows and has no chunks any more.
   void publish_split(const std::vector<const StreamPlan*>& streams,
                      const std::vector<StreamState*>& states) const;
 

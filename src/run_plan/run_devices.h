@@ -9,8 +9,8 @@
 
 namespace encode {
 
-// Returns the value of HardwareOptions::device for each worker of a run, at least one. For all
-// devices this is only "auto": the first worker counts the devices.
+// Returns the value of HardwareOptions::device for each worker of a run; there is at least one. For
+// `all`, returns only "auto", because the first worker counts the devices.
 std::vector<DeviceChoice> devices_of(const HardwareOptions& hardware);
 // Returns the options of a run on only the first of the devices.
 HardwareOptions one_device(HardwareOptions hardware);

@@ -26,7 +26,7 @@ constexpr std::array<Field, 10> kFields = {{{"deduplicated_rows", &CacheCounts::
                                             {"compact_bytes", &CacheCounts::compact_bytes},
                                             {"disk_bytes", &CacheCounts::disk_bytes}}};
 
-// Only if all requests were found, the percentage is shown as 100, and only if none was, as 0.
+// Returns exactly 100 only if all requests were found, and exactly 0 only if none was found.
 double hit_percent(const CacheCounts& counts) {
   const double percent = 100 * counts.hit_rate();
   const bool some = counts.hits() > 0 && counts.hits() < counts.requests;
@@ -36,8 +36,8 @@ double hit_percent(const CacheCounts& counts) {
 }  // namespace
 
 std::string describe(const CacheCounts& counts) {
-  // Equal rows of different windows are not counted, so the line does not say how many the input
-  // has.
+  // Equal rows of different windows are not counted, so the line does not say how many equal rows
+  // the input has.
   std::string equal = fmt::format("{} got the vector of an equal row that was encoded with {}",
                                   format_count(counts.deduplicated_rows, "row", "rows"),
                                   counts.deduplicated_rows == 1 ? "it" : "them");

@@ -11,7 +11,8 @@
 namespace encode {
 
 // "40.0% of 50,621 requests found in the embedding cache (L1 18,000, L2 2,000, disk 248), ...".
-// Without requests only the rows that were equal to another row of their window.
+// If there were no requests, the text has only the number of rows that were equal to another row of
+// their window.
 std::string describe(const CacheCounts& counts);
 
 Json to_json(const CacheCounts& counts);

@@ -33,8 +33,8 @@ void write_finished_run(const std::string& output, const FinishedRun& run);
 // kConfig "store.format" if another version has written it, and kIoError or kNoPermission.
 std::optional<FinishedRun> read_finished_run(const std::string& output);
 
-// Returns true if the path of the record exists and is no such record, not even a damaged one.
-// Throws kIoError or kNoPermission.
+// Returns true if a file has the path of the record and is not such a record, not even a damaged
+// one. Throws kIoError or kNoPermission.
 bool is_foreign_finished_run(const std::string& output);
 
 }  // namespace encode

@@ -26,7 +26,7 @@ class GpuSampler {
   std::optional<GpuSample> take();
   // Returns a new sample, or nullopt if the driver does not answer within a second.
   std::optional<GpuSample> ask_now();
-  // Returns once why there are no samples: one sentence; or "".
+  // Returns one sentence that says why there are no samples, but only once; otherwise "".
   std::string take_problem();
 
  private:

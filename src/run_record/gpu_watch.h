@@ -46,12 +46,13 @@ class GpuWatch {
   // The card is nearly full above kFullPercent, and no longer below kNotFullPercent.
   static constexpr int64_t kFullPercent = 95;
   static constexpr int64_t kNotFullPercent = 90;
-  // It is idle if no sample of kIdleTime is at kIdlePercent or above.
+  // The card is idle if all samples of the last kIdleTime are below kIdlePercent.
   static constexpr int64_t kIdlePercent = 20;
   static constexpr std::chrono::seconds kIdleTime{60};
   // The first chunks of a worker fill its buffers. The memory creeps if the median of the last
-  // kCreepChunks chunks is above the median of the kCreepChunks after the first kWarmUpChunks by
-  // kCreepPercent and kCreepBytes. The median ignores a single large chunk.
+  // kCreepChunks chunks is above the median of the kCreepChunks chunks after the first
+  // kWarmUpChunks by more than both kCreepPercent and kCreepBytes. The median ignores a single
+  // large chunk.
   static constexpr size_t kWarmUpChunks = 4;
   static constexpr size_t kCreepChunks = 7;
   static constexpr int64_t kCreepPercent = 10;
@@ -59,9 +60,9 @@ class GpuWatch {
 
   // Must be called when another worker starts, because its memory begins anew.
   void worker_started();
-  // `memory` is what the worker has after a chunk.
+  // `memory` is the memory of the worker after a chunk.
   std::optional<GpuWarning> chunk_done(const DeviceMemory& memory);
-  // `encoding`: a worker is encoding rows.
+  // `encoding` is true while a worker encodes rows.
   std::vector<GpuWarning> sampled(Clock::time_point now, const GpuSample& sample, bool encoding);
 
  private:
@@ -70,8 +71,8 @@ class GpuWatch {
                                        bool encoding);
 
   size_t chunks_ = 0;
-  std::vector<int64_t> first_;  // reserved bytes after the chunks after the warm-up
-  std::deque<int64_t> last_;    // and after the last chunks
+  std::vector<int64_t> first_;  // the reserved bytes after each of the chunks after the warm-up
+  std::deque<int64_t> last_;    // the reserved bytes after each of the last chunks
   bool creeping_ = false;
   bool full_ = false;
   bool idle_ = false;

@@ -37,8 +37,8 @@ class Reader {
   Reader(const nvml::Functions& functions, GpuStatus& status)
       : functions_(functions), status_(status) {}
 
-  // Returns true if the value is available. If the GPU or the driver does not support it, that is
-  // no problem to report.
+  // Returns true if the value is available. It is not reported as a problem if the GPU or the
+  // driver does not support the value.
   bool good(int code, const char* what) {
     if (code == nvml::kSuccess) return true;
     if (code != nvml::kNotSupported && code != nvml::kFunctionNotFound)

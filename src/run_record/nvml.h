@@ -1,6 +1,5 @@
-// What the NVIDIA driver says about the GPUs of this machine. The functions are those of NVML, the
-// library of the driver, which is opened at run time. No CUDA context is made, and no memory of a
-// GPU is used.
+// Asks the NVIDIA driver about the GPUs of this machine, through NVML, the library of the driver,
+// which is opened at run time. No CUDA context is made, and no memory of a GPU is used.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +23,8 @@ struct GpuProcess {
 
 // Why the clocks are below their maximum. A GPU may have several reasons at once.
 struct GpuThrottling {
-  bool thermal = false;      // it is too hot
-  bool power_brake = false;  // the power supply asked for it
+  bool thermal = false;      // the GPU is too hot
+  bool power_brake = false;  // the power supply has asked for lower clocks
   bool hardware = false;     // the hardware slows down, for one of the two reasons or another one
   bool power_cap = false;    // the power limit, which is usual under full load
 };

@@ -12,14 +12,14 @@ namespace encode {
 namespace {
 
 constexpr auto kWindow = std::chrono::seconds(30);
-// The first batches of a run are announced together. A rate between two of them means nothing.
+// The first batches of a run are announced together. A rate between two of these means nothing.
 constexpr auto kShortestWindow = std::chrono::seconds(1);
 constexpr auto kRedraw = std::chrono::milliseconds(100);
 constexpr auto kFirstPlainLines = std::chrono::seconds(10);
 constexpr auto kLaterPlainLines = std::chrono::seconds(60);
 
-// Leaves out facts until the text has at most `width` characters or only one fact: a number that is
-// cut would be read as another number. The last fact goes last, because it is the time left.
+// Leaves out whole facts until the text has at most `width` characters or only one fact, because a
+// number that is cut would be read as another number. Keeps the last fact, which is the time left.
 std::string fewer_facts(std::string facts, size_t width) {
   constexpr std::string_view kBetween = ", ";
   while (facts.size() > width) {

@@ -18,7 +18,7 @@ using Clock = std::chrono::steady_clock;
 struct ProgressView {
   std::string stream;
   int64_t rows_done = 0;    // of this stream; these rows are computed
-  int64_t rows_saved = -1;  // of them; -1: not shown
+  int64_t rows_saved = -1;  // how many of these rows are saved; -1: not shown
   int64_t rows_total = 0;
   double tokens_per_second = 0;
   double seconds_left = -1;  // of the whole run; negative: unknown
@@ -32,11 +32,11 @@ std::string progress_line(const std::string& name, double fraction, const std::s
                           size_t width);
 
 // Returns "train_tc [#####.....]  43% 21,500/50,621 rows, 20,000 saved, 20.7k tokens/s, 3 m 05 s
-// left". A run that is stopped keeps only the saved rows. `width` is that of progress_line().
+// left". A run that is stopped keeps only the saved rows. `width` is as in progress_line().
 std::string render_progress(const ProgressView& view, size_t width);
 
-// Returns whether a run with these settings shows its progress. It does not if it shows only errors
-// or writes JSON lines.
+// Returns false for a run that shows no progress, because it shows only errors or writes JSON
+// lines.
 bool shows_progress(const LogOptions& options);
 
 // Measures rows and tokens per second over the last 30 seconds. The rates are 0 until two samples

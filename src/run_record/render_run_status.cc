@@ -237,7 +237,7 @@ Json to_json(const RunBelow& run) {
       {"path", run.path}, {"state", run.state}, {"rows", run.rows}, {"rows_done", run.rows_done}};
 }
 
-// Shows the runs below a folder that is no cache directory itself.
+// Shows the runs below a folder that is not a cache directory itself.
 std::string list_of_runs(const RunStatus& status) {
   std::string text = fmt::format("folder    {}\nruns\n", preview(status.cache_dir, 300));
   for (const RunBelow& run : status.runs) text += line_of(run);

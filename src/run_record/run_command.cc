@@ -78,7 +78,7 @@ RunCommand run_command_from(const JsonFields& fields) {
     if (!word.is_string()) fields.refuse("arguments", "a list of texts", "another list");
     command.arguments.push_back(word.get<std::string>());
   }
-  // Checked, because a file that encode did not write may hold anything.
+  // The size is checked, because a file that encode did not write may hold anything.
   if (bytes_of(command.arguments) > kMostBytes) return {};
   return command;
 }

@@ -24,15 +24,14 @@ Json to_json(const RunCommand& command);
 // Throws the Error of JsonFields for a field that is not valid.
 RunCommand run_command_from(const JsonFields& fields);
 
-// Both return a line for a shell, which is printable ASCII: "encode run --input a.txt --output
-// a.npy", after "cd DIR && " if the command was started in another directory. "" if the command is
-// not known.
+// Both functions return a line for a shell in printable ASCII, such as "encode run --input a.txt
+// --output a.npy". The line begins with "cd DIR && " if the command was started in another
+// directory. It is "" if the command is not known.
 //
-// resume_command() returns the command that continues the run: without --fresh, which would delete
-// the results. If the run has read standard input, `input_copy` is its copy, and the command reads
-// the copy.
+// resume_command() returns the command that continues the run. It leaves out --fresh, which would
+// delete the results. If the run has read standard input, the command reads the copy, `input_copy`.
 std::string resume_command(const RunCommand& command, const std::string& input_copy);
-// Returns the command that encodes the quarantined rows again.
+// retry_command() returns the command that encodes the quarantined rows again.
 std::string retry_command(const RunCommand& command, const std::string& input_copy);
 
 // Returns the copy of the standard input that a run of this stream has left in its cache directory;

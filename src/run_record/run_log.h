@@ -21,8 +21,9 @@ namespace encode {
 
 // Thread-safe, except for open_file(). On a live terminal with a progress bar, only warnings are
 // written to standard error; the level debug shows everything there. Terminal::wrapped() breaks the
-// lines there, and not in the file. With LogOptions::json the log writes nothing to standard error.
-// Each record is then one object {"time","level","event","message", ...fields} on standard output.
+// lines on the terminal, but not in the file. With LogOptions::json the log writes nothing to
+// standard error. Each record is then one object {"time","level","event","message", ...fields} on
+// standard output.
 class RunLog {
  public:
   // `err` is standard error and `out` is standard output. Both must outlive the log.
@@ -39,8 +40,8 @@ class RunLog {
   // may have several lines.
   void debug(std::string_view event, const std::string& message, Json fields = Json::object());
   void info(std::string_view event, const std::string& message, Json fields = Json::object());
-  // As info(), but on standard error only with the level debug: one of many records, which people
-  // look for in the file.
+  // Does the same as info(), but writes to standard error only at the level debug. Use it for
+  // records that are too many for a terminal; people find them in the file.
   void detail(std::string_view event, const std::string& message, Json fields = Json::object());
   void warning(std::string_view event, const std::string& message, Json fields = Json::object());
   // Writes the error that ends the program to the file and as a JSON line. It does not write to

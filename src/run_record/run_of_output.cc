@@ -27,7 +27,8 @@ std::string directory_of(const Json& status) {
       .directory;
 }
 
-// Takes the directory in which the run was started from status.json, as take_job() does.
+// Takes the directory in which the run was started from status.json. A status that cannot be read
+// counts as none.
 void take_status(RunOfOutput& run) {
   try {
     const std::string path = RunFiles(run.cache_dir).status();
@@ -92,12 +93,12 @@ RunOfOutput run_of_output(const std::string& path) {
              "no --output) or its config"});
   }
   if (run.cache_dir.empty()) {
-    take_record(*manifest, run);  // is there if no cache directory is
+    take_record(*manifest, run);  // it exists only if the cache directory is gone
   } else {
     take_job(run);
     take_status(run);
   }
-  // The job is that of the last run in the directory, which may have made other matrices.
+  // job.json describes only the last run in the directory, which may have made other matrices.
   if (run.model.empty() && manifest) run.model = manifest->identity.model;
   return run;
 }

@@ -16,16 +16,16 @@ std::optional<JobUnit> recorded_unit(const std::string& cache_dir, const std::st
 struct RunOfOutput {
   std::string output;                // the path of the matrix; the file may not exist yet
   std::string stream;                // the name of its stream; "" if the run has only begun
-  std::string cache_dir;             // the cache directory of the run; "" if there is none any more
+  std::string cache_dir;             // the cache directory of the run; "" if it was removed
   std::string model;                 // the directory of the model; "" if it is not recorded
   std::string directory;             // where the run was started; "" if it is not recorded
   std::optional<JobUnit> unit = {};  // see recorded_unit()
 };
 
-// Looks beside the file for its manifest, for the cache directory that `--output` makes, and for
-// the record that a finished run leaves instead. A file that lies in the cache directory of its run
-// is found, too. Changes nothing. Throws Error kNoInput "status.output" if there is neither, and
-// what read_manifest() throws. Any thread may call it.
+// Looks beside the file for its manifest, for the cache directory of a run with `--output`, and for
+// the record that a finished run leaves in place of that directory. Also finds the run of a file
+// that lies in the cache directory of its run. Changes nothing. Throws Error kNoInput
+// "status.output" if none of these exists, and what read_manifest() throws. Any thread may call it.
 RunOfOutput run_of_output(const std::string& path);
 
 }  // namespace encode

@@ -49,7 +49,8 @@ bool is_there(const std::string& path) {
   return type != std::filesystem::file_type::not_found;
 }
 
-// The fields of status.json. A missing key is from an older version and counts as not known.
+// Takes the fields of status.json. An older version writes fewer keys, so a missing key counts as
+// not known.
 void take_status_file(const Json& json, const std::string& path, RunStatus& status) {
   const JsonFields fields(json, path, "status.damaged");
   status.phase = fields.string("state");
@@ -120,7 +121,7 @@ ReportedStreams reported_streams(const Json& json, const std::string& path,
 }
 
 std::string state_of(const RunStatus& status, bool own_file) {
-  // The worker of a run that was killed holds the lock a moment longer.
+  // The worker of a killed run still holds the lock for a moment, so the owner of the lock decides.
   if (status.lock.held == LockState::Held::kYes && !status.lock.owner_ended) return "running";
   if (status.lock.held == LockState::Held::kUnknown) return "unknown";
   if (!own_file) return status.written == 0 && status.lock.pid == 0 ? "none" : "died";
@@ -146,7 +147,7 @@ ReportedStreams read_status_file(RunStatus& status) {
   }
   status.state = state_of(status, own_file);
   const bool encodes = status.state == "running" && own_file;
-  // Before a run has read its inputs, status.json is that of the run before it.
+  // Until a run has read its inputs, status.json is from the run before it.
   if (!own_file)
     status.phase = status.state == "running" || status.state == "died" ? "scanning" : "";
   if (!encodes) {
@@ -255,7 +256,7 @@ std::vector<StatusRequest::Stream> all_streams(const StatusRequest& request,
   if (!request.streams.empty()) return streams;
   for (const std::string& name : entries) {
     const std::string path = request.cache_dir + "/" + name;
-    std::error_code ignored;  // what cannot be looked at is no folder of chunks
+    std::error_code ignored;  // what cannot be looked at does not count as a folder of chunks
     if (name.ends_with(kChunksSuffix) && std::filesystem::is_directory(path, ignored))
       add(name.substr(0, name.size() - kChunksSuffix.size()));
     if (const std::string stream = stream_of_manifest(name); !stream.empty()) add(stream);

@@ -59,7 +59,7 @@ struct StreamStatus {
 struct WorkerStatus {
   std::string device;  // "cuda:1", "cpu#2"
   std::string name;    // DeviceFacts::name; "" before its model is loaded
-  std::string state;   // one of kWorkerStates, or of another version
+  std::string state;   // one of kWorkerStates, or a state of another version
   std::string stream;  // the stream that it encodes; or ""
 };
 
@@ -74,7 +74,7 @@ struct RefusedRun {
 
 // A run or an output below a folder.
 struct RunBelow {
-  std::string path;        // as `encode status` takes it
+  std::string path;        // an argument for `encode status`
   std::string state = {};  // RunStatus::state, or "unreadable"
   int64_t rows = 0;        // of the streams whose rows are known
   int64_t rows_done = 0;
@@ -99,7 +99,7 @@ struct RunStatus {
   std::string error_what;
   std::string error_where;
   int64_t exit_code = 0;
-  std::optional<RefusedRun> refused;  // a later, refused run; all else is about the run before
+  std::optional<RefusedRun> refused;  // a later, refused run; no other field is about it
   std::string config_path;
   RunCommand command;      // the command that started the run
   std::string input_copy;  // the copy of the standard input that the run has read; "" if none
@@ -115,21 +115,23 @@ struct RunStatus {
   std::vector<MemorySample> memory;   // of the last run, oldest first
   std::vector<GpuWarning> warnings;   // of the last run, oldest first
   std::vector<std::string> problems;  // one sentence for each thing that cannot be read
-  std::vector<RunBelow> runs;         // if the directory is no cache directory: those below it
-  int64_t more_runs = 0;              // those that are not in `runs`
-  // If the user has named no run: the newer ones in the current directory, the latest first.
+  std::vector<RunBelow> runs;         // those below a directory that is not a cache directory
+  int64_t more_runs = 0;              // the number of runs that are not in `runs`
+  // If the user has named no run, the newer runs in the current directory, the latest first.
   std::vector<RunBelow> newer = {};
   std::string advice;  // what to do next: one sentence with the command
 };
 
-// Reads the directory; if no run has used it and there is only one run below it, the directory of
-// that run. Never takes the lock and never changes a file; the files may change meanwhile.
-// Everything that is damaged becomes a sentence in `problems`. Throws Error kNoInput or
-// kNoPermission "status.directory" if the directory cannot be listed. Any thread may call it.
+// Reads the directory. If no run has used it and there is only one run below it, reads the
+// directory of that run instead. Never takes the lock and never changes a file; the files may
+// change meanwhile. Everything that is damaged becomes a sentence in `problems`. Throws Error
+// kNoInput or kNoPermission "status.directory" if the directory cannot be listed. Any thread may
+// call it.
 RunStatus read_run_status(const StatusRequest& request);
 
-// kShort: what a person needs of a run that goes well, in about 15 lines, and whatever goes wrong.
-// kFull: also the devices, what was reused, the stages, the faults one by one, and the memory.
+// kShort shows what a person needs to know of a run that goes well, in about 15 lines, and
+// everything that goes wrong. kFull also shows the devices, what was reused, the stages, each
+// fault, and the memory.
 enum class StatusDetail { kShort, kFull };
 
 // Both escape the text that comes from files. The text has several lines and ends in '\n'; the JSON

@@ -1,4 +1,5 @@
-// The runs and outputs in a folder that is no cache directory itself, for `encode status FOLDER`.
+// Finds the runs and outputs in a folder that is not a cache directory itself, for `encode status
+// FOLDER`.
 #pragma once
 
 #include <string>
@@ -8,12 +9,13 @@
 
 namespace encode {
 
-// Returns the outputs and the cache directories in the folder, as `encode status` takes them.
+// Returns the outputs and the cache directories in the folder, as arguments for `encode status`.
 // Throws what list_directory() throws.
 std::vector<std::string> runs_below(const std::string& folder);
 
-// Returns the runs in the folder that go on, while the shown one does not, or that have written
-// their status later: the 20 latest, the latest first. Throws what list_directory() throws.
+// Returns the runs in the folder that are newer than the shown run, the latest first, at most 20. A
+// run is newer if it still goes on and the shown run does not, or if it has written its status
+// later. Throws what list_directory() throws.
 std::vector<RunBelow> newer_runs_below(const std::string& folder, const RunStatus& shown);
 
 // Sets `runs` and `more_runs` of the status. Reads each run that it lists with read_run_status().

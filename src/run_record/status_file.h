@@ -49,9 +49,9 @@ class StatusFile {
 
   // Must be called instead of write() for a run that ends before it has changed any result of an
   // earlier run. The file keeps what it says about the earlier run, and names the error of this run
-  // under "refused". `error` is null if a signal has ended the run. If the file names no stream,
-  // there was no earlier run, and the file says that this run, which `command` started, has failed
-  // or was stopped.
+  // under "refused". `error` is null if a signal has ended the run. A file that names no stream
+  // shows that there was no earlier run. The file then says that this run, which `command` started,
+  // has failed or was stopped.
   void keep_earlier(const ErrorDetail* error, const RunCommand& command);
 
  private:

@@ -29,7 +29,7 @@ TableRow row_of(const FinishedMatrix& matrix) {
           matrix.tokens_per_second > 0 ? format_rate(matrix.tokens_per_second) : "-"};
 }
 
-// The first run of these matrices has shown its table and its warnings.
+// The table and the warnings are left out, because the run that made these matrices has shown them.
 std::string say_complete(const RunSummary& summary) {
   std::string text;
   for (const FinishedMatrix& matrix : summary.matrices) {

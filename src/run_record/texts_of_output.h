@@ -18,9 +18,10 @@ struct TextsOfOutput {
 
 // Returns the files that the manifest of `run.output` names. A relative path is looked for in the
 // current directory, then in the directory in which the run was started, and then beside the
-// matrix. The first of these places counts in which every file has its recorded size, or else the
-// first one that has every file: whether these are the texts that were encoded, only their hashes
-// prove. Throws Error "text.open" if the file system does not say whether a file exists.
+// matrix. Takes the first of these places in which every file has its recorded size; if there is
+// none, the first place that has every file. Only the hashes of the files prove that they are the
+// texts that were encoded. Throws Error "text.open" if the file system does not say whether a file
+// exists.
 TextsOfOutput texts_of_output(const RunOfOutput& run, const StreamIdentity& identity);
 
 }  // namespace encode

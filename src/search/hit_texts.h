@@ -31,9 +31,9 @@ class HitTexts {
   // The most bytes that are kept of a text, so that the memory is bounded.
   static constexpr int64_t kMostBytes = 16 << 10;
 
-  // `options` and `scan` are those of the matrix; both must outlive the object. Reads the ledger of
-  // the quarantined rows if the matrix was made without them. Throws what read_vector_rows()
-  // throws.
+  // `options` and `scan` describe the input of the matrix; both must outlive the object. Reads the
+  // ledger of the quarantined rows if the matrix was made without them. Throws what
+  // read_vector_rows() throws.
   HitTexts(const Matrix& matrix, const InputOptions& options, const InputScan& scan);
 
   // Returns the rows of the matrix whose text is empty, ascending. Reads the input only if the scan
@@ -42,8 +42,8 @@ class HitTexts {
 
   // Returns the texts of some rows of the matrix, by row. Reads the rows in ascending order: each
   // needs a block of the input, and a compressed file is read from its beginning. If the matrix has
-  // columns, the input is read from its beginning, too. Every text is the one that was encoded.
-  // Throws what ScannedTexts and ScannedFields throw.
+  // columns, the input is also read from its beginning. Every text is proved to be the encoded
+  // text. Throws what ScannedTexts and ScannedFields throw.
   std::map<int64_t, RowText> read(std::vector<int64_t> rows) const;
 
   // Returns the names of RowText::columns.

@@ -38,7 +38,7 @@ class TopRows {
  public:
   explicit TopRows(int64_t count) : count_(static_cast<size_t>(count)) {}
 
-  // Returns true if a row with this score may belong to the result. Returns true for NaN, too.
+  // Returns true if a row with this score may belong to the result. Also returns true for NaN.
   bool may_take(float score) const { return rows_.size() < count_ || !(score < rows_[0].score); }
   // Takes a row. Its score must not be NaN.
   void offer(const ScoredRow& row);

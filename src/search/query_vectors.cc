@@ -36,7 +36,7 @@ Error query_error(std::string what, std::string where, std::string found) {
 void check_count(const std::vector<std::string>& queries, const std::string& where) {
   if (!queries.empty() && std::ssize(queries) <= kMaxQueries) return;
   throw query_error(queries.empty() ? "there is no query" : "there are too many queries", where,
-                    queries.empty() ? "none" : "more");
+                    queries.empty() ? "none" : "at least " + format_count(std::ssize(queries)));
 }
 
 std::vector<std::string> read_lines(const InputOptions& options, const std::string& where) {

@@ -60,7 +60,7 @@ struct SearchCallbacks {
 
 // Encodes the queries with the model, the options and the kind of normalization of the run that
 // made the matrix, and scores every row of the matrix (similarity_in() says how). Rows with an
-// empty text and zero_rows() are left out: such a row answers no query, whatever its score is.
+// empty text and zero_rows() are left out: such a row answers no query, even if its score is high.
 // Returns the signal that stopped the search, or 0. Throws what these functions throw:
 // require_finished(), open_matrix(), require_searchable(), find_sources(), options_of_run(),
 // texts_of_run(), read_queries(), prompt_text(), encode_queries(), nearest_rows(). Must be called

@@ -49,9 +49,9 @@ std::string text_of(const SearchHit& hit, size_t most) {
   return on_one_line(fmt::format("token ids {}", fmt::join(hit.text.input_ids, " ")), most);
 }
 
-// The columns of the input beside the text, such as an id: a cell for each row, and before them the
-// name of the column. All cells of a column have its width. The first columns that fit into half of
-// the line are shown; the JSON has all of them.
+// The columns of the input beside the text, such as an id. Row 0 has the names of the columns, and
+// row i has the cells of hit i - 1. All cells of a column have the same width. The first columns
+// that fit into half of the line are shown; the JSON has all of them.
 class InputColumns {
  public:
   InputColumns(const SearchSetting& setting, const SearchResult& result, size_t line_width)
@@ -75,7 +75,7 @@ class InputColumns {
     }
   }
 
-  // Returns the cells of a row, or those of the names for the row 0. Each begins with two spaces.
+  // Returns the cells of a row, each with two spaces before it.
   std::string line(size_t row) const {
     std::string text;
     for (size_t column = 0; column < std::min(shown_, cells_[row].size()); ++column) {
@@ -97,8 +97,8 @@ class InputColumns {
 
   std::vector<std::vector<std::string>> cells_;
   std::vector<size_t> widths_;
-  size_t shown_ = 0;  // the number of columns
-  size_t width_ = 0;  // of the columns that are shown, with the gaps
+  size_t shown_ = 0;  // the number of columns that are shown
+  size_t width_ = 0;  // the width of these columns, with the gaps
 };
 
 std::string name_of_file(const std::string& path) {

@@ -14,15 +14,15 @@ namespace encode {
 
 struct SearchTarget {
   std::string matrix_path;
-  // As ResultOptions::model and ResultOptions::revision. "": the model that the record of the run
-  // names.
+  // See ResultOptions::model and ResultOptions::revision. If `model` is "", the record of the run
+  // names the model.
   std::string model;
   std::optional<std::string> revision = {};
-  // The files with the texts, as InputOptions has them. Empty: the files that the manifest names.
+  // The files with the texts, as in InputOptions. If there are none, the manifest names them.
   std::vector<std::string> texts = {};
   HardwareOptions hardware = {};  // the query is encoded on the first of its devices
-  int64_t threads = 0;            // as SpeedOptions::threads
-  std::string hash_cache = {};    // as in hash_model_files()
+  int64_t threads = 0;            // see SpeedOptions::threads
+  std::string hash_cache = {};    // see hash_model_files()
 };
 
 // Returns the target for a stream of a config. `name` is the name of the stream ("tc"), with its
@@ -39,8 +39,8 @@ SearchTarget find_stream(const RunConfig& config, const std::string& name);
 // finished it. Does nothing for any other file.
 void require_finished(const std::string& matrix_path);
 
-// Takes the model of a target without one from the record of the run (run_of_output()), and the
-// texts of a target without any from the manifest (texts_of_output()). Throws Error kNoInput
+// If the target has no model, takes the model from the record of the run (run_of_output()). If it
+// has no texts, takes the files from the manifest (texts_of_output()). Throws Error kNoInput
 // "search.sources", which says everything that is missing, if the record names no directory that
 // exists, or if a file that the manifest names does not exist. Throws what run_of_output() throws.
 void find_sources(const Matrix& matrix, SearchTarget& target);

@@ -5,8 +5,6 @@
 #include <span>
 #include <utility>
 
-#include "encode/error.h"
-
 #include "base/file.h"
 #include "base/own_cache.h"
 #include "base/path_kind.h"

@@ -108,7 +108,7 @@ void check_lock_free(const std::string& cache_dir);
 
 // Throws the Error with which ChunkStore::open(kResume) would refuse the folder of the stream,
 // before it changes anything: something else has the name of the folder, or the chunks in it belong
-// to another stream. `chunk_rows` is that of open().
+// to another stream. `chunk_rows` is the argument of open().
 void check_chunk_owner(const std::string& cache_dir, const StreamIdentity& identity,
                        int64_t chunk_rows);
 

@@ -65,7 +65,7 @@ StreamFile with_checksum(StreamFile stream, int64_t chunk_rows) {
 
 // Rebuilds a stream.json that is missing or damaged. The text is made from this run's identity and
 // the chunk size. If the records in the log hold the checksum of this text, they belong to this
-// run, and the file can be written again.
+// run, and the file can be written again. Throws Error kData "store.damaged" if they do not.
 StreamFile rebuild_stream_file(const std::string& directory, const ChunkLog& log,
                                const StreamFile& wanted) {
   if (log.records.empty()) return with_checksum(wanted, wanted.chunk_rows);

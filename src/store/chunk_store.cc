@@ -5,7 +5,6 @@
 #include <set>
 #include <utility>
 
-#include "encode/error.h"
 #include "encode/store.h"
 #include "encode/vector_rows.h"
 
@@ -63,7 +62,7 @@ class ChunkStoreImpl : public ChunkStore {
                 const std::function<void(int64_t)>& on_chunk) override;
   void remove() override { remove_chunks(cache_dir_, stream_.identity.name); }
 
-  // Commits chunks whose files have their names: syncs the folder, and appends the records to the
+  // Commits chunks whose files have been renamed: syncs the folder, and appends the records to the
   // log.
   void record(std::span<const ChunkRecord> records);
   const StreamFile& stream() const { return stream_; }
@@ -84,7 +83,7 @@ class ChunkStoreImpl : public ChunkStore {
   mutable std::mutex mutex_;
   std::vector<ChunkRecord> committed_;
   std::vector<std::string> dropped_;
-  const bool joined_;  // other processes write to the folder, too
+  const bool joined_;  // true: other processes may write to the folder
   SharedLog log_;
 };
 
@@ -132,7 +131,7 @@ class ChunkWriterImpl : public ChunkWriter {
     record.xxh3_128 = writer_.xxh3_hex();
     return record;
   }
-  // Gives the files their names.
+  // Gives the files their final names. record() then syncs the folder.
   void rename() {
     if (!ledger_.empty()) ledger_.rename();
     if (offsets_) offsets_->rename();
@@ -177,7 +176,7 @@ std::unique_ptr<ChunkWriter> ChunkStoreImpl::begin(int64_t index) {
 }
 
 std::vector<ChunkRecord> ChunkStoreImpl::commit(std::span<const WrittenChunk> chunks) {
-  // begin() has made the writers.
+  // Every writer is a ChunkWriterImpl, because begin() has made it.
   const auto writer = [](const WrittenChunk& chunk) -> ChunkWriterImpl& {
     return static_cast<ChunkWriterImpl&>(*chunk.writer);
   };
@@ -220,7 +219,7 @@ void ChunkStoreImpl::take_new() {
   });
 }
 
-// As on disk, a later record of a chunk replaces the earlier one.
+// A later record of a chunk replaces the earlier one. recover() reads the log in the same way.
 void ChunkStoreImpl::insert(const ChunkRecord& record) {
   const auto place = std::lower_bound(committed_.begin(), committed_.end(), record, by_index);
   if (place != committed_.end() && place->index == record.index) {
@@ -278,7 +277,7 @@ void ChunkStoreImpl::discard(const std::vector<int64_t>& indices) {
   }
   if (kept.size() + indices.size() != committed_.size())
     throw misuse("a chunk to discard is not committed", directory_);
-  // The records go first. If the process ends after that, open() deletes the files.
+  // The records are removed first. If the process ends after that, open() deletes the files.
   const std::string log_path = join_path(directory_, kLogFile);
   write_file_durably(log_path, log_text(stream_, kept));
   log_ = SharedLog(log_path);

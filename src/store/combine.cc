@@ -10,7 +10,6 @@
 #include "base/output_types.h"
 #include "base/units.h"
 #include "columnar/matrix_reader.h"
-#include "store/audit.h"
 #include "store/final.h"
 #include "store/fingerprint/fingerprint.h"
 #include "store/layout.h"

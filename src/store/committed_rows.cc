@@ -8,12 +8,11 @@
 #include "base/npy.h"
 #include "store/layout.h"
 #include "store/records.h"
-#include "store/sealed_json.h"
 
 namespace encode {
 namespace {
 
-// The committed chunks by their numbers. As on disk, a later record replaces an earlier one.
+// Returns the committed chunks by their numbers. A later record of a chunk replaces an earlier one.
 std::map<int64_t, ChunkRecord> committed_chunks(const std::string& directory,
                                                 const StreamFile& stream) {
   std::map<int64_t, ChunkRecord> chunks;

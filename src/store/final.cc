@@ -17,7 +17,6 @@
 #include "store/layout.h"
 #include "store/matrix_file.h"
 #include "store/records.h"
-#include "store/sealed_file.h"
 #include "store/sealed_json.h"
 #include "store/set_aside.h"
 
@@ -44,7 +43,8 @@ Json inputs_json(const std::vector<InputPart>& inputs) {
   return array;
 }
 
-// The format of a table. The sources of the columns are there only if a column was renamed.
+// Returns the key "file" of the manifest of a table. It has the sources of the columns only if a
+// column was renamed.
 Json file_format_json(const Manifest& manifest) {
   Json names = Json::array();
   Json sources = Json::array();
@@ -138,7 +138,7 @@ void read_file_format(const JsonFields& fields, const std::string& where, Manife
   if (!format || *format == MatrixFormat::kNpy) file.refuse("format", "parquet or arrow", name);
   manifest.file = *format;
   std::vector<std::string> names = strings(file, "columns");
-  // Older manifests, and those of a table without renamed columns, have no sources.
+  // Older manifests, and manifests of tables without renamed columns, have no sources.
   std::vector<std::string> sources = file.has("sources") ? strings(file, "sources") : names;
   if (sources.size() != names.size())
     file.refuse("sources", fmt::format("{} names", names.size()), fmt::to_string(sources.size()));

@@ -30,9 +30,8 @@ class FinalFile {
 
   virtual const std::string& path() const = 0;  // of the published file
   virtual int64_t rows_written() const = 0;     // the rows that were appended
-  // These two are for the published file.
-  virtual int64_t bytes_written() const = 0;
-  virtual std::string xxh3_hex() const = 0;
+  virtual int64_t bytes_written() const = 0;    // the size of the file; only after publish()
+  virtual std::string xxh3_hex() const = 0;     // the hash of the file; only after publish()
 };
 
 // The values of the columns beside the vectors of a table.

@@ -6,6 +6,7 @@
 #include "columnar/matrix_reader.h"
 #include "store/final.h"
 #include "store/final_file.h"
+#include "store/quantize.h"
 #include "store/sealed_json.h"
 
 namespace encode {

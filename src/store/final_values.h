@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -10,7 +11,6 @@
 
 #include "store/ledger.h"
 #include "store/offsets.h"
-#include "store/quantize.h"
 
 namespace encode {
 

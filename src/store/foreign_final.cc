@@ -55,14 +55,15 @@ bool is_own_ledger(const std::string& path) {
   return head.empty() || has_line;
 }
 
-// Recognises a list of quarantined rows. ledger_line() sorts the keys.
+// Recognises a list of quarantined rows. Its lines begin with the key "code", because ledger_line()
+// sorts the keys.
 bool is_own_set_aside(const std::string& path) {
   constexpr std::string_view kBegin = R"({"code":")";
   const std::string head = read_head(path, std::ssize(kBegin), kFinalCode);
   return head.empty() || head == kBegin;
 }
 
-// Returns true if the manifest names this list, or is damaged and may name it.
+// Returns true if the manifest names this list, or if it is damaged and so may have named it.
 bool names_list(const std::string& matrix_path, std::optional<FileSeal> Manifest::*list) {
   try {
     const std::optional<Manifest> manifest = read_manifest(matrix_path);
@@ -72,8 +73,8 @@ bool names_list(const std::string& matrix_path, std::optional<FileSeal> Manifest
   }
 }
 
-// Returns true if publish_final() would delete a file that encode did not write: a matrix without
-// truncated rows has no ledger of its own.
+// Returns true if a file that encode did not write has the name of the ledger. publish_final()
+// would delete it.
 bool is_foreign_ledger(const std::string& matrix_path) {
   const std::string path = ledger_path(matrix_path);
   return entry_exists(path, kFinalCode) && !names_list(matrix_path, &Manifest::ledger) &&

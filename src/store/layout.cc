@@ -37,11 +37,15 @@ std::string beside_matrix(std::string_view matrix_path, std::string_view suffix)
   return fmt::format("{}{}", matrix_path, suffix);
 }
 
+std::string final_name(std::string_view stream_name, MatrixFormat format) {
+  return fmt::format("{}_embeddings{}", stream_name, suffix_of(format));
+}
+
 }  // namespace
 
 std::string stream_of_manifest(std::string_view name) {
   for (const auto& [format_name, format] : kMatrixFormats) {
-    const std::string suffix = manifest_path("_embeddings" + suffix_of(format));
+    const std::string suffix = manifest_path(final_name("", format));
     if (name.ends_with(suffix)) return std::string(name.substr(0, name.size() - suffix.size()));
   }
   return "";
@@ -55,7 +59,7 @@ std::string chunks_dir(const std::string& cache_dir, const std::string& stream_n
 std::string final_path(const std::string& cache_dir, const std::string& stream_name,
                        MatrixFormat format) {
   check_stream_name(stream_name);
-  return join_path(cache_dir, stream_name + "_embeddings" + suffix_of(format));
+  return join_path(cache_dir, final_name(stream_name, format));
 }
 
 std::string ranges_path(const std::string& matrix_path) {
@@ -110,7 +114,7 @@ std::optional<ChunkFileName> parse_chunk_file_name(std::string_view name) {
   int64_t index = -1;
   std::from_chars(name.data() + kChunkPrefix.size(), name.data() + name.size(), index);
   for (const ChunkPart part : kChunkParts) {
-    // Refuses names such as "chunk_00017.npy" and "chunk_-001.npy", too.
+    // The comparison also refuses names such as "chunk_00017.npy" and "chunk_-001.npy".
     if (index >= 0 && chunk_file_name(index, part) == name)
       return ChunkFileName{.index = index, .part = part};
   }

@@ -27,10 +27,10 @@ class LedgerWriter {
   // Appends another ledger, which must hold the rows that come next. Throws Error kData if its size
   // or checksum is not the one in `seal`. Also throws what read_sealed_file() and append() throw.
   void append_file(const std::string& path, const FileSeal& seal);
-  // Publishes the file, which must not be empty(). On return it survives power loss. Throws Error
-  // kIoError.
+  // Publishes the file. When publish() returns, the file survives power loss. There must be a row:
+  // empty() is false. Throws Error kIoError.
   FileSeal publish();
-  // These two are publish() without the sync of the folder: see AtomicFile.
+  // sync() and then rename() do what publish() does, except that the folder is not synced.
   FileSeal sync();
   void rename() { file_.value().rename(); }
   bool empty() const { return !file_; }

@@ -23,7 +23,6 @@
 #include "base/units.h"
 #include "base/utf8.h"
 #include "store/audit.h"
-#include "store/layout.h"
 #include "store/run_files.h"
 
 namespace encode {
@@ -32,7 +31,7 @@ namespace {
 constexpr int64_t kMaxOwnerBytes = 4096;
 constexpr int kMaxReopens = 16;
 // How long to wait for the lock. When a run is killed, its worker still holds the lock for a
-// moment. The wait is longer, so that the run can be started again at once.
+// moment. Because of this wait, the run can be started again at once.
 constexpr auto kPatience = std::chrono::milliseconds(500);
 constexpr auto kRetryInterval = std::chrono::milliseconds(10);
 
@@ -116,8 +115,8 @@ Error locked_error(const std::string& path) {
                         "delete the lock file: the lock ends with its process"});
 }
 
-// Opens the lock file. Returns an empty descriptor if it is absent, or cannot be created because
-// its directory is.
+// Opens the lock file. Returns an empty descriptor if the file is absent, or if it cannot be
+// created because its directory is absent.
 UniqueFd open_lock_file(const std::string& path, int flags) {
   UniqueFd fd(retried([&] { return ::open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW, 0666); }));
   if (fd || errno == ENOENT) return fd;
@@ -131,7 +130,7 @@ UniqueFd open_lock_file(const std::string& path, int flags) {
 void refuse_foreign_lock(const UniqueFd& fd, const std::string& path) {
   struct stat info = {};
   if (::fstat(fd.get(), &info) != 0) throw system_error("store.lock", "stat", path, errno);
-  char first = '{';  // the first byte that write_owner() writes; also for an empty file
+  char first = '{';  // the first byte that write_owner() writes; stays if the file is empty
   if (retried([&] { return ::pread(fd.get(), &first, 1, 0); }) < 0 && S_ISREG(info.st_mode))
     throw system_error("store.lock", "read", path, errno);
   if (S_ISREG(info.st_mode) && (first == '{' || !may_begin_text({&first, 1}))) return;
@@ -185,7 +184,7 @@ void wait_for_lock(const std::string& path, const Done& done) {
 CacheLock CacheLock::acquire(const std::string& cache_dir) {
   const std::string path = RunFiles(cache_dir).lock();
   for (int attempt = 0; attempt < kMaxReopens; ++attempt) {
-    create_directories_durably(cache_dir);  // again, because a finished run may have removed it
+    create_directories_durably(cache_dir);  // each time: a finished run may have removed it
     UniqueFd fd = open_lock_file(path, O_RDWR | O_CREAT);
     if (!fd) continue;
     refuse_foreign_lock(fd, path);

@@ -14,8 +14,8 @@
 namespace encode {
 namespace {
 
-// Names the place of a vector in an error. The row of a token vector is not known here, so the text
-// names the range of rows.
+// Returns the place of a vector, for a message. The row of a token vector is not known here, so the
+// text names the range of rows.
 std::string place_of(const MatrixShape& shape, int64_t vector) {
   if (!shape.counted_at_end) return fmt::format("row {}", shape.rows.begin + vector);
   return fmt::format("vector {} of the tokens of rows {} to {}", vector, shape.rows.begin,
@@ -83,7 +83,8 @@ void NpyWriter::append_bytes(std::span<const std::byte> bytes) {
   hash_.update(bytes.data(), bytes.size());
   file_.write(bytes.data(), bytes.size());
   rows_written_ += static_cast<int64_t>(bytes.size()) / row_bytes_;
-  // Chunks that end in one window are synced together, so the disk works while the next is written.
+  // The chunks of a window are synced together after the last one. Until then the disk can already
+  // write this file.
   if (rows_written_ == shape_.rows.size()) file_.begin_writing_back();
 }
 

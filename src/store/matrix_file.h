@@ -25,7 +25,7 @@ struct MatrixShape {
 };
 
 // Throws Error kData "store.nonfinite" if a value is not finite. `values` are rows of `dim` values.
-// `place` returns the place of the row of this number among them, for the message.
+// `place` gets the number of a row in `values`, and returns its place for the message.
 void require_finite(std::span<const float> values, int64_t dim,
                     const std::function<std::string(int64_t)>& place);
 
@@ -33,10 +33,10 @@ struct RowLimits {
   int64_t row_bytes = 0;
   int64_t most = 0;  // rows
 };
-// These throw Error kInternal "store.misuse" unless `bytes` are whole rows and not too many, and
-// unless all rows were written.
+// Throws Error kInternal "store.misuse" unless `bytes` are whole rows, at most limits.most of them.
 void require_whole_rows(const std::string& path, std::span<const std::byte> bytes,
                         const RowLimits& limits);
+// Throws Error kInternal "store.misuse" unless all rows of the file were written.
 void require_all_rows(const std::string& path, int64_t rows, int64_t written);
 
 // Writes a .npy file. Not thread-safe.
@@ -51,7 +51,7 @@ class NpyWriter final : public FinalFile {
   // If the vectors are counted at the end, publish() first writes the header again and reads the
   // whole file for its hash.
   void publish() override;
-  // These two are publish() without the sync of the folder: see AtomicFile.
+  // sync() and then rename() do what publish() does, except that the folder is not synced.
   void sync();
   void rename() { file_.rename(); }
 

@@ -13,7 +13,7 @@
 namespace encode {
 namespace {
 
-// The file has little-endian numbers ("<i8"), and the numbers are written as they are in memory.
+// The numbers are written as they are in memory, and the file has little-endian numbers ("<i8").
 static_assert(std::endian::native == std::endian::little);
 constexpr std::string_view kDescr = "<i8";
 constexpr size_t kBufferedOffsets = 8192;

@@ -25,10 +25,10 @@ class OffsetsWriter {
   // Appends the rows of the offsets file at `path`. Throws Error kData if its size or checksum
   // differs from `seal`.
   void append_file(const std::string& path, const FileSeal& seal);
-  // Publishes the file; on return it survives power loss. Throws Error kInternal if rows are
-  // missing. Throws kIoError if writing fails.
+  // Publishes the file. When publish() returns, the file survives power loss. Throws Error
+  // kInternal if rows are missing, and kIoError if writing fails.
   FileSeal publish();
-  // These two are publish() without the sync of the folder: see AtomicFile.
+  // sync() and then rename() do what publish() does, except that the folder is not synced.
   FileSeal sync();
   void rename() { file_.rename(); }
 

@@ -41,7 +41,7 @@ void append_bytes(std::string& bytes, const std::vector<float>& values) {
   bytes.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
 }
 
-// Replaces `bits` by the bits of packed rows.
+// Replaces `bits` by the bits of the rows, as numbers 1 and 0.
 void unpack_bits(const StoredRows& rows, std::vector<float>& bits) {
   const int64_t columns = output_columns(rows.type, rows.dim);
   const int64_t count = std::ssize(rows.bytes) / columns;
@@ -124,7 +124,7 @@ void Ranges::widen(std::span<const float> rows) {
 std::string Ranges::npy_bytes() const {
   const auto dim = static_cast<int64_t>(lowest_.size());
   std::string bytes = make_npy_header(2, dim, ItemType::kFloat32);
-  if (!lowest_.empty() && lowest_[0] > highest_[0]) {  // writes zeros, because there are no rows
+  if (!lowest_.empty() && lowest_[0] > highest_[0]) {  // widen() has seen no rows
     bytes.append(lowest_.size() * 2 * sizeof(float), '\0');
     return bytes;
   }

@@ -1,6 +1,6 @@
 // Converts float32 rows to the bytes of an output type, and the bytes back to numbers. The
-// computations are the computations of quantize_embeddings in sentence-transformers, in float32 and
-// in the same order, so that the bytes are equal.
+// operations are those of quantize_embeddings in sentence-transformers, in float32 and in the same
+// order, so that the bytes are equal.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,8 @@ class Ranges {
   //   lowest value above the highest value of its column.
   static Ranges read(const std::string& path, int64_t dim);
   // Reads the ranges file beside a final matrix of a type with ranges. Throws Error kData
-  // "store.damaged" if the file is missing or is not that of the manifest, and what read() throws.
+  // "store.damaged" if the file is missing or does not have the checksum in the manifest, and what
+  // read() throws.
   static Ranges of_final(const std::string& matrix_path, const Manifest& manifest);
   // Returns the ranges of a combined matrix: the ranges of its parts, in order.
   static Ranges side_by_side(const std::vector<Ranges>& parts);
@@ -53,7 +54,7 @@ class Quantizer {
   Quantizer(OutputType type, int64_t dim, const Ranges& ranges);
 
   // Throws Error kData "store.float16" if a value is too large for the items of the type. `rows`
-  // are whole rows, and the first one has the number `first_row`.
+  // are whole rows. The error counts them from `first_row`, the number of the first of them.
   void require_fit(std::span<const float> rows, int64_t first_row) const;
 
   // Replaces `bytes` by the converted rows. Each row becomes output_columns(type, dim) items.
@@ -78,10 +79,10 @@ struct StoredRows {
   int64_t dim = 0;
 };
 
-// Returns the stored numbers as float32, row-major [rows, dim], which holds every one exactly:
+// Returns the stored numbers, row-major [rows, dim]. float32 holds each of them exactly:
 // - Quantization::kNone: the values;
 // - kScalar: the integers, without the ranges of the columns;
-// - kBinary: 1.0 for a set bit, 0.0 for another.
+// - kBinary: 1.0 for a bit that is 1, and 0.0 for a bit that is 0.
 // Float32 items are returned as they are; for any other type the result is in `buffer`, which is
 // resized. Any thread may call it. Throws what kernels::kernels() throws.
 std::span<const float> as_floats(const StoredRows& rows, std::vector<float>& buffer);

@@ -63,12 +63,12 @@ void check_identity(const StreamIdentity& identity);
 StreamFile read_stream_file(const std::string& path);
 StreamFile parse_stream_file(std::string_view text, const std::string& where);
 
-// One line of chunks.log. `stream` is the checksum in the stream.json beside the log.
+// One line of chunks.log.
 struct LogRecord {
-  std::string stream;
+  std::string stream;  // the checksum of the stream.json that the chunk belongs to
   ChunkRecord chunk;
 
-  // Returns true if the record is of a chunk of `file`.
+  // Returns true if the record is about a chunk of the stream that `file` describes.
   bool belongs_to(const StreamFile& file) const {
     return stream == file.checksum && chunk.index < file.chunk_count();
   }

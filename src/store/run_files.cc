@@ -46,7 +46,7 @@ constexpr auto kKinds = std::to_array<RunFileKind>({
     {".stdin.zst", Form::kStandardInput},
 });
 
-// The part of a name like "job.7.json" between the others, or "".
+// Returns the text between "job." and ".json" in the name, or "" for another name.
 std::string_view number_of_job(std::string_view name) {
   constexpr std::string_view kPrefix = "job.";
   constexpr std::string_view kSuffix = ".json";

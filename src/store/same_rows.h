@@ -1,5 +1,5 @@
-// Matrices of which each vector belongs to the same row as the vector of the same number in another
-// matrix. Any thread may call the function.
+// Checks that the vectors with the same number in two matrices belong to the same row. Any thread
+// may call the function.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace encode {
 
-// How an operation on two matrices says that they lack different rows.
+// The parts of the Error of an operation on two matrices that lack different rows.
 struct RowsRefusal {
   ErrorCode code;
   std::string what;

@@ -2,8 +2,8 @@
 //
 //   {"checksum":"<32 hex digits>",<the rest>}
 //
-// The checksum is the XXH3-128 of the bytes `<the rest>}`. A reader can therefore check it without
-// formatting JSON. Any thread may call these functions.
+// The checksum is the XXH3-128 of the bytes `<the rest>}`, so a reader can check it without parsing
+// JSON. Any thread may call these functions.
 #pragma once
 
 #include <cstdint>

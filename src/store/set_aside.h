@@ -20,18 +20,19 @@ std::string ledger_line(const SetAsideRow& row);
 // ledger. Also throws what read_sealed_file() throws.
 std::vector<SetAsideRow> read_set_aside(const std::string& path, const FileSeal& seal);
 
-// Passes the rows of a matrix on, without the dropped ones. Not thread-safe.
+// Passes on the rows of a matrix that were not dropped. Not thread-safe.
 class RowFilter {
  public:
   // `rows` must outlive the filter, which gets each of its rows in order.
   RowFilter(const VectorRows& rows, int64_t dim)
       : dropped_(rows.dropped()), dim_(dim), row_(rows.range().begin) {}
 
-  // Takes the next rows, row-major [n, dim], and calls `pass` with each run of rows that stay.
+  // Takes the next rows, row-major [n, dim], and calls `pass` with each range of consecutive rows
+  // that were not dropped.
   void take(std::span<const float> values, const std::function<void(std::span<const float>)>& pass);
 
  private:
-  std::span<const int64_t> dropped_;  // those that are still to come
+  std::span<const int64_t> dropped_;  // the dropped rows that the filter has not seen yet
   const int64_t dim_;
   int64_t row_;  // the row of the first value of the next call
 };

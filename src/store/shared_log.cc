@@ -15,8 +15,8 @@
 namespace encode {
 namespace {
 
-// The byte that a process locks while it appends, and the byte that it locks to claim chunk 0. They
-// are beyond the end of any log.
+// A process locks the byte kAppendByte while it appends, and the byte kFirstClaim + i to claim
+// chunk i. These bytes are beyond the end of any log.
 constexpr int64_t kAppendByte = (int64_t{1} << 40) - 1;
 constexpr int64_t kFirstClaim = int64_t{1} << 40;
 
@@ -29,8 +29,8 @@ struct flock one_byte(short type, int64_t byte) {
   return region;
 }
 
-// Returns the Error "store.log" for a system call on the log that has just failed (errno). A log
-// that is missing is kIoError, because it was there.
+// Returns the Error "store.log" for a system call on the log that has just failed (errno). If the
+// log is missing, the error is kIoError: the log existed, so kNoInput would mislead.
 Error log_error(const char* action, const std::string& path) {
   ErrorDetail detail = system_error("store.log", action, path, errno).detail();
   if (detail.exit_code == ExitCode::kNoInput) detail.exit_code = ExitCode::kIoError;
@@ -42,7 +42,7 @@ UniqueFd open_file(const std::string& path) {
   return UniqueFd(retried([&] { return ::open(path.c_str(), kFlags); }));
 }
 
-// Holds the lock on appends. It is held for one write, so waiting for it is short.
+// Holds the lock on appends. A process holds it only for one write, so others wait a short time.
 class AppendLock {
  public:
   AppendLock(int fd, const std::string& path) : fd_(fd) {

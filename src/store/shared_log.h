@@ -14,8 +14,7 @@ namespace encode {
 
 // All locks are open-file-description locks on bytes of the log far beyond its end, so the kernel
 // frees them when the process ends, however it ends. Two SharedLogs of one log exclude each other,
-// also in one process. Not thread-safe. All functions throw Error kIoError
-// "store.log".
+// also in one process. Not thread-safe. All functions throw Error kIoError "store.log".
 class SharedLog {
  public:
   // Opens a log, which must exist.
@@ -27,11 +26,12 @@ class SharedLog {
   // Leaves out damaged lines and an unfinished last line.
   void read_new(const std::function<void(const LogRecord&)>& take);
   // Takes a chunk until release(), or until this object is destroyed. Returns false if another
-  // SharedLog has it. The other one may have committed the chunk before, so read_new() must be
-  // called after this.
+  // SharedLog has the chunk. If claim() returns true, another SharedLog may have committed the
+  // chunk and released it, so the caller must then call read_new() and look for its record.
   bool claim(int64_t index);
-  // Gives a chunk back whose record is in the log. The kernel looks through all locks of a file for
-  // each new one, so a worker that kept thousands of them would slow all workers down.
+  // Frees the claim on a chunk whose record is in the log. For each new lock the kernel looks
+  // through all locks of the file, so a worker that kept thousands of claims would slow down all
+  // workers.
   void release(int64_t index);
   // Appends whole lines and syncs the log. If an earlier writer has left half a line at the end, as
   // on a full disk, cuts it off first. A failed write may leave half a line, and a failed sync may
@@ -46,7 +46,7 @@ class SharedLog {
 
   UniqueFd fd_;
   std::string path_;
-  int64_t read_bytes_ = 0;  // the log up to here was returned; a line begins here
+  int64_t read_bytes_ = 0;  // read_new() has taken the lines before this offset
   bool failed_ = false;
 };
 

@@ -4,8 +4,6 @@
 #include <fmt/format.h>
 #include <utility>
 
-#include "encode/error.h"
-
 #include "base/output_types.h"
 #include "store/matrix_file.h"
 
@@ -66,7 +64,7 @@ void TableFile::append_row(std::span<const std::byte> vector) {
   if (group_bytes_ >= kGroupBytes || group_.rows >= kMostGroupRows) write_group();
 }
 
-// Takes the values of the row stream_row_ from the input.
+// Reads the values of the row stream_row_ from the input into values_.
 void TableFile::read_row() {
   if (source_ != nullptr) source_->next(values_);
   ++stream_row_;

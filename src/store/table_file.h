@@ -15,14 +15,14 @@
 
 namespace encode {
 
-// Collects rows into groups of about kGroupBytes and writes each group at once. Where a group ends
-// depends only on the rows, so that equal rows give equal bytes.
+// Collects rows into groups of about kGroupBytes and writes each group at once. The end of a group
+// depends only on the rows, so equal rows give equal bytes.
 class TableFile final : public FinalFile, private ByteSink {
  public:
   static constexpr int64_t kGroupBytes = int64_t{32} << 20;
   static constexpr int64_t kMostGroupRows = int64_t{1} << 20;
 
-  // Has the contract of begin_final_file().
+  // See begin_final_file() for the arguments and the errors.
   TableFile(const std::string& path, const Manifest& manifest, const FinalColumns& columns);
 
   void append(std::span<const float> values) override;

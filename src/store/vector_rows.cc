@@ -15,7 +15,7 @@
 namespace encode {
 namespace {
 
-// Returns the hash that the fingerprint of a combined matrix has for its first part.
+// Returns the hash of the first part, which the fingerprint of a combined matrix has.
 std::string hash_of_first_part(const Manifest& combined, const std::string& where) {
   const Json fingerprint = Json::parse(combined.identity.fingerprint);
   const Json parts = fingerprint.value("combined", Json::array());
@@ -58,8 +58,9 @@ VectorRows::VectorRows(RowRange range, std::vector<int64_t> dropped, const std::
 }
 
 int64_t VectorRows::row_of(int64_t vector) const {
-  const int64_t row = range_.begin + vector;  // if no row was dropped
-  // Without the dropped rows before it, the row dropped_[i] would be the row dropped_[i] - i.
+  const int64_t row = range_.begin + vector;  // the row, if no row before it was dropped
+  // Binary search: dropped_[i] - i is the row that dropped_[i] would be without the i dropped rows
+  // before it.
   int64_t before = 0;  // the number of dropped rows before the row
   for (int64_t end = std::ssize(dropped_); before < end;) {
     const int64_t middle = std::midpoint(before, end);

@@ -229,7 +229,7 @@ void Crew::on_unit_done(size_t stream) {
   });
 }
 
-// Reads how far each stream is from the disk, not from the workers' events. Must not be called
+// Finds out from the disk, not from the workers' events, how far each stream is. Must not be called
 // while a worker writes: its unfinished files would look like files that a crash has left.
 void Crew::settle() {
   const bool others = count(Slot::State::kAlive) > 0;
@@ -250,7 +250,7 @@ void Crew::settle() {
 }
 
 // The chunks are read only when all of them exist. A long run has thousands of workers, one after
-// the other, and would otherwise read its chunks each time one ends.
+// the other, and would otherwise read its chunks each time a worker ends.
 void Crew::settle_stream(size_t stream) {
   const StreamPlan& plan = context_.plan.streams[stream];
   StreamState& state = states_[stream];

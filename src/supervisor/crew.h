@@ -43,7 +43,7 @@ struct CrewContext {
 // - Only one worker runs until the first one has loaded its model. Its kind of device is then
 //   required of all others, and the self-test compares them with it.
 // - Each device has its own restarts. A device that fails for good is lost, and the others go on;
-//   the run ends when no device is left, or when an error comes that is not the device's.
+//   the run ends when no device is left, or after an error that no device has caused.
 // Not thread-safe.
 class Crew {
  public:

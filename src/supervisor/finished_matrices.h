@@ -16,7 +16,7 @@ namespace encode {
 std::vector<FinishedMatrix> finished_matrices(const StoreOptions& store, const RunPlan& plan,
                                               const RunReporter& reporter);
 
-// Logs a warning for each matrix with truncated rows. `config` is that of the run.
+// Logs a warning for each matrix with truncated rows. `config` is the config of the run.
 void warn_of_truncation(const RunSummary& summary, const RunConfig& config, RunLog& log);
 
 }  // namespace encode

@@ -19,7 +19,6 @@
 #include "base/host.h"
 #include "base/own_cache.h"
 #include "base/stopwatch.h"
-#include "base/units.h"
 #include "run_plan/cache_files.h"
 #include "run_plan/directory_probe.h"
 #include "run_plan/fit_check.h"
@@ -34,7 +33,6 @@
 #include "run_record/run_log.h"
 #include "run_record/status_file.h"
 #include "run_record/summary.h"
-#include "store/layout.h"
 #include "store/run_files.h"
 #include "supervisor/crew.h"
 #include "supervisor/finished_matrices.h"
@@ -347,7 +345,8 @@ void Run::leave_output() {
                              fmt::join(left, ", ")),
                  {{"path", cache_dir_}, {"names", left}});
   } catch (const Error& error) {
-    // Only a warning: the output is complete, and the next run tries again to remove the directory.
+    // This is only a warning, because the output is complete and the next run tries again to remove
+    // the directory.
     log_.warning("cache_left",
                  fmt::format("{} could not be removed: {} ({})", cache_dir_, error.detail().what,
                              error.detail().where),

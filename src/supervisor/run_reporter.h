@@ -92,7 +92,7 @@ class RunReporter {
     int64_t unit = -1;  // the unit that is being encoded; -1: none
     int64_t chunk = -1;
     // The chunks of the current window, if the log has not announced them yet. `opened` is the
-    // event of the first chunk, but with the rows of all of them.
+    // event of the first chunk, but with the rows of all these chunks.
     std::optional<ChunkStarted> opened = {};
     int64_t last_opened = -1;
     // The rows of `unit` that the worker has encoded, and how many of them are committed.

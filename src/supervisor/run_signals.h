@@ -16,15 +16,15 @@ namespace encode {
 // - Later the owner must look at stop().
 class RunSignals {
  public:
-  // With `others`, which may be null, the caller of the run catches the signals: stop() is `others`
-  // then, and the object does nothing else. All arguments must outlive the object.
+  // If `others` is not null, the caller of the run catches the signals: stop() returns `others`,
+  // and the object does nothing else. All arguments must outlive the object.
   RunSignals(const StopSignal* others, RunLog& log, Progress& progress);
 
   const StopSignal& stop() const { return others_ != nullptr ? *others_ : *own_; }
   // Must be called when the inputs are read.
   void inputs_are_read() { reading_ = false; }
-  // On return, the message about a signal that has come is in the log, and no other message
-  // follows.
+  // When it returns, the message about a signal that has come is in the log, and the object writes
+  // no other message.
   void finish() { listener_.reset(); }
 
  private:

@@ -40,7 +40,8 @@ size_t DiskFile::read(char* data, size_t size) {
     if (n < 0) throw system_error("io.read", "read", path_, errno);
     if (n == 0) return 0;
     throw changed_file(path_, "the file grew while it was read",
-                       fmt::format("{} bytes", opened_.bytes), "more");
+                       fmt::format("{} bytes", opened_.bytes),
+                       fmt::format("{} bytes", identity_of(fd_, path_).bytes));
   }
   const auto n =
       static_cast<size_t>(std::min<int64_t>(static_cast<int64_t>(size), opened_.bytes - offset_));

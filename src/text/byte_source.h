@@ -26,7 +26,7 @@ class DiskFile {
 
   // Reads up to `size` bytes and returns how many it has read.
   size_t read(char* data, size_t size);  // returns 0 only at the end
-  // An offset beyond the end goes to the end.
+  // Goes to `offset`, or to the end if the file is shorter.
   void seek(int64_t offset);
 
   int64_t offset() const { return offset_; }
@@ -55,7 +55,8 @@ class ByteSource {
   // the offset in the file, until seek() goes back.
   virtual size_t read(char* data, size_t size) = 0;
   // Goes to `offset` in the decompressed bytes. A compressed source decompresses the bytes up to
-  // `offset`: from its current place, or from the beginning of the file if `offset` lies before it.
+  // `offset`: from its current place, or from the beginning of the file if `offset` lies before
+  // that place.
   virtual void seek(int64_t offset) = 0;
 };
 

@@ -18,7 +18,7 @@ namespace encode {
 class CheckedFile final : public ByteFile {
  public:
   // If `hashed`, reads the file once, for its SHA-256 and for a hash of each block. read() then
-  // compares each block that it reads with its hash. So the bytes that are parsed are those of the
+  // compares each block that it reads with its hash. So the bytes that are parsed have this
   // SHA-256, even if somebody writes to the file. Throws what open_for_reading() and pread_all()
   // throw.
   CheckedFile(std::string path, bool hashed);

@@ -71,8 +71,8 @@ std::unique_ptr<InputFile> open_columnar_file(const InputOptions& options, TextF
       .path = options.path,
       .column = options.field,
       .values = reading.any_values ? ColumnRequest::Values::kAny : ColumnRequest::Values::kRows};
-  if (reading
-          .hashed) {  // hashing a large file takes minutes, and a wrong column should show at once
+  // Hashing a large file takes minutes, so a wrong column is refused first.
+  if (reading.hashed) {
     CheckedFile file(request.path, /*hashed=*/false);
     open_column(file, request);
   }

@@ -315,10 +315,11 @@ void CsvParser::take(size_t size, bool wanted) {
   const bool field_over = window_.offset() - field_begin_ > kMaxCsvFieldBytes;
   if (!field_over && window_.offset() - record_begin_ <= kMaxRecordBytes) return;
   const int64_t limit = field_over ? kMaxCsvFieldBytes : kMaxRecordBytes;
+  const int64_t begin = field_over ? field_begin_ : record_begin_;
   fail({.code = field_over ? ErrorCode("csv.field_limit") : "text.record_limit",
         .what = field_over ? "a field is too long" : "a record is too long",
         .expected = fmt::format("at most {} bytes", limit),
-        .found = "more"},
+        .found = fmt::format("{} bytes so far", window_.offset() - begin)},
        field_line_, "look for a quote that opens on this line and is never closed");
 }
 

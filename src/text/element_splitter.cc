@@ -9,7 +9,8 @@
 namespace encode {
 namespace {
 
-// Finds the end of an element, byte by byte. The depth is a number, so that no nesting is too deep.
+// Finds the end of an element, byte by byte. It counts the depth and does not recurse, so that no
+// nesting is too deep.
 class ElementScan {
  public:
   enum class Step { kInside, kEnd, kBroken };

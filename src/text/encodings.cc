@@ -68,7 +68,8 @@ std::string advice_of_first_row(InputOptions options, const InputScan& scan) {
 
 }  // namespace
 
-// At least 90 % of the bytes at even or at odd offsets are NUL, and in UTF-32 half of the others.
+// Without a mark, a text is UTF-16 if at least 90 % of the bytes at even or at odd offsets are NUL.
+// It is UTF-32 if at least 40 % of the other bytes are NUL, too.
 std::string_view wide_encoding(std::string_view start) {
   start = start.substr(0, std::min(start.size(), kEncodingBytes) / 2 * 2);
   if (start.starts_with(std::string_view("\xFF\xFE\0\0", 4)) ||

@@ -14,9 +14,10 @@ namespace encode {
 // The number of bytes at the start of a file that wide_encoding() uses.
 inline constexpr size_t kEncodingBytes = 4096;
 
-// Returns UTF-16 or UTF-32 by the name that iconv has for it, or "" for a file that begins like
-// none of them. The byte order is in the name if the file has no byte order mark. Without a mark
-// only texts are recognised whose characters are mostly of Latin-1. Throws no Error.
+// Recognises UTF-16 and UTF-32 by the first bytes of a file. Returns the name that iconv has for
+// the encoding: "UTF-16" for a file with a byte order mark, "UTF-16LE" for a file without a mark,
+// "" for any other file. Without a mark, only texts are recognised whose characters are mostly from
+// Latin-1. Throws no Error.
 std::string_view wide_encoding(std::string_view start);
 
 // Returns a command line that converts a text file: "iconv -f UTF-16 -t UTF-8 a.csv > a.utf8.csv".
@@ -33,8 +34,8 @@ struct ReplacedRows {
   std::string what;
   std::string advice;
 };
-// If there are many such rows, the whole file has another encoding. Then the input is read up to
-// the first of them to recognise it, but at most the first 64 MiB of texts. Throws what
+// If there are many such rows, the whole file has another encoding. To recognise the encoding,
+// reads the input up to the first of them, but at most the first 64 MiB of texts. Throws what
 // open_texts() and TextReader throw.
 ReplacedRows describe_replaced_rows(const InputOptions& options, const InputScan& scan);
 

@@ -27,8 +27,8 @@ class InputFile {
   virtual bool next(Record& record) = 0;  // returns false at the end of the file
   // Goes to the start of a record that an earlier pass has reported.
   virtual void seek(int64_t offset_bytes, int64_t line) = 0;
-  // Returns the digest of the whole file, of which the records that next() has returned are a part.
-  // The file must be opened with `hashed`, and seek() must not have been called.
+  // Returns the digest of the whole file, in which next() has read the records. The file must be
+  // opened with `hashed`, and seek() must not have been called.
   virtual FileDigest digest() = 0;
 };
 

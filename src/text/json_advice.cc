@@ -66,7 +66,7 @@ void add_fields(dom::element value, const std::string& path, std::vector<FoundFi
     fields.push_back({.object = path, .name = field.key, .value = field.value});
 }
 
-// Returns the fields of the document, then those of the objects in it, and so on.
+// Returns the fields of the document, then the fields of the objects in it, and so on.
 std::vector<FoundField> all_fields(dom::element root) {
   constexpr size_t kMostFields = 10'000;  // bounds the memory for the paths
   std::vector<FoundField> fields;

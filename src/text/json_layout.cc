@@ -33,8 +33,8 @@ struct FirstDocument {
   bool alone = false;  // nothing but white space follows
 };
 
-// Returns nullopt if the first document is not JSON. If `start` is not the whole file, all of it
-// may be the beginning of one document, which then counts as alone.
+// Returns nullopt if the first document is not JSON. A document that `start` cuts off counts as
+// alone. `whole`: `start` is the whole file.
 std::optional<FirstDocument> first_document(std::string_view start, bool whole) {
   const std::optional<JsonFault> fault = find_json_fault(start);
   const size_t line = std::min(start.find('\n'), start.size());

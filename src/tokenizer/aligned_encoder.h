@@ -23,8 +23,9 @@ struct AlignedToken {
 
 // Returns the tokens of a whole row, without special tokens. Takes at least 16 bytes of memory for
 // each byte of text. `utf8` is valid UTF-8 of at most kMaxAlignedBytes. Any number of threads may
-// call it, each with its own `scratch` of parts.model. It has no RewriteBudget, so the normal code
-// must have accepted the row before. Throws Error kData "tokenizer.regex" as PreTokenizer does.
+// call it, each with its own `scratch` of parts.model. The function has no RewriteBudget, so the
+// caller must have encoded the row without offsets before. Throws Error kData "tokenizer.regex" as
+// PreTokenizer does.
 std::vector<AlignedToken> encode_aligned(std::string_view utf8, const PipelineParts& parts,
                                          TokenizerModel::Scratch& scratch);
 

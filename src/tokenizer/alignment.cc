@@ -25,8 +25,8 @@ void Rewriting::replace(std::string_view old, std::string_view fresh) {
   for (int32_t i = 0; i < count; ++i)
     add(code_points[static_cast<size_t>(i)], i < old_count ? 0 : 1);
   // Removed code points belong to the new code point before them. At the beginning of a text there
-  // is none: they are lost, and all later offsets are wrong by their number. This is deliberate,
-  // because Hugging Face `tokenizers` has the same error.
+  // is no such code point. The removed code points are then lost, and all later offsets are wrong
+  // by their number. This is deliberate, because Hugging Face `tokenizers` has the same error.
   if (count < old_count && !steps_.empty()) steps_.back().change += count - old_count;
 }
 

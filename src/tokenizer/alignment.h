@@ -63,7 +63,8 @@ class AlignedText {
   void narrow(size_t begin, size_t end);  // keeps the bytes [begin, end)
 
   // Replaces each code point by the code points that `map(code_point, add)` passes to `add`, or
-  // removes it if there are none. A map that removes code points must not pass two for any.
+  // removes it if there are none. If `map` removes some code points, it must not pass two code
+  // points for another one.
   template <typename Map>
   void map(Map&& map) {
     Rewriting mapped;

@@ -69,7 +69,7 @@ class MarkedTokenizer final : public Tokenizer {
   int32_t marker_;
 };
 
-// Returns the ids of those of the tokens that the vocabulary has.
+// Returns the ids of the tokens that the vocabulary has.
 std::map<std::string, int32_t> find_ids(const Tokenizer& tokenizer,
                                         const std::vector<std::string>& tokens) {
   std::map<std::string, int32_t> ids;

@@ -16,15 +16,15 @@
 namespace encode {
 
 // Loads the tokenizer of a model. `source` is read_tokenizer_source(directory). The tokenizer of a
-// late-interaction model with a marker puts the marker after the first token of every text, and
-// TokenizeOptions::max_length, which must be 0 or at least 2 then, counts the marker. Throws what
+// late-interaction model with a marker puts the marker after the first token of every text.
+// TokenizeOptions::max_length then counts the marker and must be 0 or at least 2. Throws what
 // load_tokenizer_from() throws, and Error kConfig "tokenizer.late_interaction" if the tokenizer or
 // the model does not have the marker.
 std::unique_ptr<Tokenizer> load_document_tokenizer(TokenizerSource source,
                                                    const ModelDirectory& directory);
 
-// The Error kNoInput "tokenizer.file" if an input has texts and the model directory has no
-// tokenizer.
+// Returns the Error kNoInput "tokenizer.file" for an input with texts and a model directory without
+// a tokenizer.
 ErrorDetail texts_without_tokenizer(const std::string& model_path);
 
 // Returns the ids of the skip words, in ascending order. `where` names the model for messages.

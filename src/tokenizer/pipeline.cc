@@ -8,6 +8,7 @@
 
 #include "base/utf8.h"
 #include "tokenizer/aligned_encoder.h"
+#include "tokenizer/scratch_pool.h"
 #include "tokenizer/unicode/unicode.h"
 
 namespace encode {

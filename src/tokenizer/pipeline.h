@@ -15,7 +15,6 @@
 #include "tokenizer/models/token_model.h"
 #include "tokenizer/models/vocabulary.h"
 #include "tokenizer/normalize/normalizer.h"
-#include "tokenizer/scratch_pool.h"
 #include "tokenizer/split/pre_tokenizer.h"
 
 namespace encode {

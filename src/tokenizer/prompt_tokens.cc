@@ -27,7 +27,7 @@ void require_room_after_prompt(const Tokenizer& tokenizer, const std::string& pr
   tokenizer.encode(prompt, whole, rows);
   const auto prompt_size = static_cast<int64_t>(rows.row(0).size());
   if (prompt_size < options.max_length) return;
-  // With truncation on the left the end of a row stays, so a text is still seen.
+  // Truncation on the left keeps the end of a row, so tokens of the text are left.
   tokenizer.encode(prompt, options, rows);
   tokenizer.encode(prompt + " a text after the prompt", options, rows);
   if (!std::ranges::equal(rows.row(1), rows.row(2))) return;

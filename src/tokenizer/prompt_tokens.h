@@ -11,7 +11,7 @@ namespace encode {
 
 // Returns the number of tokens at the start of a row that belong to the prompt, as
 // sentence-transformers counts them: the prompt is tokenized alone with its special tokens, and one
-// token is taken off if the last one is special. 0 for an empty prompt. Throws what
+// token is subtracted if the last token is special. Returns 0 for an empty prompt. Throws what
 // Tokenizer::encode() throws.
 int32_t prompt_tokens(const Tokenizer& tokenizer, const std::string& prompt);
 

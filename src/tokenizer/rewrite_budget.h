@@ -22,7 +22,7 @@ class RewriteBudget {
   static constexpr size_t kTextFactor = 32;               // the size of a text after a step
   static constexpr size_t kWorkFactor = 1024;  // the sum of the texts that all steps read and write
   static constexpr size_t kMaxTextBytes = size_t{1} << 31;  // texts are indexed with 32 bits
-  static constexpr size_t kStepBytes = 8;  // the work of a step, in addition to that of its text
+  static constexpr size_t kStepBytes = 8;  // the work of a step, in addition to its text
 
   // Begins a row of `bytes` bytes.
   explicit RewriteBudget(size_t bytes = 0) { start(bytes); }

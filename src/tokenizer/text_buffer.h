@@ -16,8 +16,8 @@ namespace encode {
 // Not thread-safe.
 class TextBuffer {
  public:
-  // `budget` limits what the steps may write, and must be valid while they do. Without one there is
-  // no limit: the caller knows that the steps end.
+  // `budget` limits what the steps may write, and must outlive the steps. Without a budget there is
+  // no limit, so the caller must know that the steps end.
   void reset(std::string_view text, bool at_origin, RewriteBudget* budget = nullptr) {
     view_ = text;
     at_origin_ = at_origin;
@@ -30,7 +30,7 @@ class TextBuffer {
   bool at_origin() const { return at_origin_; }
   void leave_origin() { at_origin_ = false; }
 
-  // Begins a step that an error shall name. The view must outlive the step. This function,
+  // Begins a step. Errors name it `step`, which must outlive the step. This function,
   // check_growth() and commit() throw what RewriteBudget::check() throws.
   void enter(std::string_view step) {
     if (budget_ != nullptr) budget_->enter(step, view_.size());

@@ -145,6 +145,24 @@ TEST(JsonMessages, StateTheRangeOfANumber) {
             "  hint      correct the value, or copy the file again: encode accepts no other value");
 }
 
+// If a user edits the value of a variant, another model is loaded. The control is
+// StateTheRangeOfANumber, where the hint asks for another value.
+TEST(JsonMessages, DoNotAskForAnotherValueOfAVariant) {
+  const Json json = {{"conv_kernel_size", 3}, {"hidden_act", "mish"}};
+  const JsonFields config(json, "config.json", "model.config");
+  EXPECT_EQ(render(refused([&] { config.refuse_variant("conv_kernel_size", "0"); })),
+            "error[model.config]: unsupported value for 'conv_kernel_size'\n"
+            "  where     config.json\n"
+            "  expected  0\n"
+            "  found     3\n"
+            "  hint      encode does not have this variant; choose another model; do not edit the "
+            "value, because the file would then describe another model");
+  EXPECT_EQ(refused([&] { config.refuse_variant("hidden_act", "gelu"); }).found, "'mish'");
+  EXPECT_EQ(refused([&] { config.refuse("hidden_act", "gelu"); }).found, "'mish'");
+  EXPECT_EQ(refused([&] { config.refuse_variant("absent", "1"); }).found, "the key is missing");
+  EXPECT_EQ(refused([&] { config.refuse("hidden_act", "gelu", "'mi'"); }).found, "'mi'");
+}
+
 TEST(JsonMessages, SayWhatIsNotJsonAndWhere) {
   EXPECT_EQ(render(refusal("{\n \"a\": NaN}")),
             "error[model.config]: malformed JSON\n"
@@ -160,7 +178,7 @@ TEST(JsonMessages, SayWhatIsNotJsonAndWhere) {
             "  hint      correct the file, or copy or download it again");
 }
 
-// Each offset is that of the first byte that cannot stand there.
+// The offset is the first byte that is not valid at its place.
 TEST(FindJsonFault, AgreesWithTheParserAboutWhatIsJson) {
   const std::string good = R"({"a":[1,-2.5e3,true,null,"\u00e9\n"],"b":{}})";
   EXPECT_FALSE(find_json_fault(good).has_value());

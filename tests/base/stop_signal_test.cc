@@ -42,7 +42,17 @@ TEST(StopListener, EndsWithoutASignal) {
   EXPECT_THAT(heard, IsEmpty());
 }
 
-// As timeout(1) does, which signals a process and its group.
+TEST(StopSignal, RecordsEachSignal) {
+  for (const int number : kStopSignals) {
+    const StopSignal stop;
+    ::raise(number);
+    EXPECT_EQ(stop.number(), number);
+  }
+  EXPECT_TRUE(asks_for_restart(SIGALRM));
+  EXPECT_FALSE(asks_for_restart(SIGTERM));
+}
+
+// timeout(1) signals a process and then its process group, so the process gets two signals.
 TEST(StopSignal, TakesTwoSignalsAtOnceForOneRequest) {
   const StopSignal stop;
   ::raise(SIGTERM);
@@ -64,7 +74,7 @@ TEST(StopSignalDeathTest, ALaterSignalEndsTheProcess) {
   EXPECT_EXIT(signal_again(SIGUSR1), ::testing::ExitedWithCode(75), "");
 }
 
-// Waits for a signal as a thread does that cannot look at a StopSignal.
+// Stands for a thread that is too busy to look at the StopSignal.
 [[noreturn]] void wait_for_end(int number) {
   const StopSignal stop;
   const StopListener listener(stop, end_now);

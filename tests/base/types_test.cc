@@ -36,7 +36,7 @@ TEST(PoolingModes, ComeBackFromTheirNames) {
                           "none", "last", "mean_sqrt_len"));
 }
 
-// A place that two modes had would leave another place to a mode that has none.
+// The places are 1, 2, 3 and so on, so that no two modes have the same place.
 TEST(PoolingModes, HaveASwitchAndAPlaceInAModelDirectory) {
   int place = 0;
   for (const PoolingMode mode : kDirectoryPoolings) {
@@ -60,7 +60,7 @@ TEST(Names, AreFoundOrNot) {
   EXPECT_EQ(find_value(kMatrixFormats, "csv"), std::nullopt);
 }
 
-// The first value of the table in the place of an unknown one would be a wrong result.
+// If an unknown name stood for the first value of the table, the result would be wrong.
 TEST(Names, ThatNobodyHasCheckedAreADefect) {
   EXPECT_EQ(value_of(kQuarantinePolicies, "drop"), QuarantinePolicy::kDrop);
   const auto error = refused([] { value_of(kQuarantinePolicies, "ignore"); });

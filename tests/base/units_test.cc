@@ -80,7 +80,7 @@ TEST(Nearest, FindsATypoAndNothingElse) {
   EXPECT_EQ(nearest("x", nullptr, 0), "");
 }
 
-// A number that is not there is not meant to be the next one.
+// A number that is no candidate is no typo of a number that is one.
 TEST(Nearest, TakesNoNumberForATypo) {
   const std::array<std::string, 3> columns = {"1", "12", "hello"};
   EXPECT_EQ(nearest("2", columns.data(), columns.size()), "");

@@ -114,7 +114,8 @@ std::string error_of_step(Step step, const std::string& dir, Report& report) {
   return "";
 }
 
-// Returns the status of the child, or nullopt if it was killed because it got no further.
+// Waits for the child and returns its status. If it makes no progress, kills it and returns
+// nullopt.
 std::optional<int> wait_for(pid_t child, const FlipStore::Report& report) {
   int64_t seen = -1;
   auto since = std::chrono::steady_clock::now();
@@ -188,7 +189,8 @@ void FlipStore::restore(int64_t flipped) const {
   write_bytes(CacheFolder{.path = dir_}.data(), content);
 }
 
-// Works with each flip, from the place that the report says. Ends the process.
+// Flips one bit after the other, beginning with the bit at report.next, and uses the store after
+// each flip. Then ends the process.
 void FlipStore::work(const std::vector<int64_t>& bits, Report& report) const {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   const rlimit limit = {.rlim_cur = kMemoryBytes, .rlim_max = kMemoryBytes};

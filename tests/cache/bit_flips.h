@@ -1,4 +1,4 @@
-// Flips bits of the file of a small embedding cache, and does with it all that runs and the
+// Flips bits of the file of a small embedding cache, and then uses the cache as runs and the
 // commands of `encode cache` do.
 #pragma once
 
@@ -10,21 +10,23 @@
 
 namespace encode::testing {
 
-// What came of the flips. A flip that changes nothing that is read stays unnoticed.
+// The consequences of the flips. A flip of a bit that nothing reads stays unnoticed.
 struct FlipCounts {
   int64_t flips = 0;
   int64_t unnoticed = 0;
   int64_t damaged = 0;  // at least one step has ended with "cache.damaged", or missed rows
-  // A process that reads and adds rows as a run does has died of an assertion of LMDB or of a wrong
-  // access. (A run replaces its worker then.) LMDB's pages are not checked when rows are read.
+  // The flips after which a process that reads and adds rows, as a run does, died of an assertion
+  // of LMDB or of a wrong access, because LMDB's pages are not checked when rows are read. (A run
+  // then starts another worker.)
   int64_t died = 0;
-  // These must not happen: a wrong row, another error, the death of a command, a wrong access while
-  // rows are added, a step that does not end or takes memory without end.
+  // What must not happen: a wrong row, another error, the death of a command, a wrong access while
+  // rows are added, a step that does not end or that takes more and more memory.
   std::vector<std::string> failures;
 };
 
-// A store of several hundred rows in the folder `dir`: short and long blocks, branch pages in each
-// table, free pages. The folder should be in memory, because the store is written for each flip.
+// A store of several hundred rows in the folder `dir`. It has short and long blocks, branch pages
+// in each table, and free pages. The folder should be in memory, because each flip writes the
+// store.
 class FlipStore {
  public:
   explicit FlipStore(const std::string& dir);
@@ -39,7 +41,8 @@ class FlipStore {
   FlipCounts flip(const std::vector<int64_t>& bits) const;
 
   enum class Step { kStats, kVerify, kFind, kAdd, kPrune };
-  // What the process that works with the flipped file says to the one that watches it.
+  // Shared memory in which the process that uses the flipped file reports to the process that
+  // watches it.
   struct Report {
     std::atomic<int64_t> next;  // the place of the bit in the list
     std::atomic<Step> step;

@@ -12,7 +12,7 @@
 namespace encode::testing {
 namespace {
 
-// In memory if the system has a folder for this: the store is written for each flip.
+// Returns a folder in memory if the system has one, because each flip writes the store.
 std::string folder(const TempDir& dir) {
   const std::string memory = "/dev/shm";
   return std::filesystem::is_directory(memory)
@@ -41,7 +41,7 @@ class BitFlips : public ::testing::Test {
   const FlipStore store_{folder(dir_)};
 };
 
-// Steps are odd, so that all bits of a byte have their turn.
+// The step is odd, so that every bit of a byte is flipped somewhere.
 TEST_F(BitFlips, OfHeadersAreFound) { EXPECT_GT(flip(store_.bits_of_headers(), 61).damaged, 50); }
 
 TEST_F(BitFlips, OfBranchesAreFound) { EXPECT_GT(flip(store_.bits_of_branches(), 61).damaged, 20); }

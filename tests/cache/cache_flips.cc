@@ -1,4 +1,4 @@
-// Flips bits of a small cache, and prints what came of it. Usage:
+// Flips bits of a small cache, and prints the consequences. Usage:
 //   cache_flips DIR headers|branches|FIRST:STEP    flips these bits
 //   cache_flips DIR list                           only prints the bits of headers and branches
 // DIR must not exist. Returns 1 if a flip had a consequence that it must not have.
@@ -13,7 +13,7 @@ namespace {
 
 using encode::testing::FlipStore;
 
-// The bits that the word names.
+// Returns the bits that the second argument of the program names.
 std::vector<int64_t> bits_of(const FlipStore& store, const std::string& word) {
   if (word == "headers") return store.bits_of_headers();
   if (word == "branches") return store.bits_of_branches();

@@ -1,8 +1,7 @@
 // Puts load on a cache on disk. Usage:
 //   cache_load fill DIR BEGIN END DIM DISK_BYTES   adds known rows, and prints the rate
-//   cache_load check DIR BEGIN END DIM             asks for each row; 1 if a row is wrong
-//   cache_load look DIR ROWS DIM LOOKUPS           random lookups on one core, past the memory
-//   tiers
+//   cache_load check DIR BEGIN END DIM             asks for each row; exits with 1 if one is wrong
+//   cache_load look DIR ROWS DIM LOOKUPS           random lookups on one core, on disk only
 //   cache_load hold DIR                            stops itself (SIGSTOP) in the middle of a change
 #include <chrono>
 #include <csignal>

@@ -1,5 +1,5 @@
-// Tests the tier on disk: what it keeps, its bound, and what it says about folders and files that
-// are not right.
+// Tests the tier on disk: what it keeps, its size limit, and its errors about wrong folders and
+// files.
 #include <csignal>
 #include <filesystem>
 #include <string>
@@ -118,7 +118,7 @@ TEST(DiskTier, RefusesACacheOfAnotherVersion) {
   EXPECT_EQ(error_of([&] { EmbeddingCache cache(on_disk(dir)); }).code.name(), "cache.version");
 }
 
-// A limit of file sizes stands for a full disk: both make write() fail.
+// A limit of file sizes takes the place of a full disk, because both make write() fail.
 TEST(DiskTier, AFullDiskIsAnErrorAndTheOldRowsStay) {
   const TempDir dir;
   EmbeddingCache cache(on_disk(dir));

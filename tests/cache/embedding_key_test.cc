@@ -43,7 +43,7 @@ TEST(EmbeddingKey, ChangesWithEveryRule) {
     keys.insert(key(other));
     EXPECT_EQ(keys.size(), ++expected);
   };
-  // A new field does not compile here until it has a line.
+  // If KeyRules gets a new field, this does not compile, which reminds its author to add a case.
   const auto& [fingerprint, numerics_version, prompt_tokens, token_types, device, libtorch, driver,
                self_test, kernels, cuda_numerics] = rules();
   changed([&](KeyRules& r) { r.fingerprint = fingerprint + " "; });
@@ -61,7 +61,7 @@ TEST(EmbeddingKey, ChangesWithEveryRule) {
   });
 }
 
-// The rows of a cache that an older version has filled keep their keys. The number was computed
+// So the rows of a cache that an older version has filled are found. The expected key was computed
 // with Python's hashlib from the array of the rules.
 TEST(EmbeddingKey, IsThatOfOlderVersions) {
   EXPECT_EQ(to_hex(key(rules())),

@@ -1,4 +1,4 @@
-// Rows whose values follow from their number, so that any process can tell a wrong row.
+// Rows whose values are computed from their number, so that any process can recognise a wrong row.
 #pragma once
 
 #include <cstdint>

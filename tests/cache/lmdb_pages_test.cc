@@ -1,5 +1,5 @@
-// Tests that damage of LMDB's file is found before LMDB uses the file, and costs no memory and no
-// time. bit_flips_test.cc flips bits at all places.
+// Tests that damage of LMDB's file is found before LMDB uses the file, in bounded time and memory.
+// bit_flips_test.cc flips bits in the whole file.
 #include "cache/lmdb_pages.h"
 
 #include <cstring>
@@ -97,7 +97,7 @@ TEST_F(DamagedStore, IsGoodWithoutDamage) {
   EXPECT_GT(prune_cache(folder_.path, 100'000).deleted_blocks, 0);
 }
 
-// 2^52 pages of 4 KiB are 2^64 bytes, which is 0.
+// 2^52 pages of 4 KiB are 2^64 bytes, and uint64_t 2^64 is 0.
 TEST_F(DamagedStore, WithALastPageThatOverflowsIsRefused) {
   read();
   for (const size_t meta : {size_t{0}, kPageBytes}) {
@@ -118,7 +118,7 @@ TEST_F(DamagedStore, WithACircleInTheTableOfUsesIsRefused) {
   EXPECT_EQ(error_of([&] { evict_blocks(store, 0); }).code.name(), "cache.damaged");
 }
 
-// A page whose list of nodes ends before it begins has, for LMDB, 4 billion nodes.
+// If the list of nodes ends before it begins, LMDB computes 4 billion nodes.
 TEST_F(DamagedStore, WithAListOfNodesThatEndsBeforeItBeginsIsRefused) {
   read();
   put<uint16_t>(root_of_uses() + kPlaceOfLower, 0);
@@ -175,8 +175,8 @@ TEST_F(DamagedStore, MayLackOnlyFreePagesAtItsEnd) {
   put(meta + kPlaceOfLastPage, behind);
   write();
   expect_damaged();
-  // The list of the first transaction: its number, how many pages, the page with the highest
-  // number.
+  // The list of the first transaction has the number of the transaction, the count of pages, and
+  // the pages, of which the first one has the highest number.
   constexpr size_t kPlaceOfFreeRoot = 80;
   const size_t root = at<uint64_t>(meta + kPlaceOfFreeRoot) * kPageBytes;
   put(root + at<uint16_t>(root + 16) + 24, behind);

@@ -1,4 +1,5 @@
-// Tests what `encode cache` does, and that a store that cannot be read ends no caller.
+// Tests the functions of `encode cache`, and that a store that ends the process that reads it does
+// not end the caller of run_isolated().
 #include "cache/maintenance.h"
 
 #include <chrono>
@@ -147,7 +148,7 @@ TEST(Isolated, HasAMemoryLimit) {
             "cache.damaged");
 }
 
-// The kernel kills a process that takes the last memory of the host. The cache is not to blame.
+// The kernel kills a process if the host runs out of memory. This says nothing about the cache.
 TEST(Isolated, AKilledChildIsNoDamage) {
   EXPECT_EQ(code_of([] {
               run_isolated("dir", [](const StoreStalled&) {
@@ -177,7 +178,7 @@ TEST(Isolated, TheChildDiesWithItsParent) {
   EXPECT_EQ(::kill(child, 0), 0);
   ::kill(parent, SIGKILL);
   ::waitpid(parent, nullptr, 0);
-  // Whoever adopts the child may leave it as a zombie.
+  // The process that adopts the child may leave it as a zombie.
   const auto runs = [&] {
     std::ifstream stat("/proc/" + std::to_string(child) + "/stat");
     std::string text((std::istreambuf_iterator<char>(stat)), {});

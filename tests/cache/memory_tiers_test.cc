@@ -1,4 +1,4 @@
-// Tests the two tiers in memory: their bounds, and what they evict.
+// Tests the two tiers in memory: their size limits, and what they evict.
 #include "cache/memory_tiers.h"
 
 #include <vector>

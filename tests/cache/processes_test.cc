@@ -1,5 +1,5 @@
-// Tests that several processes can share a cache, and that none of them can spoil it by being
-// killed. tests/soak/embedding_cache.sh does the same 200 times.
+// Tests that several processes can share a cache, and that a killed process does not damage it.
+// tests/soak/embedding_cache.sh does the same 200 times.
 #include <chrono>
 #include <csignal>
 #include <string>

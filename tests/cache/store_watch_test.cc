@@ -1,4 +1,4 @@
-// Tests that a step that does not end is noticed, and that a slow one is not taken for it.
+// Tests that a step that does not end is reported, and that a slow step with progress is not.
 #include "cache/store_watch.h"
 
 #include <atomic>
@@ -27,7 +27,7 @@ class Watched : public ::testing::Test {
                     kShort};
 };
 
-TEST_F(Watched, AStepThatDoesNotEndIsNoticed) {
+TEST_F(Watched, AStepThatDoesNotEndIsReported) {
   const StoreWatch::Step step(watch_, "waits for its turn");
   for (int n = 0; n < 10'000 && stalls_ == 0; ++n) std::this_thread::sleep_for(milliseconds(1));
   ASSERT_GT(stalls_, 0);
@@ -35,7 +35,7 @@ TEST_F(Watched, AStepThatDoesNotEndIsNoticed) {
     EXPECT_NE(message_.find(part), std::string::npos) << message_;
 }
 
-TEST_F(Watched, AStepWithProgressIsNot) {
+TEST_F(Watched, AStepWithProgressIsNotReported) {
   std::atomic<int64_t> progress = 0;
   const StoreWatch::Step step(watch_, "reads it", [&] { return progress.load(); });
   const auto end = std::chrono::steady_clock::now() + 5 * kShort;
@@ -46,7 +46,7 @@ TEST_F(Watched, AStepWithProgressIsNot) {
   EXPECT_EQ(stalls_, 0);
 }
 
-TEST_F(Watched, NeitherAreManyShortSteps) {
+TEST_F(Watched, ManyShortStepsAreNotReported) {
   const auto end = std::chrono::steady_clock::now() + 5 * kShort;
   while (std::chrono::steady_clock::now() < end) {
     const StoreWatch::Step step(watch_, "reads it");

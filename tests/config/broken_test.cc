@@ -309,7 +309,7 @@ TEST(BrokenFlag, IsAnErrorOfTheCommandLineAndNamesTheFlag) {
   }
 }
 
-// A user of flags is told of flags, and a user of --set or of a config of keys.
+// A message names flags to a user of flags, and keys to a user of --set or of a config.
 TEST(BrokenFlag, MessagesNameWhatTheUserHasGiven) {
   const auto error_without_file = [](const std::vector<Override>& flags) {
     try {

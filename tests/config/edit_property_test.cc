@@ -172,7 +172,7 @@ class Writer {
   std::map<std::string, Place> places_;
 };
 
-// Whether `after` is `before` with bytes added at one place.
+// Returns true if `after` is `before` with bytes added at one place.
 bool only_adds(const std::string& before, const std::string& after) {
   const auto prefix = static_cast<size_t>(
       std::mismatch(before.begin(), before.end(), after.begin(), after.end()).first -

@@ -12,6 +12,7 @@
 #include "encode/error.h"
 
 #include "base/json.h"
+#include "config/key_values.h"
 #include "config/load.h"
 #include "config/schema.h"
 #include "support/temp_dir.h"
@@ -71,6 +72,48 @@ TEST(Reference, EveryDefaultIsValidAndEveryKeyExplained) {
     if (key.default_text) {
       EXPECT_NO_THROW(key.default_value()) << key.name;
     }
+  }
+}
+
+// A struct of encode/config.h and the table of keys have the same defaults, apart from batch_size.
+TEST(Reference, ARunOfDefaultsHasTheDefaultsOfTheStructs) {
+  const RunConfig run =
+      load_config("", {{.key = "semantic.model", .value = "m", .flag = "--model"},
+                       {.key = "input.file", .value = "a.txt", .flag = "--input"}})
+          .run;
+  ASSERT_EQ(run.streams.size(), 1U);
+  const StreamConfig& stream = run.streams[0];
+  StreamConfig expected_stream;
+  expected_stream.stream = stream.stream;
+  expected_stream.input.path = "a.txt";
+  expected_stream.result.model = "m";
+  expected_stream.speed.batch_size = kDefaultBatchSize;
+  RunConfig expected;
+  expected.store.cache_dir = "cache/embeddings";
+  expected.streams = {expected_stream};
+  EXPECT_TRUE(stream.input == expected_stream.input);
+  EXPECT_TRUE(stream.result == expected_stream.result);
+  EXPECT_TRUE(stream.speed == expected_stream.speed);
+  EXPECT_TRUE(run.store == expected.store);
+  EXPECT_TRUE(run.hardware == expected.hardware);
+  EXPECT_TRUE(run.log == expected.log);
+  EXPECT_TRUE(run == expected) << "another part of RunConfig, or a new one";
+  EXPECT_EQ(SpeedOptions().batch_size, 0) << "no limit, unlike in a config";
+  EXPECT_EQ(kDefaultBatchSize, 32);
+}
+
+// The pattern of the table accepts what find_device() accepts.
+TEST(Reference, DevicesHaveTheNamesThatFindDeviceAccepts) {
+  for (const char* name :
+       {"auto", "cpu", "cuda", "cuda:0", "cuda:9", "cuda:10", "cuda:99", "", "gpu", "CPU", "cpu:0",
+        "auto:1", "cuda:", "cuda:-1", "cuda:01", "cuda:1x", "cuda:100", "cuda: 1"}) {
+    bool accepted = true;
+    try {
+      parse_value(device_value(), name, {.key = "hardware.device", .where = "--device"});
+    } catch (const Error&) {
+      accepted = false;
+    }
+    EXPECT_EQ(accepted, find_device(name).has_value()) << name;
   }
 }
 

@@ -25,7 +25,7 @@ std::unique_ptr<Encoder> load(const std::string& model, const std::string& devic
   EncoderOptions options;
   options.hardware.device = parse_device(device);
   testing::TestModel opened = testing::open_test_model(model, result);
-  // Small, so that some batches are padded to 1024 tokens and others to a multiple.
+  // The launch is small, so some batches are padded to 1024 tokens and others to a multiple of it.
   opened.effective.launch_tokens = 1024;
   return testing::load_test_encoder(opened, options);
 }
@@ -96,7 +96,8 @@ TEST_P(Cuda, SameRowSameVectorWhateverTheBatches) {
   }
 }
 
-// Windows whose first batches were launched with the window before, and one that was not expected.
+// Encodes windows whose first batches were launched with the window before. One window is not the
+// announced window.
 TEST_P(Cuda, AWindowThatWasBegunBeforeHasTheSameBits) {
   const auto encoder = load(GetParam(), "cuda", ComputeType::kFloat32);
   const TokenizedRows rows = testing::random_rows(100);
@@ -149,7 +150,7 @@ TEST_P(Cuda, ReleasingTheCacheGivesMemoryBack) {
   EXPECT_LE(after.allocated_bytes, before.allocated_bytes);
 }
 
-// The other cores tokenize and write, so the host's last steps of a batch leave them alone.
+// The other cores tokenize and write, so the host's last steps of a batch use only one core.
 TEST_P(Cuda, TheHostsLastStepsUseOneThread) {
   const int before = at::get_num_threads();
   constexpr int kThreads = 3;

@@ -1,5 +1,5 @@
-// ProductBench times the matrix products of a forward pass. For a few tiny models, the expected
-// numbers of flops are counted by hand. Every architecture must have some.
+// Tests ProductBench, which times the matrix products of a forward pass. For a few tiny models, the
+// expected numbers of flops are counted by hand. For every architecture the number must be above 0.
 #include "engine/product_bench.h"
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// The list of files is the server's text, so it may be anything.
+// Tests that a list of files is checked, because a server may send any text.
 #include "hub/listing.h"
 
 #include <fmt/format.h>

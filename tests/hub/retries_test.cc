@@ -1,4 +1,4 @@
-// When a request is repeated, and when not.
+// Tests when a request is repeated, and when it is not.
 #include "hub/retries.h"
 
 #include <string>

@@ -1,4 +1,4 @@
-// Where a request goes, and with it the token.
+// Tests to which server a request goes, and whether the token goes with it.
 #include "hub/url.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Tests what becomes of batches that the device has no memory for, and of rows that the encoder
-// refuses.
+// Tests what BatchLoop does with batches that need more memory than the device has, and with rows
+// that the encoder refuses.
 #include "job/batch_loop.h"
 
 #include <algorithm>
@@ -113,7 +113,7 @@ TEST(BatchLoop, EncodesNoRowTwice) {
   EXPECT_THAT(loop.done, ElementsAre(0, 1, 2));
 }
 
-// Smaller batches are not those that the next window has.
+// After that the next window is packed again, so its batches are not known yet.
 TEST(BatchLoop, TellsTheNextWindowUntilTheBudgetIsHalved) {
   Loop loop(8);
   ASSERT_TRUE(loop.run(rows_with({4, 4})).has_value());
@@ -146,7 +146,7 @@ TEST(BatchLoop, TriesABatchOnceMoreAndThenEachRowAlone) {
   EXPECT_EQ(log[0].message, "tc: the device is out of memory; the batch is tried again");
 }
 
-// The encoder names no row, so the rows of the batch are tried one by one.
+// The encoder does not say which row it refuses, so the rows of the batch are tried one by one.
 TEST(BatchLoop, RefusesOnlyTheRowThatTheEncoderRefuses) {
   Loop loop(8);
   loop.encoder.before = [](const PackedBatch& batch) {

@@ -55,7 +55,7 @@ class BenchProgram : public ::testing::Test {
   std::string cache() const { return runs_.dir().file("cache"); }
   std::string texts() const { return runs_.dir().file("texts.txt"); }
 
-  // Returns the scratch folders of all benches that run, or that left their folder behind.
+  // Returns the scratch folders of all benches that are running or have left their folder behind.
   Words scratch_folders() const {
     Words found;
     for (const auto& entry : fs::directory_iterator(runs_.dir().path())) {

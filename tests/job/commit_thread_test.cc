@@ -1,4 +1,4 @@
-// Tests how much a kill or an error can cost: the windows that were encoded and are not durable
+// Tests how much a kill or an error can lose: the windows that were encoded and are not durable
 // yet.
 #include "job/commit_thread.h"
 
@@ -45,7 +45,7 @@ class SlowSink : public RowSink {
   std::atomic<bool> allowed = false;
   std::atomic<bool> fails = false;
   std::atomic<int64_t> committed = 0;
-  std::optional<int64_t> bad_chunk;  // it cannot be begun
+  std::optional<int64_t> bad_chunk;  // begin() throws for this chunk
   std::vector<int64_t> groups;       // the numbers of chunks that were committed together
 
  private:

@@ -16,8 +16,8 @@
 namespace encode::testing {
 namespace {
 
-// The harmful text as JSON spells it with escapes, and as raw bytes. JSON files must be UTF-8, so
-// their escapes have no invalid byte.
+// The harmful text with the escapes of JSON, and as raw bytes. Only the raw bytes have an invalid
+// byte, because JSON must be UTF-8.
 const std::string kEscaped = R"(\u001b[31m\u0007\r\u202e\u009b\u007f)";
 const std::string kRaw = "\x1b[31m\a\r\u202e\u009b\x7f\xff";
 
@@ -26,7 +26,7 @@ struct Harmful {
   const char* name;
   std::string file;
   std::string content;
-  std::vector<std::string> arguments = {};  // in addition to those of the run
+  std::vector<std::string> arguments = {};  // added to the arguments of the run
 };
 
 std::ostream& operator<<(std::ostream& out, const Harmful& harmful) { return out << harmful.name; }

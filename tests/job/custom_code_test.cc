@@ -9,7 +9,6 @@
 
 #include "encode/store.h"
 
-#include "base/npy.h"
 #include "supervisor/program.h"
 #include "support/npy_values.h"
 #include "support/temp_dir.h"
@@ -72,7 +71,7 @@ TEST_F(GteQwen2, ThePoolingComesFromTheDirectory) {
   EXPECT_LE(largest_difference("embeddings_mean.npy"), 1e-5);
 }
 
-// The controls of the tests above, and the ways out.
+// The control of the tests above: without one of the recipes, the vectors are others.
 TEST_F(GteQwen2, EachRecipeTells) {
   for (const std::vector<std::string>& change :
        {std::vector<std::string>{"--ignore-custom-code"},

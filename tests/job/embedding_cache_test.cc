@@ -1,5 +1,5 @@
-// Tests runs with the embedding cache: the same bytes as without it, fewer rows to encode, and a
-// run that ends well whatever is wrong with the cache.
+// Tests runs with the embedding cache: they give the same bytes as without it, encode fewer rows,
+// and succeed whatever is wrong with the cache.
 #include <csignal>
 #include <cstring>
 #include <filesystem>
@@ -98,8 +98,7 @@ TEST_F(CachedRun, GivesTheSameBytesColdAndWarm) {
   }
 }
 
-// Rows that are found and rows that are encoded are rounded alike. (See above.) A run that does not
-// ask for it never gets a rounded vector.
+// A run without `vector_precision: float16` must not get the rounded vectors of a run with it.
 TEST_F(CachedRun, RoundedVectorsAreKeptApart) {
   const std::vector<std::string> half = {"--vector-precision", "float16"};
   ASSERT_EQ(runs_.run("plain", {}).exit_code, 0);
@@ -121,7 +120,8 @@ TEST_F(CachedRun, EncodesEachTextOnceInARun) {
   std::filesystem::remove_all(runs_.dir().file("vectors"));
   const Json many = cache_line(run_cached("many", {"--input", input, "--chunk-size", "50"}));
   EXPECT_EQ(many["stored_rows"], once["stored_rows"]);
-  // A second run, with another order and the tiers in memory empty, encodes nothing.
+  // A second run encodes nothing, although its rows have another order and it starts with empty
+  // tiers in memory.
   const Json again = cache_line(run_cached("again", {"--input", input}));
   EXPECT_EQ(again["stored_rows"], 0);
   EXPECT_EQ(again["hit_rate"], 1);
@@ -226,7 +226,7 @@ TEST_F(BadCache, WithADestroyedTreeEndsNoRun) {
   EXPECT_EQ(cache_line(run_cached("warm"))["hit_rate"], 1);
 }
 
-// A process that stands still in the middle of a change of the cache, as after Ctrl-Z.
+// A process that is stopped in the middle of a change of the cache, as by Ctrl-Z.
 class StoppedNeighbour {
  public:
   explicit StoppedNeighbour(const std::string& cache)
@@ -251,8 +251,9 @@ class StoppedNeighbour {
   const pid_t child_;
 };
 
-// It costs a run half a minute and the cache, and a command half a minute. What only reads does not
-// notice it. The two that wait do so at the same time, to keep the test short.
+// A run that has to write waits half a minute and then goes on without the cache. A command that
+// changes the cache waits half a minute and fails. Runs and commands that only read do not wait.
+// The run and the command wait at the same time here, to keep the test short.
 TEST_F(BadCache, WithAStoppedNeighbourEndsNoRun) {
   ASSERT_EQ(runs_.run("plain", {"--max-length", "9"}).exit_code, 0);
   run_cached("first");

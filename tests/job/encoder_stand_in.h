@@ -33,12 +33,12 @@ namespace encode::testing {
 class StandInEncoder : public Encoder {
  public:
   bool per_token = false;
-  // Is called before each batch, and may throw.
+  // Called before each batch. May throw.
   std::function<void(const PackedBatch&)> before = [](const PackedBatch& /*batch*/) {};
-  // Is called for each vector.
+  // Called for each vector, which it may change.
   std::function<void(std::span<float>)> after = [](std::span<float> /*vector*/) {};
-  std::vector<std::vector<int64_t>> tried;  // the rows of each batch, of those that fail too
-  int64_t knew_next = 0;                    // the calls that could ask for the next window
+  std::vector<std::vector<int64_t>> tried;  // the rows of each batch, also of batches that fail
+  int64_t knew_next = 0;                    // the number of calls with a NextBatches
 
   bool encode(std::span<const PackedBatch> batches, std::span<float> out,
               const OnBatch& done) override {
@@ -111,7 +111,7 @@ class StandInJob {
     return found;
   }
 
-  // Asks the worker to stop, or no longer.
+  // Sets the stop request of the worker.
   void stop(bool stop) { stop_ = stop; }
 
   TempDir dir;

@@ -66,7 +66,7 @@ TEST_F(LargeWindows, OfARunWithoutTheGuardAreHalvedAfterAKillAndWithItFit) {
   ASSERT_EQ(free.exit_code, 0) << free.err;
   EXPECT_THAT(free.err, Not(HasSubstr("killed")));
 
-  // Tighter and tighter, because the peak of the worker differs between machines.
+  // Lowers the limit step by step, because the peak of the worker differs between machines.
   ProgramEnd limited;
   std::string name = "limited";
   int64_t group_bytes = 0;
@@ -119,7 +119,7 @@ TEST(HostMemory, PressureMakesTheWindowsSmallerAndChangesNoByte) {
   EXPECT_THAT(refused.err, HasSubstr("error[limit.memory]"));
 }
 
-// A limit of the process holds for the next worker, too, so no other one is started.
+// A new worker would have the same limit of the process, so none is started.
 TEST(HostMemory, ALimitOfTheDataEndsTheRunAtOnce) {
   const RealRun run("bert", 10);
   const auto with_limit = [&](const std::string& name, rlim_t megabytes) {

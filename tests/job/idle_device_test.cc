@@ -1,5 +1,5 @@
-// Tests that the device is busy while the host ends a window, with a simulated H100 and the times
-// of scripts/gpu/devices.json.
+// Tests that the device stays busy while the host finishes a window, with a simulated H100 and the
+// times of scripts/gpu/devices.json.
 #include <memory>
 
 #include <gtest/gtest.h>

@@ -82,7 +82,7 @@ class LateInteraction : public ::testing::Test {
                     "data:\n  streams:\n    tc: {{}}\n  splits:\n    train:\n      tc: {}\n",
                     file("model"), file("cache"), semantic, file("texts.txt")));
   }
-  // Writes texts with signs of the skip list, so many that they take several windows.
+  // Writes so many texts that they take several windows. They have characters of the skip list.
   void write_many_texts() const {
     std::string lines;
     for (int row = 0; row < 600; ++row)
@@ -176,7 +176,7 @@ TEST_F(LateInteraction, TheEmbeddingCacheGivesTheSameBytes) {
   }
 }
 
-// Rows of token ids are read as they are, but the skip list holds for them too.
+// Rows of token ids get no marker, but their tokens in the skip list are also left out.
 TEST_F(LateInteraction, RowsOfTokenIdsGetNoMarker) {
   const ProgramEnd ids = encode({"tokenize", "--model", file("model"), "--input", file("texts.txt"),
                                  "--output", file("ids.jsonl")});
@@ -240,7 +240,7 @@ TEST_F(LateInteraction, PlanPreflightAndTokenizeCountTheMarker) {
   EXPECT_EQ(Json::parse(first)["offsets"], Json::parse("[[0,0],[0,0],[0,1],[0,0]]"));
 }
 
-// The worker finds out that a token is missing, and the caller gets its whole error.
+// The worker notices that a token is missing, and the run shows the whole error.
 TEST_F(LateInteraction, TokensThatTheModelDoesNotHaveAreRefused) {
   struct Case {
     std::string name, from, to, found;

@@ -1,4 +1,4 @@
-// Tests what the supervisor hears while a model is loaded: signs of life, and ModelLoaded only
+// Tests the events while a model is loaded: ModelLoading again and again, and ModelLoaded only
 // after all checks.
 #include <algorithm>
 #include <array>

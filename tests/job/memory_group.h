@@ -21,8 +21,8 @@ inline bool write_text(const std::string& path, const std::string& text) {
   return file.good();
 }
 
-// A control group with a memory limit. This process is in it while the object exists, and programs
-// that it starts are in it, too.
+// A control group with a memory limit. While the object exists, this process and the programs that
+// it starts are in the group.
 class MemoryGroup {
  public:
   explicit MemoryGroup(int64_t limit_bytes) {

@@ -1,5 +1,5 @@
-// Goes on with what an earlier version of encode has left, whose token ids may have been others.
-// tests/data/README.md says how it was recorded.
+// Tests a run in the cache directory of an earlier version of encode, which may have had other
+// token ids for the same text. tests/data/README.md says how the directory was recorded.
 #include <algorithm>
 #include <filesystem>
 
@@ -58,7 +58,7 @@ TEST_F(OldRun, IsRefusedAndNoFinalIsMadeFromItsChunks) {
   EXPECT_TRUE(fs::exists(final_path(cache, "embeddings")));
 }
 
-// A run of flags alone names its stream otherwise, so it need not be refused.
+// A run that only flags describe gives its stream another name, so it does not meet the old chunks.
 TEST_F(OldRun, IsLeftAloneByARunOfFlags) {
   const std::string cache = dir_.file("cache");
   const std::string texts = test_data("sentence_transformers/every_module/texts.txt");

@@ -78,7 +78,7 @@ TEST_F(OtherBuild, ItsJobIsRefusedBeforeAModelIsLoaded) {
   expect_refused();
 }
 
-// Its fields may be the same, but other bits stand for them.
+// Another version may compute other bits for the same fields.
 TEST_F(OtherBuild, AFingerprintOfAnotherVersionIsRefusedBeforeAModelIsLoaded) {
   Json& text = job_["units"][0]["identity"]["fingerprint"];
   Json fingerprint = Json::parse(text.get<std::string>());

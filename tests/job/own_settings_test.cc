@@ -94,7 +94,8 @@ TEST_F(OtherDevice, IsRefusedWithStrictNumerics) {
   EXPECT_THAT(end.err, HasSubstr("run.other_device"));
 }
 
-// Earlier versions could search for algorithms. The records of their chunks say which.
+// Earlier versions could search for the algorithms of the matrix products, and recorded them in the
+// chunks.
 class SearchedProducts : public OtherDevice {
  protected:
   void SetUp() override {
@@ -139,8 +140,8 @@ TEST_F(SearchedProducts, AreRefusedWithStrictNumerics) {
   EXPECT_THAT(end.err, HasSubstr("run.other_device"));
 }
 
-// A record says which kernels have computed its chunk, and another one does not. Only known kernels
-// that differ would be refused.
+// One record names the kernels that computed its chunk, and another record does not. Only records
+// that name different kernels would be refused.
 class UnknownKernels : public SearchedProducts {
  protected:
   void SetUp() override {

@@ -61,7 +61,8 @@ RealRun::RealRun(const std::string& model, int64_t rows) {
   std::filesystem::copy(test_data("models/" + model), dir_.file("model"),
                         std::filesystem::copy_options::recursive);
   dir_.write("model/tokenizer.json", character_tokenizer(model == "bert").dump());
-  // Without it, the class follows from the model, and has special tokens and a normalizer.
+  // Without this file, the class of the tokenizer would follow from the model, and it would have
+  // special tokens and a normalizer.
   dir_.write("model/tokenizer_config.json", R"({"tokenizer_class":"PreTrainedTokenizerFast"})");
   dir_.write("texts.txt", random_texts(rows));
 }

@@ -27,13 +27,13 @@ class RealRun {
   // Runs `encode run --model .. --input .. --output NAME.npy <extra>` to its end. An --input in
   // `extra` replaces the generated texts, and a --device replaces the CPU.
   ProgramEnd run(const std::string& name, const std::vector<std::string>& extra) const;
-  // Returns the arguments of that command.
+  // Returns the arguments of the command that run() starts.
   std::vector<std::string> arguments(const std::string& name,
                                      const std::vector<std::string>& extra) const;
 
   // Starts run(name, extra) again and again and kills each run with SIGKILL, until kills.times runs
-  // were killed or a run has ended before its kill. Returns the number of runs that were killed. A
-  // test that follows with run() shows that the run goes on.
+  // were killed or a run has ended before its kill. Returns the number of runs that were killed.
+  // The next call of run() goes on with the same run.
   int kill_runs(const std::string& name, const std::vector<std::string>& extra,
                 const Kills& kills) const;
 

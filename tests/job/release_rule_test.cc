@@ -8,7 +8,7 @@ namespace {
 constexpr int64_t kMib = int64_t{1} << 20;
 constexpr int64_t kModel = 240 * kMib;
 
-// The memory at the border of a chunk, with this much of it unused.
+// The memory of the device at the end of a chunk, with this much of it unused.
 DeviceMemory with_unused(int64_t mib) {
   return {.allocated_bytes = kModel, .reserved_bytes = kModel + mib * kMib};
 }
@@ -42,7 +42,7 @@ TEST(ReleaseRule, AFirstWindowWithoutAFullBatchCostsOneRelease) {
   for (const int64_t mib : {400, 20, 400, 20, 400}) EXPECT_FALSE(rule.due(with_unused(mib)));
 }
 
-// Releasing what comes back at once would only cost time.
+// Memory that the next batch needs again must not be released, which would only take time.
 TEST(ReleaseRule, WhatEveryWindowNeedsStays) {
   ReleaseRule rule;
   EXPECT_FALSE(rule.due(with_unused(400)));

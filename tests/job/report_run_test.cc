@@ -87,11 +87,11 @@ TEST_F(ReportOfARun, StagesAreThoseOfAllWorkersAndGrowFromSampleToSample) {
   EXPECT_THAT(call({"status", "--verbose"}).out, HasSubstr("\nstages    encoding "));
 }
 
-// When a worker begins its first window it has only waited, and "rows awaited 100 %" would be all
-// that a status could say for a minute.
+// Before its first window a worker has only waited. If the window began with this wait, a status
+// would show only "rows awaited 100 %" for a minute.
 TEST_F(ReportOfARun, AWindowBeginsWithTheStagesOfTheWindowsBeforeIt) {
   run("dtype: float32, keep_chunk_cache: true", "max_restarts: 5");
-  // The worker once more, alone, on the job of the run.
+  // Starts the worker once more, without a supervisor, on the job of the run.
   const std::string chunks = runs_.dir().file("cache/demo_tc_chunks");
   for (const auto& entry : std::filesystem::directory_iterator(chunks)) {
     if (entry.path().filename().string().starts_with("chunk_")) std::filesystem::remove(entry);
@@ -127,7 +127,7 @@ TEST_F(ReportOfARun, TextsThatWereNotEncodedAreNotShownBesideTheVectors) {
   for (const Json& query : page["streams"][0]["sample"]["queries"]) EXPECT_EQ(query["text"], "");
 }
 
-// The vectors that the chunks have, in the order of the rows.
+// Returns the vectors of the chunks, in the order of the rows.
 std::vector<float> chunk_values(const std::function<std::string(int64_t)>& path) {
   std::vector<float> all;
   for (int64_t index = 0; std::filesystem::exists(path(index)); ++index) {
@@ -199,7 +199,7 @@ TEST_F(ReportOfARun, QuantizationErrorOfInt8IsThatOfTheFinalAndItsChunks) {
   expect_error(stream["quantization"], error_of(exact, found, dim));
   EXPECT_LE(stream["quantization"]["largest"], 0.51 * widest_step) << "half a bucket";
 
-  // Other chunks have another error.
+  // The control: if the chunks have other values, the report has another error.
   std::string bytes = read_bytes(chunk(0));
   const float far = 5;
   std::memcpy(bytes.data() + kNpyHeaderBytes, &far, sizeof far);

@@ -63,8 +63,9 @@ TEST(Retirement, ComesWhenMemoryCreeps) {
   EXPECT_THAT(cpu.reason(), ::testing::HasSubstr("its host memory grew from 4.0 GB to 6.0 GB"));
 }
 
-// The time that starts cost with the default settings, for chunks of 1,000 rows. The times of a
-// chunk follow from the rates in docs/gpu.md: 30 tokens a row for MiniLM, 300 for the others.
+// Computes the share of the time that the starts of workers take with the default settings, for
+// chunks of 1,000 rows. The time of a chunk follows from the rates in docs/gpu.md, with 30 tokens
+// in a row for MiniLM and 300 for the other models.
 TEST(Retirement, CostsAtMostOnePercentOfTheTime) {
   struct Model {
     const char* name;

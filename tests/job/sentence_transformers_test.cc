@@ -119,8 +119,8 @@ TEST(OutputDtype, ChangedOnlyRebuildsTheFinal) {
     EXPECT_THAT(end.err, ::testing::Not(HasSubstr("encode-worker"))) << "nothing was encoded";
     EXPECT_EQ(read_npy_header(dir.file("out.npy")).item, ItemType::kInt8);
     EXPECT_EQ(Program(dir.path(), {"verify", dir.file("out.npy")}).wait().exit_code, 0);
-    // Back in float32 the matrix has the same bits. It comes from the chunks if they were kept;
-    // otherwise it is encoded again.
+    // A float32 matrix has the same bits again. It is made from the chunks if they were kept, and
+    // is encoded again if not.
     ASSERT_EQ(encode_texts("static_embedding", dir, mode).exit_code, 0);
     EXPECT_EQ(values_of(dir.file("out.npy")), exact);
   }

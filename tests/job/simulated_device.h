@@ -1,4 +1,4 @@
-// A GPU that exists only on paper: it takes modelled times, and writes down how long it is idle.
+// A simulated GPU: it takes the times of a model, and measures how long it is idle.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 
 namespace encode::testing {
 
-// In seconds.
+// Times of the device and of the host, in seconds.
 struct DeviceTimes {
   double batch = 0;                       // of the device, for a batch of `batch_slots`
   int64_t batch_slots = 1;                // token slots
@@ -38,15 +38,16 @@ class SimulatedEncoder : public Encoder, private BatchDevice {
     facts_ = {.kind = DeviceKind::kCuda, .name = "simulated"};
   }
 
-  bool keeps_busy = true;  // false: does not begin the next window
+  bool keeps_busy = true;  // false: the device does not begin the next window early
   // The next window must be known at the end of each window, so the encoder waits for it.
   bool awaits_next = true;
   std::function<void(const PackedBatch&)> on_launch = [](const PackedBatch&) {};
   std::function<void(const PackedBatch&)> on_finish = [](const PackedBatch&) {};
   int64_t launches = 0;
-  int64_t releases = 0;  // those that found something to release
+  int64_t releases = 0;  // the releases that found unused memory
 
-  // The share of the time from the first launch to the end of the last batch.
+  // The share of the time in which the device is idle, from the first launch to the end of the last
+  // batch.
   double idle_share() const { return idle_ / (free_at_ - first_start_); }
 
   bool encode(std::span<const PackedBatch> batches, std::span<float> out,
@@ -129,7 +130,7 @@ class SimulatedEncoder : public Encoder, private BatchDevice {
   const int64_t launch_tokens_;
   const DeviceTimes times_;
   DeviceFacts facts_;
-  int64_t rows_begun_ = 0;  // of all windows up to the one that is encoded
+  int64_t rows_begun_ = 0;  // the rows of all windows up to the window that is being encoded
   int64_t unused_bytes_ = 0;
   double vector_bytes_ = 0;  // of the window
   double now_ = 0;           // the host's time

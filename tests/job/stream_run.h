@@ -14,7 +14,7 @@ namespace encode::testing {
 // A stream of rows that differ from each other, in chunks. Each run() is a new worker.
 class StreamRun {
  public:
-  // The batches have `batch_tokens`, and so has a launch.
+  // `batch_tokens` is the size of a batch and of a launch.
   struct Shape {
     int64_t rows = 0;
     int64_t row_tokens = 2;  // at least 2

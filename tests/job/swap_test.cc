@@ -82,14 +82,15 @@ std::optional<pid_t> child_of(pid_t pid) {
   return std::nullopt;
 }
 
-// Writes over a file without making it shorter first.
+// Writes over a file without truncating it first.
 void overwrite(const std::string& path, const std::string& content) {
   std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
   file.write(content.data(), static_cast<std::streamsize>(content.size()));
   EXPECT_TRUE(file.flush());
 }
 
-// What a finished matrix may be: the vectors of one content under the fingerprint of this content.
+// A finished matrix: the vectors of a content, and the fingerprint, which must be that of the same
+// content.
 struct Result {
   std::string bytes;
   Json fingerprint;
@@ -164,7 +165,7 @@ TEST_P(Swapped, AtAnyMomentItIsRefusedOrHasNoEffect) {
     EXPECT_EQ(end.exit_code, 74) << end.err;
     EXPECT_THAT(end.err, AnyOf(::testing::HasSubstr("error[model.changed]"),
                                ::testing::HasSubstr("error[text.changed]")));
-    // The chunks that were committed are those of the old content, so it can go on.
+    // The committed chunks have vectors of the old content, so the run can go on with it.
     put(old_content_, true);
     const ProgramEnd again = runs_.run(name, kChunks);
     if (again.exit_code == 78) continue;  // the run began with the new content
@@ -178,7 +179,7 @@ INSTANTIATE_TEST_SUITE_P(Files, Swapped, ::testing::ValuesIn(kSwaps), [](const a
   return fs::path(test.param.name).stem().string();
 });
 
-// Other time stamps and another inode alone are no reason to refuse.
+// A run must not refuse a file only because its time stamps and its inode are others.
 TEST(SwappedControl, ACopyOfTheSameContentIsNoChange) {
   const RealRun runs("bert", kRows);
   ASSERT_EQ(runs.run("old", kChunks).exit_code, 0);

@@ -10,8 +10,8 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// A worker claims stretches of chunks that fill a window, and ever smaller ones at the end, so that
-// the others get a share.
+// A worker claims stretches of chunks that fill a window. At the end it claims smaller and smaller
+// stretches, so that other workers get a share.
 TEST(TaskQueues, ClaimStretchesThatGetSmaller) {
   std::vector<ChunkTask> tasks;
   for (int64_t i = 0; i < 40; ++i) tasks.push_back({.index = i, .rows = {i, i + 1}});

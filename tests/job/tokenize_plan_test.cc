@@ -7,7 +7,8 @@
 namespace encode::testing {
 namespace {
 
-// The budget of the host limits what the settings ask for, and JobUnit::window_share both.
+// The windows have the size that the settings ask for, but at most the size that the host's budget
+// allows, times JobUnit::window_share.
 TEST(PlanWindow, IsAsLargeAsTheSettingsAskForWithinTheBudget) {
   JobUnit unit;
   constexpr int64_t kMiB = int64_t{1} << 20;
@@ -57,7 +58,8 @@ class TypedTokenizer : public Tokenizer {
   bool is_special(int32_t /*id*/) const override { return false; }
 };
 
-// Equal ids must have one vector, so types are only for inputs in which every row is a text.
+// Equal ids must have the same vector, so an input may have texts with token types or rows of token
+// ids, but not both.
 TEST(PlanTokenizing, TypesAreForTextsAlone) {
   const TypedTokenizer tokenizer;
   const BatchPlan batches{.budget_tokens = 512, .batches_at_once = 1};

@@ -1,5 +1,5 @@
-// Tests the main loop of the worker with a GPU that has begun the next window: what is told, what a
-// failure, a stop and a retirement leave, and that no byte changes.
+// Tests the main loop of the worker with a GPU that begins the next window early: the events, the
+// state after a failure, a stop and a retirement, and that no byte of the result changes.
 #include "job/unit_run.h"
 
 #include <algorithm>
@@ -31,8 +31,8 @@ class Gpu {
  public:
   Gpu() { make_encoder(); }
 
-  // The next run() is another worker. It does not know how many rows are left, so its device does
-  // not wait for the next window.
+  // Makes the next run() another worker. The simulated device does not know how many rows are left
+  // for it, so it does not wait for the next window.
   void renew() {
     make_encoder();
     device().awaits_next = false;
@@ -55,7 +55,7 @@ class Gpu {
   std::unique_ptr<Encoder> encoder_;
 };
 
-// The row of a batch's first sequence in the stream; see StreamRun.
+// Returns the row, in the stream, of the first sequence of a batch; see StreamRun.
 int64_t row_in_stream(const PackedBatch& batch) {
   return 1000 * int64_t{batch.input_ids[0]} + batch.input_ids[1];
 }
@@ -108,7 +108,7 @@ TEST(NextWindow, ChangesNoByteAndIsLaunchedOnce) {
   EXPECT_EQ(done[0].rows_done, kRows);
 }
 
-// The rows of the window that is encoded are not to blame.
+// The failure must not count for the rows of the window that is being encoded.
 TEST(NextWindow, ThatDoesNotFitFailsInItsOwnTurn) {
   const std::string expected = expected_bytes();
   Gpu gpu;
@@ -152,8 +152,8 @@ TEST(NextWindow, AStopLosesOnlyWhatIsNotCommitted) {
   }
 }
 
-// With several workers the chunks of the next window are claimed; they are free for the next
-// worker.
+// With several workers the chunks of the next window are claimed. The retirement frees them for the
+// next worker.
 TEST(NextWindow, ARetirementLeavesItToTheNextWorker) {
   const std::string expected = expected_bytes();
   for (const int64_t workers : {1, 2}) {
@@ -188,7 +188,8 @@ TEST(NextWindow, HasToWaitIfAnEarlierWorkerFailedWithItsRows) {
   }
 }
 
-// The rows that the cache has are in no batch, so the batches are not known before.
+// The batches leave out the rows that the cache has, so they are not known before the cache
+// answers.
 TEST(NextWindow, HasToWaitForTheEmbeddingCache) {
   Gpu gpu;
   gpu.device().awaits_next = false;

@@ -27,7 +27,7 @@ using ::testing::IsEmpty;
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-// Encodes windows. A row has the key of its first token id.
+// Encodes windows. The key of a row in the cache is its first token id.
 class Encoding {
  public:
   explicit Encoding(bool cached = false, VectorPrecision precision = VectorPrecision::kFloat32)

@@ -248,7 +248,7 @@ TEST_F(Windows, AnInputThatGotShorterIsAnError) {
   EXPECT_THROW(windows(chunks(20, 5)), Error);
 }
 
-// Chunks that another worker has are left out, and a window takes only chunks that it has claimed.
+// Chunks of other workers are left out, and a window has only chunks that this worker has claimed.
 TEST_F(Windows, LeaveOutTheChunksOfOtherWorkers) {
   write_rows(40);
   std::vector<int64_t> claimed;
@@ -288,7 +288,8 @@ class CountingTokenizer : public Tokenizer {
   mutable std::atomic<int> texts = 0;
 };
 
-// A host with 100 bytes of memory. Each look of its guard takes a tenth of a second of its clock.
+// A host with 100 bytes of memory. Each time when its guard looks at the memory, the clock advances
+// by a tenth of a second.
 class FakeHost {
  public:
   std::atomic<int64_t> available_bytes = 100;
@@ -316,8 +317,8 @@ class ShortOfMemory : public Windows {
     plan_.window = {.rows = 64, .text_bytes = 1 << 20, .tokens = 0};
   }
 
-  // Waits until the producer has read this number of rows, and then for the rows that it should not
-  // read. Returns the number of rows.
+  // Waits until the producer has read this number of rows, and then a little longer, in which it
+  // should read no more. Returns the number of rows that it has read.
   int rows_read(int expected) const {
     for (int i = 0; i < 2000 && tokenizer_.texts < expected; ++i)
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -356,7 +357,7 @@ TEST_F(ShortOfMemory, WindowsGrowBackAndHaveTheSameRowsInTheSameOrder) {
       EXPECT_LE(window->rows().size(), 16);
     } else {
       host_.available_bytes = 90;
-      for (int i = 0; i < 40; ++i) host_.guard.pressed();  // lets its clock go on
+      for (int i = 0; i < 40; ++i) host_.guard.pressed();  // lets the clock advance
     }
     largest = std::max(largest, window->rows().size());
   }
@@ -364,7 +365,7 @@ TEST_F(ShortOfMemory, WindowsGrowBackAndHaveTheSameRowsInTheSameOrder) {
   EXPECT_EQ(largest, 64);
 }
 
-// The share changes how rows are grouped in windows, and never which rows a chunk has.
+// The share changes how rows are grouped in windows, but not which rows a chunk has.
 TEST_F(Windows, ASmallerShareGivesSmallerWindowsOfTheSameRows) {
   write_rows(40);
   unit_.effective.launch_tokens = 0;

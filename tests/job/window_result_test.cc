@@ -1,4 +1,4 @@
-// Tests how rows that failed, and tokens without a vector, leave the result of a window.
+// Tests that the result of a window leaves out rows that failed and tokens without a vector.
 #include "job/window_result.h"
 
 #include <utility>
@@ -28,7 +28,7 @@ TokenizedRows five_rows() {
 }
 Window five_row_window(bool per_token) { return window_with(five_rows(), 2, per_token); }
 
-// Vector v is (v, v).
+// Returns `count` vectors. Vector v is (v, v).
 WindowValues numbered_vectors(int count, bool per_token) {
   WindowValues values = {.dim = 2, .per_token = per_token, .floats = {}};
   for (int v = 0; v < count; ++v)
@@ -113,7 +113,7 @@ TEST(WindowResult, LeavesOutTheVectorsOfSkippedTokens) {
   EXPECT_EQ(result.parts[2].vectors(), 1);
 }
 
-// A failed row takes its tokens with it, whether they are skipped or not.
+// The tokens of a failed row are left out, whether they are skipped or not.
 TEST(WindowResult, LeavesOutTheVectorsOfFailedRowsAndOfSkippedTokens) {
   Window window = five_row_window(true);
   window.skipped = {1, 4, 7};

@@ -1,5 +1,5 @@
-// Compares the kernels of linear.h for 16-bit numbers with float64. Some sizes fill the blocks of
-// the kernels and others do not.
+// Compares the kernels of packed_product.h for 16-bit numbers with float64. Some sizes fill the
+// blocks of the kernels and others do not.
 #include "linear_problem.h"
 
 namespace encode::kernels {
@@ -79,8 +79,8 @@ TEST_P(HalfLinear, TheResidualIsAdded) {
 }
 
 // 1 + half a unit is halfway between 1 and the next number, and rounds to 1, which is even. 1 + one
-// and a half units rounds up, to an even number too. In the third column a tiny residual moves the
-// sum above the tie; this works only if the sum is not rounded before the residual is added.
+// and a half units also rounds to an even number. In the third column a tiny residual moves the sum
+// above the tie; this works only if the sum is not rounded before the residual is added.
 TEST_P(HalfLinear, ATieGoesToTheEvenNumber) {
   with_type([](auto type) {
     using T = decltype(type);

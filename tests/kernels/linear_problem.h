@@ -1,5 +1,5 @@
-// A matrix product for the tests of the kernels of linear.h, and its result in float64. values.h
-// makes the numbers.
+// A matrix product for the tests of the kernels of packed_product.h, and its result in float64.
+// values.h makes the numbers.
 #pragma once
 
 #include <algorithm>

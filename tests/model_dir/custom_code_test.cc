@@ -25,14 +25,15 @@ using testing::TinyModel;
 
 constexpr CustomCodePolicy kIgnore = CustomCodePolicy::kIgnore;
 
-// A config.json of this model_type with more fields.
+// Returns a config.json of this model_type with more fields.
 std::string config_of(const std::string& model_type, const std::string& more) {
   return fmt::format(
       R"({{"model_type": "{}", "hidden_size": 4, "vocab_size": 10, "num_hidden_layers": 1, {}}})",
       model_type, more);
 }
 
-// A model of a type with the classes of AutoConfig ("" for none) and AutoModel.
+// Writes a config.json of this model_type that names the classes of AutoConfig ("" for none) and
+// AutoModel.
 void write_code(const TinyModel& model, const std::string& model_type, const std::string& config,
                 const std::string& auto_model) {
   const std::string first = config.empty() ? "" : fmt::format(R"("AutoConfig": "{}", )", config);
@@ -96,7 +97,7 @@ TEST(Recipes, AreThoseOfThePublishedLayouts) {
   }
 }
 
-// A row whose architecture is not there yet must not let a directory pass.
+// A recipe must not apply if encode does not have its architecture.
 TEST(Recipes, NeedTheArchitecture) {
   for (const CodeRecipe& recipe : code_recipes()) {
     const std::string reference = fmt::format("{}.{}", recipe.file, recipe.class_name);

@@ -6,8 +6,6 @@
 
 #include <gtest/gtest.h>
 
-#include "model_dir/limits.h"
-#include "support/temp_dir.h"
 #include "tiny_model.h"
 #include "torch_file_writer.h"
 
@@ -38,7 +36,7 @@ Expected pickle_error(std::string found) {
   return {"model.pickle", "something that encode does not read", "no code", std::move(found)};
 }
 
-// A file of which the dict has `value`.
+// Returns a function that makes a file whose dict has `value`.
 std::function<std::string()> file_of(const std::string& value) {
   return [value] { return torch_file(pickled_dict(value)); };
 }

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "model_dir/limits.h"
-#include "model_dir/safetensors.h"
+#include "model_dir/tensor_types.h"
 #include "support/safetensors_writer.h"
 #include "tiny_model.h"
 

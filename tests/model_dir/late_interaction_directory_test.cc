@@ -190,7 +190,8 @@ TEST_F(LateInteractionDirectory, MaxLengthHasRoomForTheMarker) {
   EXPECT_EQ(effective_result(model_.open(), options).max_length, 1);
 }
 
-// "normalize: false" gives the vectors before they are scaled; columns are cut after it.
+// With "normalize: false" the vectors are not scaled. truncate_dim cuts the columns of the scaled
+// vectors.
 TEST_F(LateInteractionDirectory, VectorsCanBeCutOrLeftAsTheyAre) {
   ResultOptions options;
   options.normalize = false;

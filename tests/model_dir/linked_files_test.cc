@@ -1,4 +1,4 @@
-// Links inside a model directory: those that stay inside are followed, and no other one.
+// Tests links in a model directory: a link is followed only if it stays inside the directory.
 #include <atomic>
 #include <filesystem>
 #include <string>
@@ -8,7 +8,6 @@
 #include <gtest/gtest.h>
 
 #include "base/refused.h"
-#include "model_dir/folder_chain.h"
 #include "model_dir/model_folder.h"
 #include "support/temp_dir.h"
 #include "tiny_model.h"

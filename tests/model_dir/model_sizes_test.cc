@@ -13,7 +13,7 @@
 namespace encode::testing {
 namespace {
 
-// The config.json of a tiny model, without `erased` and with the fields of `changed`.
+// Returns the config.json of a tiny model, without `erased` and with the fields of `changed`.
 Json config_of(const std::string& model, const std::string& erased,
                const Json& changed = Json::object()) {
   Json config = Json::parse(read_bytes(test_data("models/" + model + "/config.json")));

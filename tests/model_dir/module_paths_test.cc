@@ -13,7 +13,7 @@ namespace {
 
 using testing::TinyModel;
 
-// sentence-transformers joins the path of the directory and that of the module.
+// sentence-transformers joins the path of the directory and the path of the module.
 TEST(Modules, PathsOfModulesMayBeNestedAndHaveDotsAndSlashes) {
   for (const auto& [path, folder] : std::vector<std::pair<std::string, std::string>>{
            {"extra/1_Pooling", "extra/1_Pooling"},

@@ -97,7 +97,7 @@ TEST_F(MultiVectorDirectory, TheMaskDecidesAboutItsTasks) {
   mask("");
   EXPECT_THAT(model_.open().late_interaction->skip_words, IsEmpty());
   mask(R"("keep_only_token_ids": [7])");
-  expect_open_refused({"model.modules", "'keep_only_token_ids'", "null", "a list"});
+  expect_open_refused({"model.modules", "'keep_only_token_ids'", "null", "[7]"});
   mask(R"("skiplist_words": [7])");
   expect_open_refused({"model.modules", "'skiplist_words'", "strings", "7"});
 }

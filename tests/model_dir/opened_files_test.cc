@@ -47,7 +47,8 @@ ErrorDetail error_of(const std::function<void()>& action) {
   return {};
 }
 
-// The same number of bytes, and still valid: a space becomes a tab, or a value another one.
+// Returns other content that is still valid and has the same number of bytes: a space becomes a
+// tab, or a value becomes another value.
 std::string another(std::string content) {
   const size_t space = content.find(' ');
   if (space != std::string::npos && content.front() != '\x88') {
@@ -169,7 +170,7 @@ class Settled : public ::testing::Test {
 
 TEST_F(Settled, WeightsAreNotHashedAgain) {
   for (const FileHash& file : hashes_) EXPECT_TRUE(file.settled_key) << file.name;
-  weights().sha256 = std::string(64, '0');  // nobody looks at it
+  weights().sha256 = std::string(64, '0');  // nothing compares with it
   EXPECT_NO_THROW(use(model_, hashes_));
   weights().settled_key.reset();
   EXPECT_EQ(error_of([&] { use(model_, hashes_); }).code.name(), "model.changed");
@@ -187,7 +188,7 @@ TEST(OpenedFilesControl, AYoungFileHasNoSettledKey) {
   for (const FileHash& file : hashes_of(TinyModel())) EXPECT_FALSE(file.settled_key) << file.name;
 }
 
-// Without hashes any content is accepted, so the checks above do refuse.
+// Without hashes any content is accepted, so the refusals above are due to the hashes.
 TEST(OpenedFilesControl, WithoutHashesOtherBytesAreAccepted) {
   const TinyModel model;
   const ModelDirectory directory = model.open();

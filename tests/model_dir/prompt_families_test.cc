@@ -1,4 +1,4 @@
-// Tests which models are known to be trained with prompts, and what a run says about it.
+// Tests which models are known to be trained with prompts, and what a run says about their prompts.
 #include "model_dir/prompt_families.h"
 
 #include <filesystem>

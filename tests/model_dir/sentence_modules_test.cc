@@ -107,7 +107,7 @@ TEST(Pooling, AnUnknownSwitchThatIsOnIsRefusedByName) {
     EXPECT_NO_THROW(model.open()) << harmless;
   }
   write(R"("pooling_mode_new": true)");
-  expect_open_refused(model, {"model.pooling", "bad value for 'pooling_mode_new'",
+  expect_open_refused(model, {"model.pooling", "unsupported value for 'pooling_mode_new'",
                               "false, or a key of sentence-transformers 6", "true"});
   write(R"("a\u001b[31mb": true)");
   expect_open_refused(model, {"model.pooling", R"('a\x1b[31mb')", "false", "true"});

@@ -43,7 +43,7 @@ TEST(Truncation, AdvisesALongerCutOnlyIfTheModelTakesIt) {
   EXPECT_THAT(advice(), HasSubstr("divide long texts"));
 }
 
-// A run with another max_length is refused while the output has the result of this one.
+// A run with another max_length is refused while the output has the result of the first run.
 TEST(Truncation, AdvisesAnotherOutputWhenThereIsAResult) {
   EXPECT_THAT(truncation_advice(kCut, "semantic.max_length"), Not(HasSubstr("output")));
   EXPECT_THAT(truncation_advice(kCut, "--max-length", "another --output FILE"),

@@ -42,6 +42,11 @@ ErrorDetail load_error(const std::string& model) {
   return {};
 }
 
+ErrorDetail load_error_with(const std::string& model, const std::string& key, const Json& value) {
+  const testing::TempDir dir;
+  return load_error(edited_model(dir, model, [&](Json& c) { c[key] = value; }));
+}
+
 struct Defect {
   std::string label;
   std::string model;
@@ -149,6 +154,83 @@ INSTANTIATE_TEST_SUITE_P(
         Defect{"SharedProjections", "deberta_v2", [](Json& c) { c["share_att_key"] = false; },
                "model.tensor", "pos_key_proj"}),
     [](const auto& param) { return param.param.label; });
+
+// A field of config.json with another value, and how the message shows this value.
+struct Edit {
+  std::string model;
+  std::string key;
+  Json value;
+  std::string found;
+};
+
+std::string name_of(const ::testing::TestParamInfo<Edit>& edit) {
+  return edit.param.model + "_" + edit.param.key;
+}
+
+class UnsupportedVariant : public ::testing::TestWithParam<Edit> {};
+
+TEST_P(UnsupportedVariant, HasAHintThatAsksForAnotherModel) {
+  const Edit& edit = GetParam();
+  const ErrorDetail error = load_error_with(edit.model, edit.key, edit.value);
+  EXPECT_EQ(error.code.name(), "model.config") << render(error);
+  EXPECT_THAT(error.what, HasSubstr("'" + edit.key + "'"));
+  EXPECT_EQ(error.found, edit.found);
+  EXPECT_THAT(error.hint, HasSubstr("choose another model; do not edit the value"));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Configs, UnsupportedVariant,
+    ::testing::Values(
+        Edit{"bert", "hidden_act", "mish", "'mish'"}, Edit{"bert", "is_decoder", true, "true"},
+        Edit{"bert", "position_embedding_type", "relative_key", "'relative_key'"},
+        Edit{"bloom", "apply_residual_connection_post_layernorm", true, "true"},
+        Edit{"codesage", "position_embedding_type", "relative", "'relative'"},
+        Edit{"deberta", "norm_rel_ebd", "layer_norm", "'layer_norm'"},
+        Edit{"deberta", "talking_head", true, "true"},
+        Edit{"deberta_v2", "conv_kernel_size", 3, "3"},
+        Edit{"deberta_v2", "embedding_size", 16, "16"},
+        Edit{"esm", "is_folding_model", true, "true"},
+        Edit{"esm", "position_embedding_type", "relative_key", "'relative_key'"},
+        Edit{"gpt2", "add_cross_attention", true, "true"},
+        Edit{"gte_new", "layer_norm_type", "rms_norm", "'rms_norm'"},
+        Edit{"gte_new", "logn_attention_scale", true, "true"},
+        Edit{"gte_new", "pack_qkv", false, "false"},
+        Edit{"gte_new", "position_embedding_type", "absolute", "'absolute'"},
+        Edit{"jina_bert", "feed_forward_type", "original", "'original'"},
+        Edit{"lfm2", "layer_types", {"conv", "linear_attention"}, "\"linear_attention\""},
+        Edit{"modernbert",
+             "layer_types",
+             {"full_attention", "linear_attention"},
+             "'linear_attention'"},
+        Edit{"mpnet", "pad_token_id", 2, "2"},
+        Edit{"nomic_bert_moe", "mlp_fc1_bias", false, "false"},
+        Edit{"nomic_bert_moe", "num_shared_experts", 1, "1"},
+        Edit{"nomic_bert_moe", "prenorm", true, "true"},
+        Edit{"nomic_bert_moe", "rotary_emb_fraction", 0.5, "0.5"},
+        Edit{"nomic_bert_moe", "rotary_scaling_factor", 2, "2"},
+        Edit{"phi", "qk_layernorm", true, "true"}),
+    name_of);
+
+// The control for UnsupportedVariant: these values are wrong, so the user may correct them.
+class WrongValue : public ::testing::TestWithParam<Edit> {};
+
+TEST_P(WrongValue, HasAHintThatAsksForAnotherValue) {
+  const Edit& edit = GetParam();
+  const ErrorDetail error = load_error_with(edit.model, edit.key, edit.value);
+  EXPECT_EQ(error.code.name(), "model.config") << render(error);
+  EXPECT_EQ(error.found, edit.found);
+  EXPECT_THAT(error.hint, HasSubstr("correct the value"));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Configs, WrongValue,
+    ::testing::Values(Edit{"bert", "num_attention_heads", 5, "5"}, Edit{"bloom", "n_embed", 7, "7"},
+                      Edit{"deberta_v2", "conv_kernel_size", "3", "\"3\""},
+                      Edit{"gptj", "rotary_dim", 7, "7"},
+                      Edit{"lfm2", "layer_types", {"conv", 1}, "1"},
+                      Edit{"modernbert", "layer_types", {"full_attention"}, "1 entries"},
+                      Edit{"phi", "qk_layernorm", "no", "\"no\""}),
+    name_of);
 
 TEST(BrokenCheckpointControl, TheUnchangedCopyLoads) {
   const testing::TempDir dir;

@@ -1,5 +1,5 @@
-// Tests that the config.json of transformers 4 gives the same model as that of transformers 5, and
-// that tensors may have the prefixes and names that other programs write.
+// Tests that a config.json of transformers 4 gives the same model as a config.json of
+// transformers 5.
 #include <filesystem>
 #include <functional>
 

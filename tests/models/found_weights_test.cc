@@ -1,5 +1,6 @@
-// Loads checkpoints in the forms in which they are found: with a prefix before every name, in other
-// types, pickled, or without the copy of a shared tensor. Each must give the bits of the plain one.
+// Loads checkpoints in the forms in which they are published: with a prefix before every name, in
+// other types, pickled, or without the copy of a shared tensor. Each must give the same bits as the
+// plain checkpoint.
 #include <cstring>
 #include <filesystem>
 #include <fmt/format.h>
@@ -157,8 +158,8 @@ TEST(FoundWeights, TensorsMayBeginAtAnyByte) {
   EXPECT_TRUE(at::equal(copy.states(at::kFloat), plain_states("bert", at::kFloat)));
 }
 
-// save_model() of safetensors keeps one name of tensors that share their bytes: the first in the
-// order of the alphabet, which is that of the head of a language model.
+// If tensors share their bytes, save_model() of safetensors keeps only the name that is first in
+// the order of the alphabet. Here this is the name of the head of a language model.
 TEST(FoundWeights, SharedTensorsAreFoundUnderTheNameThatWasKept) {
   std::vector<TestTensor> tensors = tensors_of(test_data("models/llama"));
   for (TestTensor& tensor : tensors) {

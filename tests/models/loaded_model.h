@@ -1,5 +1,5 @@
-// Loads a model of tests/data/models, and the token sequences of which the expected hidden states
-// are stored with it.
+// Loads a model of tests/data/models, and the token sequences that are stored with the model and
+// its expected hidden states.
 #pragma once
 
 #include <string>

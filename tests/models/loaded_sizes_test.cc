@@ -44,7 +44,7 @@ void expect_sizes_of(const std::string& folder) {
   const LoadedModel model(folder, at::kFloat);
   ModelShape shape = shape_of(model.directory());
   EXPECT_EQ(elements_expected(shape), elements_read(model)) << folder;
-  // The control: a fact that is wrong is noticed.
+  // This is the control: a wrong fact changes the result.
   if (shape.mlp_layers == 0) return;
   shape.gated = !shape.gated;
   EXPECT_NE(elements_expected(shape), elements_read(model)) << folder;

@@ -112,7 +112,7 @@ TEST(HuggingFaceControl, EverySettingTells) {
 }
 
 // Weights that are stored in 16 bits give the hidden states that Hugging Face transformers computes
-// from the same weights. Weights in several files give the same bits as in one file.
+// from the same weights. Weights in several files give the same bits as weights in one file.
 TEST(Checkpoint, StoredTypeAndShardsGiveTheirOwnReference) {
   for (const char* name : {"bert_float16", "bert_bfloat16"}) {
     const PackedBatch batch = pack_sequences(name, all_rows(name));

@@ -48,7 +48,7 @@ TEST(TokenTypes, ATypeThatTheModelDoesNotHaveIsRefused) {
   EXPECT_EQ(error.where, test_data("models/ernie") + "/config.json: type_vocab_size");
 }
 
-// DistilBERT has no types. sentence-transformers does not hand them to such a model.
+// DistilBERT has no types. sentence-transformers does not pass types to such a model.
 TEST(TokenTypes, AModelWithoutTypesIgnoresThem) {
   const LoadedModel model(test_data("models/distilbert"), at::kFloat);
   const PackedBatch plain = pack_sequences("distilbert", all_rows("distilbert"));

@@ -167,7 +167,7 @@ TEST_F(AbsurdSettings, AreRefusedInUnderASecondWithTheArithmetic) {
     EXPECT_EQ(end.exit_code, absurd.exit_code) << absurd << "\n" << end.err;
     EXPECT_THAT(end.err, HasSubstr("error[" + std::string(absurd.code) + "]")) << absurd;
     EXPECT_THAT(end.err, HasSubstr(absurd.arithmetic)) << absurd;
-    // A loaded machine makes the wall clock say little, so the time is that of the processor.
+    // On a loaded machine the wall clock says little, so the test measures processor time.
     EXPECT_LT(end.cpu_seconds, 1) << absurd;
     EXPECT_LT(end.peak_resident_bytes, 200 << 20) << absurd;
   }

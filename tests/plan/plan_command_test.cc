@@ -96,7 +96,7 @@ TEST_F(PlanCommand, TheDiskIsTheSumOfItsParts) {
                                        "and records 0.1 MB, at once"));
 }
 
-// A flag asks for a plan with this size. The number in the config is one that the plan replaces.
+// A flag asks for a plan with this size. A number in the config may be replaced by the plan.
 TEST_F(PlanCommand, TakesTheSizeOfTheChunksFromAFlag) {
   std::vector<std::string> card = {"--gpu", "a100 80gb", "--rows", "1000000"};
   const int64_t best = plan_json(card)["devices"][0]["streams"][0]["chunk_size"];
@@ -164,7 +164,7 @@ TEST_F(PlanWithoutTexts, IsForRowsOfTheLongestLength) {
   EXPECT_TRUE(json["disk"].is_null()) << "nobody has said how many rows there are";
 }
 
-TEST_F(PlanWithoutTexts, SaysSo) {
+TEST_F(PlanWithoutTexts, SaysThatItHasNoTexts) {
   const ProgramEnd end = plan_model({"--gpu-memory", "24", "--max-length", "128"});
   ASSERT_EQ(end.exit_code, 0) << end.err;
   EXPECT_THAT(end.out, HasSubstr("none are given: 1,000,000 rows of 128 tokens"));
@@ -290,7 +290,7 @@ TEST_F(PlanCommand, ApplyChangesOnlyTheNumbersAndUndoBringsEveryByteBack) {
   EXPECT_EQ(read_bytes(dir_.file("c.yaml")), before);
 }
 
-TEST_F(PlanCommand, ApplyChangesTheNumbersThatAStreamHasOfItsOwn) {
+TEST_F(PlanCommand, ApplyAlsoChangesTheNumbersOfASingleStream) {
   std::string text = config();
   text.replace(text.find("{field: text}"), 13, "{field: text, batch_size: 3}");
   dir_.write("c.yaml", text);

@@ -103,7 +103,7 @@ TEST(PreflightFindings, AreWrappedInATerminal) {
   EXPECT_EQ(narrow, render_text(findings, 1.25, /*verbose=*/true)) << "there is no room to wrap";
 }
 
-TEST(PreflightFindings, OfADeviceAreAddedWithoutErrorsThatAreThere) {
+TEST(PreflightFindings, AreAddedWithoutErrorsThatAreThereAlready) {
   PreflightFindings findings;
   findings.red("a", error(ExitCode::kData));
   PreflightFindings more;

@@ -119,7 +119,7 @@ void change_vectors(const std::string& self_test) {
   write_bytes(self_test, seal(entries, /*indent=*/1));
 }
 
-TEST(Preflight, ComparesTheVectorsWithThoseOfEarlierRuns) {
+TEST(Preflight, ComparesTheVectorsWithTheVectorsOfEarlierRuns) {
   const HealthyExperiment setup;
   ASSERT_EQ(
       Program(setup.dir().path(), {"run", "--config", setup.file("config.yaml")}).wait().exit_code,
@@ -160,7 +160,7 @@ TEST(Preflight, SaysIfTheModelIsMissing) {
   EXPECT_TRUE(report.has("red", "model.not_found"));
 }
 
-// Several problems at once: all are shown, and the exit code is that of a run.
+// All of several problems are shown, and the exit code is the one with which a run would end.
 TEST(Preflight, ShowsAllProblemsAtOnce) {
   HealthyExperiment setup;
   setup.write_config("", "  max_restarts: 0\n");

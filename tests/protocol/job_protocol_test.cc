@@ -239,8 +239,8 @@ TEST(JobProtocol, JobSpecSurvivesTheRoundTripWithEveryField) {
     const JobSpec spec = Filler(seed).job();
     const std::string json = to_json(spec);
     EXPECT_EQ(to_json(job_spec_from_json(json)), json);
-    // A member that the reader forgets keeps its default. So no leaf of a member may be equal to
-    // the leaf of an empty job.
+    // If the reader forgets a member, it keeps its default. The test notices this only if every
+    // leaf differs from the leaf of an empty job.
     JobSpec empty;
     empty.units.resize(2);
     for (JobUnit& unit : empty.units) {
@@ -277,8 +277,8 @@ TEST(JobProtocol, EveryKindOfEventSurvivesTheRoundTripWithEveryField) {
   }
 }
 
-// A member that the reader forgets keeps its default. The round-trip test above notices this only
-// if the events have no member with its default.
+// If the reader forgets a member, it keeps its default. The round-trip test above notices this only
+// if no member of the events has its default.
 TEST(JobProtocol, NoMemberOfAnEventHasItsDefaultInTheTests) {
   for (const WorkerEvent& event : Filler(3).events()) {
     const Json filled = Json::parse(to_json_line(event));
@@ -297,8 +297,11 @@ TEST(JobProtocol, EventWithBrokenUtf8IsStillALine) {
   EXPECT_EQ(std::get<LogLine>(read_back).message, "row \xEF\xBF\xBD\xEF\xBF\xBD ends");
 }
 
+// Returns the code of the error, which must have a hint.
 std::string code_of_line(const std::string& line) {
-  return std::string(testing::refused([&] { worker_event_from_json(line); }).code.name());
+  const ErrorDetail error = testing::refused([&] { worker_event_from_json(line); });
+  EXPECT_NE(error.hint, "") << line.substr(0, 60);
+  return std::string(error.code.name());
 }
 
 TEST(JobProtocol, OtherTextIsGarbageNeverACrash) {
@@ -318,7 +321,8 @@ TEST(JobProtocol, OtherTextIsGarbageNeverACrash) {
   EXPECT_NO_THROW(worker_event_from_json(good));
 }
 
-// It is not garbage, of which a run survives a few lines: a report would be missing.
+// Such a line must not count as other text, which a run ignores, because an event would then be
+// lost.
 TEST(JobProtocol, AnEventWithOtherFieldsIsOfAnotherBuild) {
   for (const char* line :
        {R"({"kind":"unheard_of"})", R"({"kind":"batch","unit":"0"})",

@@ -241,6 +241,16 @@ class Reader(unittest.TestCase):
                 open_final(self.root / "rows.npy") if path.parent == self.root else open_chunks(self.root / "rows", "rows")
             path.write_bytes(content)
 
+    def test_a_sealed_object_with_a_key_twice_is_refused(self):
+        path = self.root / "rows.npy.manifest.json"
+        text = path.read_bytes()[47:-1]
+        for rest in (text.replace(b'"rows": 10', b'"rows": 10, "rows": 10', 1),
+                     text.replace(b'"truncated_rows": ', b'"tokens": 1, "truncated_rows": ', 1)):
+            self.assertNotEqual(rest, text)
+            path.write_bytes(b'{"checksum":"' + xxhash.xxh3_128_hexdigest(rest).encode() + b'",' + rest + b"\n")
+            with self.assertRaisesRegex(Damaged, "the key '(rows|tokens)' is there twice"):
+                self.final("rows")
+
     def test_the_code_in_the_description_of_the_files_runs(self):
         page = (ROOT / "docs/store-format.md").read_text()
         code, = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)

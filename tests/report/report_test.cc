@@ -43,7 +43,7 @@ class Report : public ::testing::Test {
     writer->publish({.tokens = 20, .truncated_rows = 1, .lost_tokens = 3}, {.device = "cpu"});
   }
 
-  // Of the texts as they are now.
+  // Returns the fingerprint of the texts as they are now.
   std::string fingerprint() const {
     const std::string texts = directory_.path() + "/texts.txt";
     const UniqueFd fd = open_for_reading(texts, "io.read");
@@ -92,7 +92,7 @@ TEST_F(Report, ShowsAFinishedStream) {
   EXPECT_EQ(html_page(report).find("</script><b>"), std::string::npos);
 }
 
-TEST_F(Report, ShowsNoTextsThatAreNotTheEncodedOnes) {
+TEST_F(Report, ShowsNoTextsIfTheInputHasChanged) {
   write_final();
   write_file_without_sync(directory_.path() + "/texts.txt", "first\nsecond\nthird\nfourth\n");
   const Json report = collect_report(config_);
@@ -172,7 +172,7 @@ TEST_F(Report, SaysWhatAnUnfinishedRunHasNotMade) {
   EXPECT_TRUE(report["map"].is_null());
 }
 
-// The form of memory.jsonl is that of docs/store-format.md.
+// docs/store-format.md describes the form of memory.jsonl.
 TEST_F(Report, ShowsTheStagesOfEachSampleAndOfTheRun) {
   { const CacheLock lock = CacheLock::acquire(directory_.path()); }
   std::string lines = "{\"encode\":\"memory\",\"format\":1}\n";

@@ -35,7 +35,7 @@ TEST(Statistics, PrincipalComponentsOfAnEllipseAreItsAxes) {
   }
 }
 
-TEST(Statistics, PrincipalComponentsOfHighDimensionsAreThoseOfTheTwoWidestColumns) {
+TEST(Statistics, PrincipalComponentsOfHighDimensionsAreTheTwoWidestColumns) {
   // Column 7 has the values +-3, column 40 +-2, all others +-1, as columns of a Hadamard matrix, so
   // that no two columns are correlated.
   SampleMatrix sample(64, 63);

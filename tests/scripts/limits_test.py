@@ -50,7 +50,7 @@ class Sizes(unittest.TestCase):
 class Macros(unittest.TestCase):
     def test_a_definition_is_found_unless_it_is_listed(self):
         self.assertIn("macro N", found("src/a.cc", "int a;\n#define N 8\n")[0])
-        self.assertEqual(found("src/tokenizer/split/regex_pattern.cc", "#define PCRE2_CODE_UNIT_WIDTH 8\n"), [])
+        self.assertEqual(found("src/protocol/json_fields.h", "#pragma once\n#define ENCODE_FIELDS(Struct, ...)\n"), [])
 
     def test_the_listed_ones_are_there(self):
         for path, names in limits.ALLOWED_MACROS.items():

@@ -1,4 +1,4 @@
-// Tests that a row of a matrix leads to its text, also if the run has dropped rows.
+// Tests that a row of a matrix leads to its text, even if the run has dropped rows.
 #include "search/hit_texts.h"
 
 #include <filesystem>
@@ -64,7 +64,7 @@ TEST_F(HitTextsOfAJob, DroppedRowsAreSkipped) {
   EXPECT_EQ(texts.at(25).utf8, "text 28");
 }
 
-TEST_F(HitTextsOfAJob, RowsWithoutTextAreThoseOfTheMatrix) {
+TEST_F(HitTextsOfAJob, RowsWithoutTextAreNumberedAsInTheMatrix) {
   job_.keep_chunks = true;
   run_fake_job(dir_.path(), job_);
   const auto without_text = [&] {
@@ -87,7 +87,7 @@ TEST_F(HitTextsOfAJob, RowsWithoutTextAreThoseOfTheMatrix) {
   EXPECT_EQ(without_text(), std::vector<int64_t>({1, 7})) << "rows 0 and 5 have no vector";
 }
 
-// The texts would be those of other rows.
+// Without the list, the texts of other rows would be shown.
 TEST_F(HitTextsOfAJob, AMatrixWithoutItsListOfDroppedRowsIsRefused) {
   job_.keep_chunks = true;
   run_fake_job(dir_.path(), job_);

@@ -65,7 +65,7 @@ TEST_F(SearchErrors, CommandLinesThatAreNotComplete) {
   expect(by_matrix({"--config", "x"}), "usage", 64);
 }
 
-TEST_F(SearchErrors, DevicesThatAreNone) {
+TEST_F(SearchErrors, WordsThatAreNotDevices) {
   for (const char* device : {"gpu", "cuda:x", "cuda:100"})
     expect({"--matrix", run_.matrix(), "--device", device, "zebra"}, "config.value", 64,
            "auto, cpu, cuda or cuda:N");
@@ -115,7 +115,7 @@ TEST_F(SearchErrors, MatricesThatCannotBeSearched) {
   expect(by_matrix(), "npy.header", 65);
 }
 
-// What is missing is said at once, and the flags that name it.
+// One error names everything that is missing, and the flags that say where it is.
 TEST_F(SearchErrors, TheModelAndTheTextsThatCannotBeFound) {
   run_.run();
   const std::vector<std::string> words = {run_.matrix(), "--device", "cpu", "zebra"};
@@ -143,7 +143,7 @@ TEST_F(SearchErrors, AMatrixThatItsRunHasNotFinished) {
   expect(words, "search.unfinished", 66, "`encode status " + run_.matrix() + "`");
 }
 
-TEST_F(SearchErrors, AnotherModelThanThatOfTheRun) {
+TEST_F(SearchErrors, AModelThatTheRunHasNotUsed) {
   run_.run();
   const RealRun other("qwen2", 1);
   expect({"--matrix", run_.matrix(), "--model", other.dir().file("model"), "zebra"}, "search.model",
@@ -176,7 +176,7 @@ TEST_F(SearchErrors, TextsThatWereNotEncoded) {
   expect(by_matrix(), "search.texts", 65, "input: other content");
 }
 
-TEST_F(SearchErrors, QueriesThatAreNone) {
+TEST_F(SearchErrors, QueriesThatAreMissingEmptyTooLongOrTooMany) {
   run_.run();
   std::vector<std::string> words = by_matrix();
   words.back() = "";

@@ -67,7 +67,7 @@ TEST_F(Search, FindsTheRowInEveryType) {
 }
 
 // The options of the run come from the manifest, so they need not be given again.
-TEST_F(Search, TheOptionsAreThoseOfTheRun) {
+TEST_F(Search, TakesTheOptionsOfTheRun) {
   for (const std::vector<std::string>& options :
        {std::vector<std::string>{"--pooling", "cls", "--prompt", "a "},
         {"--pooling", "max", "--normalize", "--truncate-dim", "7", "--max-length", "9"},
@@ -168,7 +168,8 @@ TEST_F(Search, TextsOfSeveralFiles) {
 }
 
 // The manifest has the path as the run was given it. It is looked for in the current directory, in
-// that of the run, and beside the matrix; a file of this name with another size is passed over.
+// the directory of the run, and beside the matrix. A file of this name with another size is passed
+// over.
 TEST_F(Search, ARelativePathOfTheTextsIsFoundFromEveryFolder) {
   const std::string work = run_.dir().file("work");
   std::filesystem::create_directory(work);

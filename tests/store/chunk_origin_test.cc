@@ -27,7 +27,7 @@ TEST(ChunkOrigins, OfOtherKernelsOrOtherCudaNumericsHaveOtherBits) {
   }
 }
 
-// Older records do not say which kernels have computed. They are no proof of a difference.
+// Older records do not name the kernels, so they do not prove a difference.
 TEST(ChunkOrigins, WithoutKernelsAreNotKnownToDiffer) {
   const ChunkOrigin old = on_gpu("", 0);
   EXPECT_TRUE(old.same_bits(on_gpu("off", 1)));

@@ -30,8 +30,8 @@ FakeJob small_job(bool keep_chunks) {
   return job;
 }
 
-// Returns what the log says that is not true, or "". A record may be missing after a kill, but a
-// record never comes before its files.
+// Returns what is wrong with a record in the log, or "". After a kill a record may be missing, but
+// the files of each record must exist.
 std::string record_problem(const std::string& cache, const FakeJob& job) {
   const std::string folder = chunks_dir(cache, job.identity.name);
   if (!std::filesystem::exists(folder + "/stream.json")) return "";
@@ -89,8 +89,8 @@ TEST(Crash, KillWhileStartingOverFresh) {
     FakeJob job = small_job(true);
     job.open = ChunkStore::Open::kFresh;
     const ChildResult result = run_child(cache, job, fault_plan(cache, FaultMode::kKillBefore, k));
-    // The resumed run is also kFresh, so it may encode all chunks again. So no chunk is passed as
-    // acknowledged.
+    // The resumed run is also kFresh and may encode all chunks again, so the list of acknowledged
+    // chunks is empty.
     EXPECT_EQ(resume_problem(cache, job, {}), "") << "call " << k;
     if (!result.killed) break;
   }
@@ -207,14 +207,14 @@ INSTANTIATE_TEST_SUITE_P(
                       ErrnoCase{"DeniedFromThen", EACCES, ExitCode::kNoPermission, true},
                       ErrnoCase{"NoDescriptorsOnce", EMFILE, ExitCode::kOsError, false},
                       ErrnoCase{"NoDescriptorsFromThen", EMFILE, ExitCode::kOsError, true},
-                      // Every interrupted call is retried. EINTR is injected only once, because the
-                      // callers would retry forever.
+                      // The callers retry an interrupted call, without end if every call failed
+                      // with EINTR. So only one call fails.
                       ErrnoCase{"InterruptedOnce", EINTR, ExitCode::kOk, false},
                       ErrnoCase{"ShortWriteOnce", 0, ExitCode::kOk, false},
                       ErrnoCase{"ShortWriteFromThen", 0, ExitCode::kOk, true}),
     [](const auto& test) { return std::string(test.param.name); });
 
-// Runs a job again, part of which is done, with one fault in a call that only looks at files.
+// Runs a job that is partly done again, with one fault in a call that only looks at files.
 ChildResult look_again(const std::string& cache, const FakeJob& job, const char* call,
                        FaultPlan plan) {
   std::snprintf(plan.call, sizeof plan.call, "%s", call);
@@ -286,7 +286,7 @@ class Look : public ::testing::TestWithParam<LookCase> {
   int failed_ = 0;
 };
 
-// An error is not the absence of a file and not a damaged file.
+// A run must not take an error for a missing or damaged file.
 TEST_P(Look, ErrorOfAnyIsCleanAndResumable) {
   const std::vector<int> errors = soak_round() == 0
                                       ? std::vector<int>{EIO}
@@ -336,7 +336,7 @@ TEST(Failure, LyingWriteIsFoundByTheNextReader) {
   }
 }
 
-// This test and the next show that fault.cc notices a second fsync() and a removed lock file.
+// This test and the next one show that fault.cc notices a second fsync() and a removed lock file.
 TEST(Failure, ControlSecondSyncAfterAFailureIsSeen) {
   const TempDir dir;
   FaultPlan plan = fault_plan(dir.path(), FaultMode::kErrno, 1);

@@ -243,7 +243,8 @@ TEST_F(DamageOfTokens, AnyBitOfTheOffsetsIsFound) {
   with_each_bit_flipped(kOffsets, [this] { EXPECT_THAT(resume().value(), ElementsAre(1)); });
 }
 
-// Users keep chunks on another disk in this way. The link stays, because the store did not make it.
+// A user may keep chunks on another disk with a link. The link stays, because the store did not
+// make it.
 TEST(ChunkFolder, MayBeALink) {
   const TempDir dir;
   const std::string cache = dir.file("cache");

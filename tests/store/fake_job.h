@@ -40,9 +40,9 @@ ColumnOpener fake_texts();
 
 // Returns unit vectors, row-major [rows.size(), dim].
 std::vector<float> fake_rows(RowRange rows, int64_t dim);
-// fake_vectors() returns the vectors of a job of token embeddings. fake_lengths() returns the
-// number of vectors of each row.
+// Returns the vectors of the rows in a job of token embeddings.
 std::vector<float> fake_vectors(RowRange rows, int64_t dim);
+// Returns the number of vectors of each row in a job of token embeddings.
 std::vector<int32_t> fake_lengths(RowRange rows);
 RowStats fake_stats(RowRange rows);
 // Returns every ninth row, so that some chunks have a ledger and others do not.

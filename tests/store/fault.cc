@@ -16,9 +16,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-// This file replaces open(), write() and other functions. So it calls the kernel with syscall(2),
-// and only with calls that Linux has on every processor: 64-bit ARM has no rename(2), but
-// renameat(2).
+// This file replaces open(), write() and other functions, so it calls the kernel with syscall(2).
+// It uses only system calls that Linux has on every processor: renameat(2), because 64-bit ARM has
+// no rename(2).
 namespace encode::testing {
 namespace {
 
@@ -45,7 +45,7 @@ bool under_root(const char* path) {
          (path[size] == '/' || path[size] == '\0');
 }
 
-// The path of an open file; its bytes are valid until the next call of this thread.
+// Returns the path of an open file. The text is valid until the next call on this thread.
 const char* path_of(int fd) {
   thread_local char target[512];
   const int saved = errno;
@@ -103,7 +103,7 @@ int note(bool counted, int result, const Change& change) {
   return result;
 }
 
-// The same for a change of an open file.
+// Reports a change of an open file, if its path is under the root.
 void note_file(int64_t result, int fd, Change change) {
   if (result < 0 || plan.on_change == nullptr || !fd_under_root(fd)) return;
   struct stat info = {};
@@ -114,7 +114,7 @@ void note_file(int64_t result, int fd, Change change) {
   plan.on_change(change);
 }
 
-// The same for `written` bytes at `offset`.
+// Reports that `written` bytes were written to an open file at `offset`.
 void note_write(int64_t written, int fd, const void* data, int64_t offset) {
   if (written <= 0) return;
   note_file(written, fd,
@@ -135,7 +135,7 @@ auto interpose(const char* name, bool counted, const Call& call) -> decltype(cal
   if (hit && plan.mode == FaultMode::kKillBefore) kill_self();
   if (hit && plan.mode == FaultMode::kDelay) ::usleep(kDelayMicroseconds);
   if (hit && plan.mode == FaultMode::kErrno) {
-    // Closes the descriptor anyway, because a close() that fails does so on Linux.
+    // On Linux a close() that fails has closed the descriptor.
     if (std::strcmp(name, "close") == 0) call();
     errno = plan.error;
     return -1;

@@ -24,7 +24,7 @@ enum class FaultMode {
   kDropFileSync,  // fsync of a file does nothing
   kDropDirSync,   // fsync of a directory does nothing
   kDropDataSync,  // fdatasync does nothing
-  kDropLock,      // locking without waiting always succeeds, as on a broken network file system
+  kDropLock,      // F_OFD_SETLK always succeeds, as on a broken network file system
   kDelay,         // the call comes 5 ms late
 };
 
@@ -48,7 +48,7 @@ struct FaultPlan {
   int64_t at = 0;       // the number (from 1) of the counted call with the fault; 0 for every call
   bool persistent = false;   // true if all calls after the at-th have the fault, too
   int error = 0;             // the errno for kErrno
-  bool lock_may_go = false;  // true: LOCK may be unlinked, as at the end of a finished run
+  bool lock_may_go = false;  // true: LOCK may be unlinked, as a finished run does
   void (*after_call)(int64_t count) = nullptr;  // called after each counted call
   // Called after each counted call that has changed or synced something. rmdir() counts as
   // kUnlink.
@@ -59,7 +59,7 @@ struct FaultPlan {
 void set_fault_plan(const FaultPlan& plan);
 int64_t fault_calls();  // the number of counted calls so far
 
-// The exit status of the process if the store does something that it must never do.
+// The exit statuses of a process in which the store does something that it must never do.
 inline constexpr int kSyncedAgainStatus = 99;  // the store called fsync() again after a failure
 inline constexpr int kLockRemovedStatus = 98;  // the store unlinked or renamed LOCK
 

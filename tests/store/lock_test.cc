@@ -56,7 +56,7 @@ class Owner {
     ::waitpid(pid_, nullptr, 0);
     pid_ = -1;
   }
-  // Kills the owner and leaves it as a zombie, as a parent that does not wait for it at once.
+  // Kills the owner and does not wait for it, so it becomes a zombie.
   void kill_owner_without_waiting() const {
     ::kill(pid_, SIGKILL);
     siginfo_t info = {};
@@ -134,8 +134,8 @@ TEST(Lock, SaysAtOnceThatTheOwnerHasEndedWhileItsWorkerHoldsIt) {
   EXPECT_THAT(acquire_error(dir.path()).found, HasSubstr("which has ended"));
 }
 
-// The same number may be another process on another machine, in another container, or since the
-// machine was started again.
+// On another machine, in another container or after a restart of the machine, the same number may
+// be that of another process.
 TEST(Lock, DoesNotCallAnOwnerEndedThatItCannotSee) {
   const TempDir dir;
   Owner owner(dir.path(), /*lock_inherited=*/true);
@@ -224,8 +224,8 @@ TEST(Lock, OfSeveralRunsOneWorks) { race(FaultMode::kNone, 100); }
 
 TEST(Lock, BrokenLocksCostWorkButNoData) { race(FaultMode::kDropLock, 50); }
 
-// A finished run deletes LOCK and its directory while it holds the lock. A process that waits has
-// the deleted file open, and must not take its lock for the lock of the directory.
+// A finished run deletes LOCK and its directory while it holds the lock. A waiting process then
+// gets the lock of a deleted file, which does not protect the directory.
 TEST(Lock, AWaitingProcessGetsTheLockOfANewFileIfTheOldOneIsDeleted) {
   const TempDir dir;
   const std::string cache = dir.file("cache");

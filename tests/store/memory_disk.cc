@@ -1,5 +1,5 @@
 // Puts temporary folders into /dev/shm (memory), which is faster for thousands of runs. Tests that
-// only kill processes need no disk, because the files of a killed process remain in memory.
+// only kill processes need no disk, because files in /dev/shm survive the process that wrote them.
 #include <cstdlib>
 #include <unistd.h>
 

@@ -47,7 +47,7 @@ struct Naming {
   }
 };
 
-// What is safe on the disk, and what is not.
+// A disk: what is safe on it, and the changes that are not safe yet.
 class Disk {
  public:
   void write(int64_t file, Piece piece) { files_[file].pending.push_back(std::move(piece)); }
@@ -102,8 +102,8 @@ class Disk {
     std::vector<Piece> pending;
   };
 
-  // Keeps the piece, loses it, cuts it, or replaces its bytes. The other bytes are zeros or the
-  // bytes of a binary file, as in a block of the disk that was used before.
+  // Keeps the piece, loses it, cuts it, or replaces its bytes by zeros or by bytes of a binary
+  // file, which a reused block of a disk may have.
   static void apply_some(Piece& piece, std::mt19937& random, std::string& content) {
     switch (random() % 4) {
       case 0:
@@ -123,7 +123,7 @@ class Disk {
 
   std::map<int64_t, File> files_;
   std::map<std::string, int64_t> names_;
-  std::vector<Naming> namings_;  // those that are not safe
+  std::vector<Naming> namings_;  // the changes of names that are not safe
 };
 
 }  // namespace
@@ -132,7 +132,8 @@ std::string WriteList::relative(std::string_view path) const {
   return std::string(path.substr(std::min(path.size(), root_.size() + 1)));
 }
 
-// Returns the number of the file of an open descriptor. An inode may get another file later.
+// Returns the number of the file that the change is about. Inodes are not such numbers, because a
+// new file may get the inode of a deleted file.
 int64_t WriteList::file_of(const Change& change, const std::string& path) {
   if (change.kind == Change::Kind::kCreate && !names_.contains(path))
     files_[change.inode] = ++file_count_;

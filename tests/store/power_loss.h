@@ -28,7 +28,7 @@ class WriteList {
   void lose_syncs(const std::function<bool(const std::string& path)>& lost);
 
   // Writes into the folder `to` what a disk may hold after the first `count` changes. `seed`
-  // decides what became of the changes that were not synced.
+  // decides which changes that were not synced are kept, lost, cut or replaced.
   void write_disk(size_t count, uint32_t seed, const std::string& to) const;
 
  private:

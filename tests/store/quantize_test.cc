@@ -133,7 +133,7 @@ TEST(Dequantizer, AnIntegerIsHalfAStepFromItsValueAtMost) {
     for (size_t i = 0; i < buffer.size(); ++i) {
       const size_t column = i % static_cast<size_t>(source.dim);
       const double width = static_cast<double>(ranges.highest()[column]) - ranges.lowest()[column];
-      constexpr double kLeastNormal = 1e-37;  // below it a step has few digits
+      constexpr double kLeastNormal = 1e-37;  // a step below it has few digits
       ASSERT_NEAR(buffer[i], source.rows[i], 0.5001 * width / steps + kLeastNormal) << name;
     }
   }

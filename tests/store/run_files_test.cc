@@ -1,10 +1,15 @@
 #include "store/run_files.h"
 
-#include <array>
+#include <sstream>
+#include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
-namespace encode {
+#include "support/paths.h"
+#include "support/temp_dir.h"
+
+namespace encode::testing {
 namespace {
 
 using Form = RunFileKind::Form;
@@ -24,6 +29,30 @@ TEST(RunFiles, AllHaveAKind) {
         files.standard_input("a") + ".zst", older_records_path(files.faults()),
         older_records_path(files.memory())})
     EXPECT_NE(run_file_kind(path.substr(1)), nullptr) << path;
+}
+
+// Returns the names in run_files.cc, as docs/store-format.md writes them.
+std::vector<std::string> documented_names() {
+  const RunFiles files("c");
+  std::vector<std::string> names = {
+      "job.<n>.json",       "<stream>.stdin.gz",  "<stream>.stdin.zst",
+      "faults.older.jsonl", "memory.older.jsonl", files.rejected_rows("<stream>").substr(2)};
+  std::istringstream source(read_bytes(source_file("src/store/run_files.cc")));
+  for (std::string line; std::getline(source, line);) {
+    if (!line.starts_with("constexpr std::string_view k")) continue;
+    const size_t begin = line.find('"') + 1;
+    const std::string name = line.substr(begin, line.find('"', begin) - begin);
+    names.push_back(name.starts_with('.') ? "<stream>" + name : name);
+  }
+  return names;
+}
+
+TEST(RunFiles, AreInTheDocument) {
+  const std::string page = read_bytes(source_file("docs/store-format.md"));
+  const std::vector<std::string> names = documented_names();
+  EXPECT_GT(names.size(), 16U);
+  for (const std::string& name : names)
+    EXPECT_NE(page.find("`" + name + "`"), std::string::npos) << name;
 }
 
 TEST(RunFiles, HaveTheNamesOfTheDocument) {
@@ -46,4 +75,4 @@ TEST(RunFileKinds, GoByTheWholeName) {
 }
 
 }  // namespace
-}  // namespace encode
+}  // namespace encode::testing

@@ -157,7 +157,7 @@ TEST_F(SetAside, DiscardedChunksArePendingNowAndLater) {
     EXPECT_THAT(store->pending(), ElementsAre(1, 7));
     EXPECT_THAT(store->set_aside(), IsEmpty());
     EXPECT_EQ(code_of([&] { store->discard({1}); }), "store.misuse");
-    commit(*store, 1);  // the log still takes records
+    commit(*store, 1);  // records can still be appended to the log
   }
   EXPECT_THAT(open()->pending(), ElementsAre(7));
   EXPECT_THAT(open()->dropped(), IsEmpty());

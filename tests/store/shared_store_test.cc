@@ -104,7 +104,7 @@ int locks_on(const std::string& path) {
   return count;
 }
 
-// The kernel looks through all locks of a file for each new one.
+// For each new lock the kernel looks through all locks of the file, so a worker must not keep many.
 TEST_F(SharedStore, AClaimIsFreedWhenItsChunkIsCommitted) {
   const auto a = join();
   const auto b = join();
@@ -155,8 +155,8 @@ TEST(SharedStoreWorkers, EncodeEachChunkOnce) {
   EXPECT_EQ(read_bytes(job.final_path(dir.path())), expected_final(job));
 }
 
-// The control of the test above: where locks do nothing, chunks are encoded several times. The
-// bytes are right all the same.
+// The control of the test above: if locks do nothing, chunks are encoded several times. The bytes
+// are still right.
 TEST(SharedStoreWorkers, EncodeChunksTwiceIfClaimsDoNothing) {
   const TempDir dir;
   FakeJob job;
@@ -171,8 +171,8 @@ TEST(SharedStoreWorkers, EncodeChunksTwiceIfClaimsDoNothing) {
   EXPECT_EQ(read_bytes(job.final_path(dir.path())), expected_final(job));
 }
 
-// A worker that dies on a full disk leaves half a line. The line of the next one must not be part
-// of it.
+// A worker that dies on a full disk leaves half a line. The next worker must not append its line to
+// this half.
 TEST_F(SharedStore, TheNextAppendCutsOffAnUnfinishedLine) {
   const auto a = join();
   const auto b = join();

@@ -1,5 +1,6 @@
 // Tests that chunks and final matrices are never used again if any field of their fingerprint
-// differs. tests/fingerprint checks that the fingerprint has every field that can change a vector.
+// differs. fingerprint_test.cc checks that the fingerprint has every field that can change a
+// vector.
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -69,13 +70,13 @@ TEST(Stale, NothingIsUsedAgainIfAnyFieldOfTheFingerprintDiffers) {
       EXPECT_FALSE(error.detail().found.empty());
     }
   }
-  // The control: nothing was changed on the way.
+  // The control: the final matrix of the job itself is valid.
   EXPECT_EQ(final_state(job.final_path(dir.path()), job.identity, true), FinalState::kValid);
   std::filesystem::remove(job.final_path(dir.path()));
   EXPECT_TRUE(run_fake_job(dir.path(), job).empty());
 }
 
-// A later version may write what this version would misread.
+// A later version may use the files in another way, which this version would misread.
 TEST(Stale, FilesOfALaterFormatAreRefused) {
   const TempDir dir;
   const FakeJob job;

@@ -317,7 +317,7 @@ TEST(Final, StandardModeWritesTheSameBytes) {
   EXPECT_EQ(final_state(path, job.identity, true), FinalState::kValid);
 }
 
-// Also of a matrix that an earlier version wrote, which has an empty list.
+// An empty list is accepted, because earlier versions wrote one.
 TEST(Final, WithoutTruncatedRowsHasNoListAndWithThemNeedsOne) {
   const TempDir dir;
   const FakeJob job;

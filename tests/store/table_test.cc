@@ -124,7 +124,7 @@ TEST_P(Table, WithoutRowsIsATable) {
   EXPECT_TRUE(reader->next(10).empty());
 }
 
-// The rows 5, 6 and 29 are dropped: the numbers have gaps, and the texts are those of the others.
+// The rows 5, 6 and 29 are dropped: their numbers and texts are missing.
 TEST_P(Table, LacksDroppedRows) {
   FakeJob job;
   job.set_aside = {5, 6, 29};
@@ -140,7 +140,7 @@ TEST_P(Table, LacksDroppedRows) {
   Texts expected;
   for (const int64_t row : rows) expected.push_back(fake_text(row));
   EXPECT_EQ(texts_of(*table, "text"), expected);
-  // The same final matrix as a file of another format, made from this one, keeps the gaps.
+  // A table of another format that is made from this table has the same gaps.
   reformat_final(path("b"), path("c"), format(OutputType::kFloat16), fake_texts());
   EXPECT_EQ(numbers_of(*read_table(path("c")), "row"), rows);
 }
@@ -260,8 +260,8 @@ TEST_P(Table, OtherColumnsAreReadRowByRow) {
   }
 }
 
-// A file that is cut off is an Error. Another byte is one too, or it is in a place that no check
-// covers; the hash of the file sees it then (see the next test).
+// A file that is cut off is an Error. A changed byte is an Error, or it is at a place that only the
+// hash of the file covers; the next test computes the hash.
 TEST_P(Table, DamageIsAnError) {
   const FakeJob job = table_job(GetParam());
   const auto read = [&](const std::string& bytes) {

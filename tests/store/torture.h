@@ -11,7 +11,8 @@
 
 namespace encode::testing {
 
-// The number of the round of tests/soak/store.sh, in which the tests do more; 0: a usual run.
+// Returns the number of the round of tests/soak/store.sh, in which the tests do more. Returns 0 in
+// a usual run.
 uint32_t soak_round();
 
 struct ChildResult {

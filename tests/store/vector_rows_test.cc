@@ -1,4 +1,4 @@
-// Tests that a vector leads to its own row, to an error, and never to another row.
+// Tests that the row of a vector is found, or an error is thrown, and never another row is found.
 #include "encode/vector_rows.h"
 
 #include <filesystem>

@@ -21,10 +21,10 @@ constexpr int64_t kYear = 365 * 86'400;
 struct ClockRun {
   ProgramEnd end;
   std::string matrix;
-  int64_t status_time = 0;  // what the program took for the time at its end
+  int64_t status_time = 0;  // the time at the end of the run, according to the program
 };
 
-// The worker is killed once, so the delay before the next worker is waited for, too.
+// The worker is killed once, so the run also waits for the delay before the next worker.
 ClockRun run(Program::Environment environment) {
   const Experiment experiment;
   experiment.write_input("tc", 60, "tc");

@@ -15,7 +15,7 @@
 namespace encode::testing {
 namespace {
 
-// In all texts, @ stands for the directory of the test.
+// In all strings of this struct, @ stands for the directory of the test.
 struct Provocation {
   const char* code;
   int exit_code;
@@ -116,7 +116,7 @@ class Codes : public ::testing::TestWithParam<Provocation> {
   TempDir dir_;
 };
 
-TEST_P(Codes, AreThoseOfTheTable) {
+TEST_P(Codes, AreInTheTableWithTheirExitCodes) {
   const Provocation& p = GetParam();
   dir_.write("c.yaml", in_dir(p.config));
   std::vector<std::string> arguments;

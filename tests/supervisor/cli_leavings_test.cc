@@ -54,7 +54,7 @@ TEST_F(Leavings, AFileOfTheUserIsNotTakenForAListOfTruncatedRows) {
   EXPECT_EQ(read_bytes(list), "my notes");
 }
 
-// The first run has said all of it.
+// The first run names the folder; the second run does not repeat it.
 TEST_F(Leavings, AFolderThatTheRunHasCreatedIsNamed) {
   std::vector<std::string> words = flags("run");
   words.back() = dir_.file("out/new/deep/x.npy");
@@ -68,9 +68,8 @@ TEST_F(Leavings, AFolderThatTheRunHasCreatedIsNamed) {
   EXPECT_THAT(encode(words).err, HasSubstr("created the folder " + dir_.file("out/other")));
 }
 
-// Another cache directory does not help where the output itself is of another run.
-// The chunks of an unfinished run name no model, so its job does.
-TEST_F(Leavings, OfARunThatWasStoppedBeforeItsFirstChunkDoNotStandInTheWayOfAnother) {
+// The run has made its cache directory and its job, but no chunk that another run would lose.
+TEST_F(Leavings, OfARunThatWasStoppedBeforeItsFirstChunkDoNotPreventAnotherRun) {
   EXPECT_EQ(run({}, {{"FAKE_WORKER", "69:-1:1"}}).exit_code, 69);
   EXPECT_EQ(run({"--max-length", "16"}).exit_code, 0);
 }
@@ -118,7 +117,7 @@ TEST_F(Leavings, WithKeepChunksTheCacheDirectoryStays) {
   EXPECT_EQ(encoded(), 3);
 }
 
-TEST_F(Leavings, OfAFailedRunAreWhatItGoesOnFrom) {
+TEST_F(Leavings, OfAFailedRunAreTheChunksFromWhichTheNextRunContinues) {
   EXPECT_EQ(run({}, {{"FAKE_WORKER", "69:2:1"}}).exit_code, 69);
   EXPECT_THAT(left(), ElementsAre(".x.npy.cache"));
   EXPECT_TRUE(fs::exists(cache("x_chunks/chunk_0000.npy")));
@@ -158,7 +157,7 @@ TEST_F(Leavings, ForeignFilesInTheDirectoryStayWithAMessage) {
   EXPECT_FALSE(fs::exists(cache("status.json")));
 }
 
-TEST_F(Leavings, ALinkInPlaceOfTheDirectoryIsNotFollowedByTheRemovalOfTheDirectory) {
+TEST_F(Leavings, ALinkInPlaceOfTheDirectoryIsNotFollowedWhenTheDirectoryIsRemoved) {
   fs::create_directory(dir_.file("scratch"));
   dir_.write("scratch/notes.txt", "mine");
   fs::create_directory_symlink(dir_.file("scratch"), cache());
@@ -192,7 +191,7 @@ TEST_F(Leavings, ARunThatIsRefusedLeavesNothing) {
   EXPECT_EQ(left(), usual());
 }
 
-TEST_F(Leavings, OfARefusedRunAreNoDirectoriesThatItHasMade) {
+TEST_F(Leavings, ARefusedRunRemovesTheDirectoriesThatItHasMade) {
   const std::string folder = dir_.file("out/new/deep");
   std::vector<std::string> words = flags("run");
   words.back() = folder + "/x.npy";
@@ -215,7 +214,7 @@ TEST_F(Leavings, OfARefusedRunAreNoDirectoriesThatItHasMade) {
   EXPECT_TRUE(fs::exists(folder + "/.x.npy.cache/LOCK"));
 }
 
-TEST_F(Leavings, OfARefusedRunAreTheDirectoriesThatItHasNotMade) {
+TEST_F(Leavings, ARefusedRunKeepsTheDirectoriesThatItHasNotMade) {
   fs::create_directory(cache());
   dir_.write("in/texts.jsonl", "{\"text\":\n");
   EXPECT_EQ(run().exit_code, 65);
@@ -226,7 +225,7 @@ TEST_F(Leavings, OfARefusedRunAreTheDirectoriesThatItHasNotMade) {
 }
 
 // The error names the copy, because the user may be unable to make the input again.
-TEST_F(Leavings, OfARefusedRunOfStandardInputIsTheCopy) {
+TEST_F(Leavings, ARefusedRunOfStandardInputLeavesTheCopy) {
   const std::string bad = dir_.write("in/bad.jsonl", "{\"text\":\n");
   std::vector<std::string> words = flags("run");
   *std::find(words.begin(), words.end(), dir_.file("in/texts.jsonl")) = "-";
@@ -256,7 +255,7 @@ TEST_F(Leavings, ADamagedRecordIsReplacedAndDoesNotStopAnything) {
   EXPECT_EQ(encoded(), 3);
 }
 
-TEST_F(Leavings, OfStandardInputIsTheCopyThatASearchReads) {
+TEST_F(Leavings, ARunOfStandardInputLeavesTheCopyThatASearchReads) {
   std::vector<std::string> words = flags("run");
   *std::find(words.begin(), words.end(), dir_.file("in/texts.jsonl")) = "-";
   words.insert(words.end(), {"--format", "jsonl"});
@@ -267,7 +266,7 @@ TEST_F(Leavings, OfStandardInputIsTheCopyThatASearchReads) {
   EXPECT_THAT(names, ElementsAre("x.stdin"));
 }
 
-TEST_F(Leavings, OfCompressedStandardInputAreTheSame) {
+TEST_F(Leavings, TheCopyOfCompressedStandardInputIsCompressed) {
   const std::string packed = dir_.file("piped.gz");
   const std::string command = "gzip -c " + dir_.file("in/texts.jsonl") + " > " + packed;
   ASSERT_EQ(std::system(command.c_str()), 0);

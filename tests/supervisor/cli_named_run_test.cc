@@ -25,7 +25,7 @@ using ::testing::StartsWith;
 
 class NamedRun : public StatusOfAnOutput {};
 
-TEST_F(NamedRun, IsThatOfTheUsualDirectoryIfNothingIsNamed) {
+TEST_F(NamedRun, IsTheRunInTheUsualDirectoryIfNothingIsNamed) {
   const ProgramEnd none = here({"status"});
   EXPECT_EQ(none.exit_code, 64);
   EXPECT_THAT(none.err, HasSubstr("no run in cache/embeddings"));
@@ -39,7 +39,7 @@ TEST_F(NamedRun, IsThatOfTheUsualDirectoryIfNothingIsNamed) {
   EXPECT_EQ(Json::parse(end.out)["newer_runs"], Json::array());
 }
 
-// The run that a user asks about is probably the one that goes on.
+// A user who names no run probably means the run that still goes on.
 TEST_F(NamedRun, NamesTheRunThatGoesOnBesideTheUsualDirectory) {
   ASSERT_EQ(here({"run", "--model", test_data("models/bert"), "--input", dir_.file("texts.jsonl"),
                   "--field", "text"})
@@ -64,7 +64,7 @@ TEST_F(NamedRun, NamesTheRunThatGoesOnBesideTheUsualDirectory) {
   program.wait();
 }
 
-TEST_F(NamedRun, IsThatOfTheRunsHereIfTheUsualDirectoryHasNone) {
+TEST_F(NamedRun, IsInTheCurrentDirectoryIfTheUsualDirectoryHasNoRun) {
   ASSERT_EQ(run().exit_code, 0);
   const ProgramEnd one = here({"status", "--json"});
   ASSERT_EQ(one.exit_code, 0) << one.err;
@@ -77,8 +77,8 @@ TEST_F(NamedRun, IsThatOfTheRunsHereIfTheUsualDirectoryHasNone) {
   EXPECT_THAT(two.out, HasSubstr("more.npy"));
 }
 
-// A flag that names a run is never passed over, and a flag that names none is no run.
-TEST_F(NamedRun, IsThatOfTheRunThatTheFlagsName) {
+// --output and --cache-dir name a run. A flag that names no run, such as --pooling, is refused.
+TEST_F(NamedRun, IsTheRunThatTheFlagsName) {
   const auto run_here = [&](const std::string& input, const std::vector<std::string>& more) {
     std::vector<std::string> words = {
         "run", "--model", test_data("models/bert"), "--input", input, "--field", "text"};
@@ -135,7 +135,7 @@ TEST_F(NamedRun, VerifyOfADamagedFileGivesTheCommandThatMakesItAgain) {
   EXPECT_THAT(good.out, Not(HasSubstr("next")));
 }
 
-// The command can be pasted into a shell, and a whole folder can be checked.
+// `encode status` prints a command that a shell can run, and `encode verify` takes a whole folder.
 TEST_F(NamedRun, VerifyChecksTheOutputsOfAFolder) {
   fs::create_directory(dir_.file("my out"));
   std::vector<std::string> words = run_words(dir_.file("texts.jsonl"));

@@ -25,7 +25,7 @@ class NamedResults : public ::testing::Test {
     dir_.write("records/.keep", "");
   }
   ProgramEnd run(std::vector<std::string> more, const std::string& misdeed = "") const {
-    std::vector<std::string> words = {"run", "--model", test_data("models/bert")};
+    std::vector<std::string> words = {"run", "--model", model_};
     words.insert(words.end(), more.begin(), more.end());
     Program::Environment environment = {{"FAKE_WORKER_RECORDS", dir_.file("records")}};
     if (!misdeed.empty()) environment["FAKE_WORKER"] = misdeed;
@@ -47,16 +47,20 @@ class NamedResults : public ::testing::Test {
   }
 
   TempDir dir_;
+  std::string model_ = test_data("models/bert");
 };
 
 TEST_F(NamedResults, OfDifferentInputsFieldsAndModelsDoNotMeet) {
-  for (const char* input : {"a.csv", "b.csv"}) {
-    for (const char* field : {"title", "body"}) {
-      const ProgramEnd end = run({"--input", input, "--field", field});
-      EXPECT_EQ(end.exit_code, 0) << end.err;
+  for (const char* model : {"models/bert", "models/distilbert"}) {
+    model_ = test_data(model);
+    for (const char* input : {"a.csv", "b.csv"}) {
+      for (const char* field : {"title", "body"}) {
+        const ProgramEnd end = run({"--input", input, "--field", field});
+        EXPECT_EQ(end.exit_code, 0) << end.err;
+      }
     }
   }
-  EXPECT_EQ(matrices().size(), 4U);
+  EXPECT_EQ(matrices().size(), 8U) << "two models, two inputs and two fields";
   EXPECT_THAT(matrices(), ::testing::Each(HasSubstr("csv_")));
 }
 
@@ -89,7 +93,7 @@ TEST_F(NamedResults, AnInterruptedRunOfAnEarlierVersionGoesOn) {
   const ProgramEnd again = run(flags);
   EXPECT_THAT(again.err, HasSubstr("already done"));
   EXPECT_EQ(encoded(), "0\n1\n");
-  // Another run is not the one that has the earlier name.
+  // Runs with another input or other options do not take the earlier name.
   EXPECT_EQ(run({"--input", "b.csv", "--field", "body"}).exit_code, 0);
   EXPECT_EQ(run({"--input", "a.csv", "--field", "body", "--normalize"}).exit_code, 0);
   EXPECT_EQ(matrices().size(), 3U);

@@ -22,7 +22,7 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-TEST_F(StatusOfAnOutput, IsThatOfItsRun) {
+TEST_F(StatusOfAnOutput, IsTheStatusOfItsRun) {
   ASSERT_EQ(run().exit_code, 0);
   const Json found = status(own());
   EXPECT_EQ(found["state"], "done");
@@ -69,7 +69,7 @@ TEST_F(StatusOfAnOutput, SaysAtOnceThatARunWasKilledAndGivesTheCommandThatGoesOn
   EXPECT_EQ(status(own())["state"], "done");
 }
 
-// The same command would be refused, because the chunks are those of the old content.
+// The same command would be refused, because the chunks were made of the old content.
 TEST_F(StatusOfAnOutput, AStoppedRunSaysThatItsInputHasChangedMeanwhile) {
   write_many_texts();
   const std::string texts = dir_.file("texts.jsonl");
@@ -165,7 +165,7 @@ TEST_F(StatusOfAnOutput, ReportNeedsNoConfig) {
   EXPECT_THAT(report["config"].get<std::string>(), HasSubstr("max_length"));
 }
 
-// The job in the directory is that of the last run, which has made another matrix.
+// The job in the directory is from the last run, which has made another matrix.
 TEST_F(StatusOfAnOutput, ReportFindsTheModelOfEachMatrixInACacheDirectory) {
   const std::string cache = dir_.file("cache");
   dir_.write("more.jsonl", "{\"text\":\"d\"}\n");

@@ -131,13 +131,14 @@ TEST_F(Signals, KilledSupervisorTakesItsWorkerAlong) {
   finish_and_check();
 }
 
-// Sends signals at random moments, of which half find a slow disk, so that they hit commits too.
+// Sends signals at random moments. In half of the runs the disk is slow, so that some signals come
+// during a commit.
 class AnyMoment : public Signals {
  protected:
   static constexpr int kUsualSignals = 3;  // soak.signals sends 200
 
-  // Starts a run and sends the signal after a random time. Returns how long the run took to end, or
-  // nullopt if it ended before.
+  // Starts a run and sends the signal after a random time. Returns the seconds that the run took to
+  // end after the signal, or nullopt if it had finished before.
   std::optional<double> interrupt(int number) {
     Program::Environment environment = {{"FAKE_WORKER_SLOW", "1"}};
     if (random_() % 2 == 0) {
@@ -208,7 +209,7 @@ TEST_F(Signals, SecondSignalEndsAHungRunAtOnce) {
   const std::string err = experiment_.dir().file("stderr");
   ASSERT_TRUE(wait_until([&] { return read_bytes(err).find("stopping") != std::string::npos; }))
       << "the first signal is answered at once, although the worker hangs";
-  std::this_thread::sleep_for(milliseconds(600));  // earlier, it would belong to the first one
+  std::this_thread::sleep_for(milliseconds(600));  // sooner, it would count as the first
   program.signal(SIGINT);
   EXPECT_EQ(program.wait().signal, SIGINT);
   EXPECT_TRUE(nobody_left());

@@ -243,13 +243,13 @@ TEST_F(Cli, VerifyByConfigAndByFile) {
   EXPECT_EQ(Json::parse(encode({"verify", "--json", tc}).out).at("exit_code"), 65);
 }
 
-// What a finished experiment has on the disk is not needed a second time.
 TEST_F(Cli, PlanRefusesTextsForAModelWithoutATokenizer) {
   const ProgramEnd end = encode({"plan", "--config", config()});
   EXPECT_EQ(end.exit_code, 66) << end.signal;
   EXPECT_THAT(end.err, HasSubstr("error[tokenizer.file]"));
 }
 
+// The disk needs no second place for what a finished experiment has written.
 TEST_F(Cli, PlanCountsTheMatricesAndTheCombinedMatrixThatAreThere) {
   const std::string path = config();
   // The model has no tokenizer, so the rows are token ids.

@@ -94,7 +94,7 @@ TEST(Devices, OneThatNeverLoadsIsLostAndTheOtherFinishes) {
   }
 }
 
-TEST(Devices, NoneThatLoadsEndsTheRunWithTheErrorOfTheDevice) {
+TEST(Devices, IfNoneLoadsTheRunEndsWithTheErrorOfTheDevice) {
   TwoDevices absent;
   const RunResult result = absent.run("69:-1:99");
   EXPECT_EQ(result.exit_code, ExitCode::kUnavailable);
@@ -126,7 +126,7 @@ TEST(Devices, OfAnotherKindAreRefusedBeforeTheyCommitAChunk) {
   EXPECT_EQ(run.read(run.tc()), undisturbed_tc());
 }
 
-// No device can be blamed for it, so the run does not go on with the other one.
+// No device is to blame, so the run does not go on with the other device.
 TEST(Devices, AWorkerOfAnotherBuildEndsTheRun) {
   TwoDevices run;
   const RunResult result = run.run("other_build:-1:9@1");
@@ -137,7 +137,7 @@ TEST(Devices, AWorkerOfAnotherBuildEndsTheRun) {
   EXPECT_EQ(run.read(run.tc()), undisturbed_tc());
 }
 
-TEST(Devices, AnErrorThatIsNotTheDevicesEndsTheRun) {
+TEST(Devices, AnErrorThatNoDeviceHasCausedEndsTheRun) {
   TwoDevices run;
   run.environment.worker.program = "/no/such/worker";
   EXPECT_EQ(run.run().exit_code, ExitCode::kOsError);
@@ -170,7 +170,7 @@ TEST(Devices, AllIsEveryGpuThatTheFirstWorkerCounts) {
   EXPECT_EQ(run.read(run.tc()), undisturbed_tc());
 }
 
-TEST(Devices, OneInAListIsAnOrdinaryRun) {
+TEST(Devices, AListWithOneDeviceIsAnOrdinaryRun) {
   TwoDevices run;
   run.config.hardware.devices = {parse_device("cpu")};
   const RunResult result = run.run();

@@ -174,7 +174,7 @@ struct Foreign {
   std::function<void(const std::string& path, const TempDir& dir)> make;
 };
 
-TEST(FaultLog, LeavesWhatIsNotOursAloneAndSaysSoOnce) {
+TEST(FaultLog, LeavesForeignFilesAloneAndSaysSoOnce) {
   const std::vector<Foreign> kinds = {
       {"text", [](const auto& path, const auto&) { write_bytes(path, "my notes\n"); }},
       {"other records",

@@ -163,7 +163,7 @@ FaultPolicy::Failure in_windows(RowRange rows, RowRange ahead) {
 
 // Both windows were on the device, so either one may be to blame. The next worker encodes one after
 // the other.
-TEST(FaultPolicy, AFailureBlamesTheNextWindowTooUntilEachHasTheDeviceForItself) {
+TEST(FaultPolicy, AFailureAlsoSuspectsTheNextWindowUntilEachIsEncodedAlone) {
   FaultMemory memory("");
   FaultPolicy policy(5, 1, memory);
   EXPECT_THAT(prepared(policy).alone, IsEmpty());
@@ -257,8 +257,8 @@ TEST(SeveralDevices, OneSearchesAndTheOthersAvoidTheRows) {
   EXPECT_TRUE(policy.decide(of_worker(0, in_probe({120, 121}))).culprit);
 }
 
-// The workers that began before the second failure know nothing of the search that it calls for.
-TEST(SeveralDevices, WorkersThatBeganBeforeASearchNeitherEndItNorUseItUp) {
+// A worker that began before the second failure does not know that the failure calls for a search.
+TEST(SeveralDevices, AWorkerThatBeganBeforeASearchNeitherSearchesNorEndsTheSearch) {
   FaultMemory memory("");
   FaultPolicy policy(9, 1, memory);
   for (const size_t worker : {0, 1}) policy.decide(of_worker(worker, in_window({0, 10})));
@@ -274,7 +274,7 @@ TEST(SeveralDevices, AWindowIsSearchedBeforeItsFailuresEndTheRun) {
   EXPECT_EQ(prepared(policy, 0).probe, (RowRange{0, 10}));
   for (const size_t worker : {1, 1}) policy.decide(of_worker(worker, in_window({50, 60})));
   policy.window_started("s", 0);
-  // Worker 0 began before the second window had failed twice, so it runs into this window, too.
+  // Worker 0 began before the second window had failed twice, so it also fails in this window.
   EXPECT_TRUE(policy.decide(of_worker(0, in_window({50, 62}))).searching);
   policy.worker_ended(0);
   EXPECT_EQ(prepared(policy, 0).probe, (RowRange{50, 62}));
@@ -285,7 +285,7 @@ TEST(SeveralDevices, AWindowIsSearchedBeforeItsFailuresEndTheRun) {
             "worker.poison_chunk");
 }
 
-// A broken device fails with every row. It must not blame one that another device can encode.
+// A broken device fails with every row. A row that another device can encode must not be blamed.
 TEST(SeveralDevices, ARowIsBlamedWhenItFailsOnTwo) {
   FaultMemory memory("");
   FaultPolicy policy(9, 1, memory);
@@ -313,7 +313,7 @@ TEST(SeveralDevices, ASecondWindowWaitsForTheEndOfTheSearch) {
   EXPECT_EQ(prepared(policy, 1).probe, (RowRange{50, 60}));
 }
 
-// Rows that a healthy device encodes are innocent, whatever fails on the broken one.
+// A row that a healthy device encodes is good, even if it fails on a broken device.
 TEST(SeveralDevices, RowsThatAnotherDeviceHasEncodedAreNotBlamed) {
   FaultMemory memory("");
   FaultPolicy policy(9, 1, memory);

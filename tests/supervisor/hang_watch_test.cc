@@ -17,7 +17,7 @@ class HangWatchTest : public ::testing::Test {
   HangWatch watch_{seconds(60), seconds(600)};
 };
 
-TEST_F(HangWatchTest, NobodyWatchesBeforeTheFirstSign) { EXPECT_FALSE(watch_.hung(at(100000))); }
+TEST_F(HangWatchTest, BeginsAtTheFirstSignOfLife) { EXPECT_FALSE(watch_.hung(at(100000))); }
 
 TEST_F(HangWatchTest, EachPartOfAModelMayTakeLonger) {
   for (const int64_t second : {0, 599, 1198}) {
@@ -38,7 +38,7 @@ TEST_F(HangWatchTest, ABatchEndsThePatienceOfLoading) {
   EXPECT_TRUE(watch_.hung(at(600) + watch_.patience()));
 }
 
-TEST_F(HangWatchTest, TimeInWhichNobodyWatchedDoesNotCount) {
+TEST_F(HangWatchTest, TimeInWhichTheSupervisorWasPausedDoesNotCount) {
   watch_.forgive(at(0));
   EXPECT_FALSE(watch_.hung(at(100000))) << "forgiving does not start the watch";
   watch_.alive(at(100000));
@@ -61,7 +61,7 @@ TEST_F(HangWatchTest, SlowBatchesStretchThePatience) {
   EXPECT_TRUE(watch_.hung(at(150 + 600)));
 }
 
-TEST_F(HangWatchTest, OneSlowBatchAmongFastOnesDoesNot) {
+TEST_F(HangWatchTest, OneSlowBatchAmongFastOnesDoesNotStretchThePatience) {
   watch_.alive(at(0));
   watch_.batch(at(50));
   for (int i = 1; i <= 10; ++i) watch_.batch(at(50 + i));
@@ -74,7 +74,7 @@ TEST_F(HangWatchTest, ACommittedChunkIsASignOfLife) {
   EXPECT_FALSE(watch_.hung(at(118)));
 }
 
-TEST_F(HangWatchTest, NobodyWatchesBetweenTwoStreams) {
+TEST_F(HangWatchTest, PausesBetweenTwoStreams) {
   watch_.alive(at(0));
   watch_.pause();
   EXPECT_FALSE(watch_.hung(at(100000)));

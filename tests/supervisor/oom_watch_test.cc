@@ -47,7 +47,7 @@ TEST(OomWatch, IsLessSureWithTheCountOfTheWholeMachine) {
   EXPECT_THAT(cause({before, after}, kKilled)->what, HasSubstr("probably"));
 }
 
-TEST(OomWatch, OtherEndsAreNotTakenForIt) {
+TEST(OomWatch, OtherEndsAreNotTakenForALackOfMemory) {
   OomKills elsewhere = kills(4);
   elsewhere.source = "another file";
   const ExitStatus crashed = {.code = 0, .signal = SIGSEGV};
@@ -61,7 +61,7 @@ TEST(OomWatch, OtherEndsAreNotTakenForIt) {
   EXPECT_FALSE(cause({kills(3), elsewhere}, kKilled));
 }
 
-TEST(WindowShare, HalvesOnlyAfterSuchAKillAndNeverGrows) {
+TEST(WindowShare, HalvesOnlyAfterAKillForLackOfMemoryAndNeverGrows) {
   WindowShare share;
   EXPECT_EQ(share.value(), 1);
   EXPECT_FALSE(share.halve_after("worker.died"));

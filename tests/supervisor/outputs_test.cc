@@ -27,7 +27,7 @@ using ::testing::UnorderedElementsAre;
 // the path.
 struct Victim {
   const char* name;
-  bool never;  // true: it is refused also with --overwrite
+  bool never;  // true: it is refused even with --overwrite
   std::function<std::string(const TempDir&)> make;
 };
 
@@ -134,7 +134,7 @@ TEST_P(Outputs, FinalReplacesOnlyWhatItMay) {
     const std::string before = look(path);
     EXPECT_EQ(encode(run(path), true).exit_code, 64) << "no format has this suffix";
     EXPECT_EQ(look(path), before);
-    if (std::string(GetParam().name) == "LockOfACache") return;  // is one by its name only
+    if (std::string(GetParam().name) == "LockOfACache") return;  // ".npy" makes it an ordinary file
     const std::string other = path + ".npy";
     if (fs::symlink_status(path).type() == fs::file_type::regular) {
       fs::create_hard_link(path, other);
@@ -161,7 +161,7 @@ TEST_P(Outputs, TokenIdsReplaceOnlyWhatTheyMay) {
 
 TEST_P(Outputs, LogIsAppendedOnlyToALog) {
   const std::string path = GetParam().make(dir_);
-  if (std::string(GetParam().name) == "EmptyFile") return;  // nothing is lost
+  if (std::string(GetParam().name) == "EmptyFile") return;  // may become a log: nothing is lost
   const std::string config = dir_.write("c.yaml", "log:\n  file: " + path + "\n");
   std::vector<std::string> arguments = run(dir_.file("out.npy"));
   arguments.insert(arguments.end(), {"--config", config});
@@ -328,8 +328,8 @@ TEST(CacheFiles, OwnFilesAreAccepted) {
   EXPECT_EQ(experiment.run().exit_code, ExitCode::kOk);
 }
 
-// What hardware.product_search of earlier versions has left. The names are no licence: another
-// file with one of them stays.
+// The files that hardware.product_search of earlier versions has left are removed. A file of the
+// user with one of these names stays.
 TEST(CacheFiles, OfEarlierVersionsAreAcceptedAndRemoved) {
   const TempDir dir;
   const std::string book = R"({"checksum":"0", "devices":[{"cublaslt":130100}], "format":1})";

@@ -86,13 +86,13 @@ TEST(ProgressLine, ANumberIsNeverCut) {
   }
 }
 
-TEST(Progress, QuietAndJsonShowNone) {
+TEST(Progress, IsNotShownByRunsThatAreQuietOrWriteJson) {
   EXPECT_TRUE(shows_progress(at_level("warning")));
   EXPECT_FALSE(shows_progress(at_level("error")));
   EXPECT_FALSE(shows_progress({.file = "", .json = true}));
 }
 
-TEST(ProgressLine, UnknownIsLeftOut) {
+TEST(ProgressLine, LeavesOutNumbersThatAreNotKnown) {
   const ProgressView start = {
       .stream = "s", .rows_done = 0, .rows_total = 10, .tokens_per_second = 0, .seconds_left = -1};
   EXPECT_EQ(render_progress(start, 0), "s   0% 0/10 rows");
@@ -118,7 +118,7 @@ TEST(RateMeter, KnowsNoRateWithinTheFirstSecond) {
   const Clock::time_point start;
   rate.add(start, 1000, 7000);
   rate.add(start + std::chrono::milliseconds(2), 2000, 14000);
-  EXPECT_EQ(rate.rows_per_second(), 0) << "half a million";
+  EXPECT_EQ(rate.rows_per_second(), 0) << "and not half a million";
   rate.add(start + std::chrono::milliseconds(1000), 3000, 21000);
   EXPECT_EQ(rate.rows_per_second(), 2000);
 }
@@ -169,7 +169,7 @@ TEST_F(TerminalTest, StatusLineNeverReachesTheLastColumn) {
   EXPECT_EQ(screen(), std::string(39, 'x'));
 }
 
-TEST_F(TerminalTest, NarrowedTerminalIsClearedWhole) {
+TEST_F(TerminalTest, TheWholeStatusLineIsClearedAfterTheTerminalBecameNarrower) {
   Terminal terminal(slave_.get());
   terminal.set_status(std::string(39, 'x'));
   screen();
@@ -227,7 +227,7 @@ TEST_F(TerminalTest, WithoutABarOrWithTheLevelDebugItHasLines) {
   EXPECT_THAT(screen(), AllOf(HasSubstr("a usual line"), HasSubstr("one of many")));
 }
 
-TEST_F(TerminalTest, TheTableIsShownWithWarningsAndNotWithErrorsOnly) {
+TEST_F(TerminalTest, TheTableIsShownAtTheLevelWarningAndNotAtTheLevelError) {
   Terminal terminal(slave_.get());
   RunLog(at_level("warning"), terminal, terminal).result("summary", "the table\n", {});
   EXPECT_THAT(screen(), HasSubstr("the table"));
@@ -312,7 +312,7 @@ class PlainLog : public ::testing::Test {
   UniqueFd write_end_;
 };
 
-// Of a run of ten hours.
+// The run takes ten hours, which are 600 minutes.
 TEST_F(PlainLog, ALongRunHasALineOfProgressInAMinute) {
   Terminal pipe(write_end_.get());
   RunLog log({}, pipe, pipe);

@@ -155,7 +155,7 @@ TEST(RunStatus, OfARunThatFailsWhileItEncodesIsFailed) {
   EXPECT_FALSE(status_of(experiment).refused);
 }
 
-TEST(RunStatus, AddsTheStagesOfAllWorkersAlsoOfOneThatCrashed) {
+TEST(RunStatus, AddsTheStagesOfAllWorkersIncludingACrashedOne) {
   Experiment experiment;
   // The first worker crashes in the chunk that begins at row 10, and the second begins there.
   ASSERT_EQ(experiment.run("crash:2:1").exit_code, ExitCode::kOk);
@@ -169,7 +169,7 @@ TEST(RunStatus, AddsTheStagesOfAllWorkersAlsoOfOneThatCrashed) {
   EXPECT_EQ(status_of(devices).stages.encode, 2 * Experiment::kRows);
 }
 
-TEST(RunStatus, WithoutStagesOfAnOlderVersionHasNone) {
+TEST(RunStatus, OfAnOlderVersionHasNoStages) {
   const TempDir dir;
   dir.write("status.json", "{\"state\":\"done\"}");
   EXPECT_EQ(status_of_directory(dir.path()).stages, StageSeconds());

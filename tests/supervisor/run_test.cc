@@ -39,7 +39,7 @@ TEST(Run, MakesEveryFinalAndTheCombinedMatrix) {
 }
 
 // The charts of encode report begin with the first sample and end with the last one.
-TEST(Run, AShortOneHasSamplesOfItsBeginningAndItsEnd) {
+TEST(Run, AShortRunHasSamplesOfItsBeginningAndItsEnd) {
   Experiment experiment;
   ASSERT_EQ(experiment.run().exit_code, ExitCode::kOk);
   const MemoryHistory history = read_memory(experiment.cache("memory.jsonl"));
@@ -60,6 +60,7 @@ TEST(Run, SaysWhatTruncationHasLost) {
   EXPECT_THAT(Experiment().run().log, Not(HasSubstr("the cut loses")));
 }
 
+// The log tells how far the run is, and where its files are.
 TEST(Run, LogTellsWhereItIs) {
   Experiment experiment;
   experiment.config.combine = {{.split = "train", .streams = {"tc", "commit"}}};
@@ -195,7 +196,7 @@ TEST(Run, AutomaticBatchesAreNumbersBeforeAWorkerStarts) {
   EXPECT_THAT(job, HasSubstr("\"batch_size\":0,\"batch_tokens\":0"));
 }
 
-TEST(Run, PaddingIsANoteAndNothingElse) {
+TEST(Run, APaddingPolicyOnlyLogsANote) {
   Experiment experiment;
   experiment.config.padding = PaddingPolicy::kMaxLength;
   EXPECT_THAT(experiment.run().log, HasSubstr("padding: max_length is accepted"));

@@ -167,7 +167,8 @@ TEST(RunTrouble, ReportedErrorKeepsItsExitCodeAndText) {
   EXPECT_THAT(experiment.read(experiment.cache("encode.log")), HasSubstr("device.absent"));
 }
 
-// Reading the inputs may take minutes. Here an input cannot be read, and nobody finds out.
+// Reading the inputs may take minutes. Here an input cannot be read, but the error is about the
+// driver.
 TEST(RunTrouble, AMissingDriverIsFoundOutBeforeTheInputsAreRead) {
   if (has_nvidia_driver()) GTEST_SKIP() << "this machine has an NVIDIA driver";
   Experiment experiment;
@@ -199,7 +200,7 @@ TEST(RunTrouble, AnOutputThatCannotBeWrittenIsFoundOutBeforeTheInputsAreRead) {
   EXPECT_EQ(result.error.code.name(), "io.create");
 }
 
-TEST(RunTrouble, FewGarbageLinesAreToldAndSurvived) {
+TEST(RunTrouble, AFewLinesThatAreNotEventsAreLoggedAndChangeNothing) {
   Experiment experiment;
   const RunResult result = experiment.run("garbage:1:1");
   EXPECT_EQ(result.exit_code, ExitCode::kOk);
@@ -207,7 +208,7 @@ TEST(RunTrouble, FewGarbageLinesAreToldAndSurvived) {
   EXPECT_EQ(experiment.read(experiment.tc()), undisturbed_tc());
 }
 
-// As after an upgrade that has replaced only one of the two programs.
+// An upgrade may have replaced only one of the two programs.
 TEST(RunTrouble, AWorkerOfAnotherBuildEndsTheRunAtOnce) {
   Experiment experiment;
   const RunResult result = experiment.run("other_build:-1:9");

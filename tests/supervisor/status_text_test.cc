@@ -128,7 +128,7 @@ TEST(StatusText, OfARunThatDiedShowsItsLastFault) {
               HasSubstr(", hang [worker.hung]: restarted\n"));
 }
 
-// Of the folder in which a user works, and of the default folder of caches.
+// The folder may be the one in which a user works, or the default folder of caches.
 TEST(StatusText, OfAFolderShowsTheRunsInItAndTheOnlyOneAtOnce) {
   const TempDir dir;
   const std::string text = render_text(status_of_directory(dir.path()), StatusDetail::kShort);
@@ -190,7 +190,7 @@ TEST(StatusText, IsShortUnlessAllIsAskedFor) {
   EXPECT_THAT(done, HasSubstr("next      Nothing is left to do"));
 }
 
-// A trouble is never left out, whatever else is.
+// The short text leaves out much, but never a fault.
 TEST(StatusText, NamesTheFaultsAlsoWhenItIsShort) {
   Experiment experiment;
   ASSERT_EQ(experiment.run("69:2:1").exit_code, ExitCode::kUnavailable);

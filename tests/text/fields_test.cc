@@ -86,7 +86,7 @@ TEST_F(Fields, OfManyBlocksAreInOrder) {
   EXPECT_EQ(rows[4321], "t4321|4321");
 }
 
-// The texts are proven block by block, and the fields by the hash of the whole file.
+// The texts are compared block by block, and the fields by the hash of the whole file.
 TEST_F(Fields, OfAnotherFileAreRefused) {
   const auto options = input("a.jsonl", "{\"text\":\"a\",\"id\":1}\n");
   const InputScan scan = scan_texts(options, {});

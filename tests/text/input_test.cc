@@ -155,7 +155,7 @@ TEST_F(Input, Utf16WithoutAByteOrderMarkIsRefused) {
     EXPECT_THAT(error.hint, HasSubstr("iconv"));
     EXPECT_EQ(error_of(file("a.txt.gz", gzip(bytes))).code.name(), "text.encoding");
   }
-  // NULs in a text are kept: here they are half and 80 % of every second byte.
+  // A text keeps its NULs. Here 50 % and 80 % of every second byte are NUL, too few for UTF-16.
   for (const std::string& bytes : {"a" + nul + "b\n", wide("abcd", "", nul) + "e\n"})
     EXPECT_EQ(texts_of(file("a.txt", bytes)).size(), 1U);
 }

@@ -205,7 +205,7 @@ TEST_F(Jsonl, AFieldThatIsNotTextIsAnErrorWithTheFieldsThatAre) {
   EXPECT_THAT(error_of(numbers).hint, HasSubstr("no field here holds text"));
 }
 
-// Where other rows are good, the field is the right one.
+// If other rows are good, the named field is right, so the hint is about the bad row.
 TEST_F(Jsonl, ABadRowAmongGoodOnesIsToBeCorrectedOrLeftOut) {
   const std::string bad = R"({"text":1,"title":"b"})"
                           "\n";

@@ -27,7 +27,8 @@ std::string replaced(std::string text, const std::string& old, const std::string
   return text;
 }
 
-// Returns the tokenizer.json of a record. If the record has no model, it is the one of the base.
+// Returns the tokenizer.json of a record. If the record has no model, the model is taken from the
+// base tokenizer.
 std::string tokenizer_json_of(const Json& record) {
   Json tokenizer = record["files"]["tokenizer.json"];
   if (tokenizer.contains("model")) return tokenizer.dump();

@@ -7,7 +7,6 @@
 #include "encode/error.h"
 
 #include "support/error_of.h"
-#include "support/temp_dir.h"
 
 namespace encode {
 namespace {

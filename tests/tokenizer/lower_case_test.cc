@@ -4,7 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "encode/error.h"
 #include "encode/tokenizer.h"
 
 #include "base/refused.h"
@@ -15,8 +14,8 @@ namespace {
 using ::testing::ElementsAre;
 using testing::refused;
 
-// A word is one token. "Foo" is an added token that is searched for in normalized text, "BarX" one
-// that is searched for in the text itself.
+// A word is one token. "Foo" is an added token that is searched for in normalized text, and "BarX"
+// is an added token that is searched for in the text itself.
 std::unique_ptr<Tokenizer> load(const std::string& normalizer, bool lower_case_first = true) {
   TokenizerSource source;
   source.folder = "MODEL";
@@ -50,7 +49,7 @@ TEST(LowerCase, TextIsLowercasedBeforeTheNormalizer) {
   }
 }
 
-// The Replace comes first, so "İ" is no longer there when the Lowercase of the file comes.
+// The Replace of the file comes before its Lowercase, so it still finds "PARIS".
 TEST(LowerCase, ALowercaseOfTheFileStaysInItsPlace) {
   const std::string rest = R"({"type":"Replace","pattern":{"String":"PARIS"},"content":"foo"})";
   const std::string own =

@@ -48,7 +48,8 @@ TEST(PromptTokens, OneSpecialTokenAtTheEndIsTakenOff) {
   EXPECT_EQ(prompt_tokens(*around, "query <end>"), 3);
 }
 
-// Models such as Llama have no special token after a row, so the prompt's own one is taken off.
+// Models such as Llama have no special token after a row, so a special token at the end of the
+// prompt itself is subtracted.
 TEST(PromptTokens, WithoutATokenAfterTheRowThePromptsOwnSpecialTokenIsTakenOff) {
   const auto before = load(kBefore);
   EXPECT_EQ(prompt_tokens(*before, "query a"), 3);

@@ -14,7 +14,6 @@
 
 #include "cpu_seconds.h"
 #include "golden_cases.h"
-#include "support/temp_dir.h"
 
 namespace encode {
 namespace {

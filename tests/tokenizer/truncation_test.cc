@@ -9,7 +9,6 @@
 
 #include "encode/error.h"
 #include "encode/tokenizer.h"
-#include "encode/tokenizer_file.h"
 
 #include "base/json.h"
 #include "golden_cases.h"

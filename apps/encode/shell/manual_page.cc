@@ -102,7 +102,8 @@ std::string flag_item(const FlagEntry& flag) {
   return item(head, flag.help + (flag.required ? " (required)" : ""));
 }
 
-// Text with examples: a line that begins with two spaces stays a line of its own.
+// Returns a text with examples. A line that begins with two spaces is an example and stays a line
+// of its own.
 std::string paragraphs(const std::string& text) {
   std::string out;
   std::istringstream lines(text);

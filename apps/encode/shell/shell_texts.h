@@ -34,7 +34,8 @@ std::string footer_text(const CommandEntry& command);
 // The reference of all commands in Markdown: the flags of the config, then a chapter for each
 // command with its own flags.
 std::string command_reference(const CommandEntry& root);
-// The same as {"config_flags": [...], "commands": [...]}. A flag of the config has its key.
+// The same reference as JSON: {"config_flags": [...], "commands": [...]}. A flag of the config has
+// its key.
 Json command_reference_json(const CommandEntry& root);
 
 // The manual page encode(1), in the man macros of roff. `date` is YYYY-MM-DD.

@@ -1,7 +1,7 @@
 """Writes the directory of a repository from its entry in repositories.json.
 
-Each of the "families" there has a table with "kinds" and "repositories". An entry names its kind, and its keys are laid over those of the kind (objects
-are merged, and null removes a key). These keys say what a repository has:
+Each of the "families" there has a table with "kinds" and "repositories". An entry names its kind, and its keys are laid over the
+keys of the kind (objects are merged, and null removes a key). These keys say what a repository has:
   config             config.json, with the published values; shrink() scales the sizes down
   tokenizer          {kind, settings}: see tokenizer_files.make; "patch" is merged into tokenizer.json
   tokenizer_config   tokenizer_config.json; null: no such file

@@ -21,8 +21,7 @@ class ArraySource {
   virtual ~ArraySource() = default;
   // Returns the next rows of the column, or null at the end.
   virtual std::shared_ptr<arrow::Array> next() = 0;
-  // Goes to a place from which `row` can be reached by next(). Returns the number of the row that
-  // next() then begins with; it is not above `row`.
+  // Moves to a row at or before `row`, and returns its number. next() continues there.
   virtual int64_t seek(int64_t row) = 0;
   virtual const arrow::Schema& schema() const = 0;  // the schema of all columns of the file
   // Returns the number of rows that the file states. Throws Error "arrow.damaged" for an Arrow IPC

@@ -18,7 +18,7 @@ namespace encode {
 // - kRows: strings (string, large_string, string_view, or a dictionary of these), or lists of
 //   integers (list, large_list, or fixed_size_list of at least one);
 // - kAny: strings, and numbers, booleans, dates, times and decimals.
-// For kVectors it throws Error kData "arrow.vectors" instead of both.
+// For kVectors it throws Error kData "arrow.vectors" instead of these two errors.
 int column_index(const arrow::Schema& schema, const ColumnRequest& request);
 
 // The array that is being read. Not thread-safe.

@@ -111,8 +111,8 @@ class IpcSource final : public ArraySource {
   }
 
  private:
-  // Begins again at the first record batch. Only the columns `included` are read; if there are
-  // none, all are.
+  // Begins again at the first record batch. Reads only the columns `included`, or all columns if
+  // `included` is empty.
   void open(std::vector<int> included) {
     batches_.reset();
     row_ = 0;

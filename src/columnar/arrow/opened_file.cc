@@ -15,12 +15,12 @@ void OpenedFile::guarded(const std::function<arrow::Status()>& work) const {
   try {
     const arrow::Status status = work();
     if (status.ok()) return;
-    if (status.IsOutOfMemory()) refuse_memory();
     problem = status.message();
+    if (status.IsOutOfMemory()) refuse_memory(preview(problem, 300));
   } catch (const Error&) {
     throw;
   } catch (const std::bad_alloc&) {
-    refuse_memory();
+    refuse_memory("the system has no more memory");
   } catch (const std::exception& error) {  // Parquet's own exceptions
     problem = error.what();
   }
@@ -38,14 +38,14 @@ void OpenedFile::refuse_damage(const std::string& found) const {
                .hint = "write or copy the file again"});
 }
 
-void OpenedFile::refuse_memory() const {
+void OpenedFile::refuse_memory(const std::string& found) const {
   throw Error(
       {.code = "arrow.memory",
        .what = "reading the file needs too much memory",
        .where = request_.path,
        .expected = fmt::format("at most {} for a row group or record batch of the column",
                                format_bytes(kColumnarMemoryBytes)),
-       .found = "more",
+       .found = found,
        .hint = fmt::format("write the file with smaller {}, or check that it is not damaged",
                            facts_of(request_.format).blocks)});
 }

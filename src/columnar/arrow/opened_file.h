@@ -28,7 +28,7 @@ class OpenedFile {
   void guarded(const std::function<arrow::Status()>& work) const;
 
   [[noreturn]] void refuse_damage(const std::string& found) const;
-  [[noreturn]] void refuse_memory() const;
+  [[noreturn]] void refuse_memory(const std::string& found) const;
 
  private:
   ColumnRequest request_;

@@ -22,8 +22,9 @@ namespace {
 
 constexpr size_t kHashDigits = 16;
 
-// The name of a backup: <file>.backup-20261124-064121-0123456789abcdef. If the time is that of the
-// last backup or before it, the name has that time and the next number: 20261124-064121.2.
+// The name of a backup: <file>.backup-20261124-064121-0123456789abcdef. If the last backup has the
+// same or a later time, the name has the time of that backup and the next number:
+// 20261124-064121.2.
 struct Backup {
   std::string path;
   std::string time;

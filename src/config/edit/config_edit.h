@@ -36,11 +36,11 @@ EditedConfig edit_config(const std::string& path, std::span<const ConfigEdit> ed
 // Writes the new text, with the owner and the permissions of the file; access lists and extended
 // attributes are not kept, and another hard link keeps the old text. First the old text is stored
 // beside the file as `<file>.backup-YYYYmmdd-HHMMSS-<hash>` (UTC; a number follows the time if the
-// last backup is as new). The hash is that of the new text. Both files are written as AtomicFile
-// writes, and a backup replaces no file, so a kill at any moment leaves the old text or the new
-// text, and never a part of one. A text that another program writes in the last milliseconds
-// before the replacement is lost, because files have no locks that editors respect. Returns the
-// path of the backup, or "" if there is nothing to change. Throws Error:
+// last backup is not older). <hash> is the hash of the new text. Both files are written as
+// AtomicFile writes, and a backup replaces no file, so a kill at any moment leaves the old text or
+// the new text, and never a part of one. A text that another program writes in the last
+// milliseconds before the replacement is lost, because files have no locks that editors respect.
+// Returns the path of the backup, or "" if there is nothing to change. Throws Error:
 // - kTempFail "config.changed" if the file is no longer as it was read,
 // - kNoPermission, kIoError or kCantCreate if the files cannot be written. The file is then as it
 //   was.

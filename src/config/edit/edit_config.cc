@@ -253,7 +253,7 @@ class Edit {
     return carriage_return ? "\r\n" : "\n";
   }
 
-  // Returns the indent that the file uses: the one in its first section.
+  // Returns the indent of the first section, which stands for the style of the file.
   size_t step() const {
     constexpr size_t kUsual = 2;
     for (const YamlEntry& entry : tree_.entries) {

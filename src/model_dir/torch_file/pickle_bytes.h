@@ -17,7 +17,7 @@ class PickleBytes {
   // Both must outlive the object. `where` is for messages.
   PickleBytes(std::string_view pickle, const std::string& where) : pickle_(pickle), where_(where) {}
 
-  // Begins the next opcode, whose place unexpected() names, and returns it.
+  // Takes the next opcode and returns it. unexpected() then names the place of this opcode.
   uint8_t next_opcode();
 
   // These functions take the bytes that follow. They throw if fewer are left.

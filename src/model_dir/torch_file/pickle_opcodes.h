@@ -47,7 +47,8 @@ enum class Opcode : uint8_t {
   kBinPersId = 'Q',
 };
 
-// Returns "NEWOBJ (0x81)", or "an unknown opcode (0x00)". For any opcode of Python's pickle.
+// Returns "NEWOBJ (0x81)" for any opcode of Python's pickle, and "an unknown opcode (0x00)" for
+// another byte.
 std::string opcode_name(uint8_t opcode);
 
 }  // namespace encode

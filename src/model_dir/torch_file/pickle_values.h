@@ -62,7 +62,8 @@ class PickleValues {
   void mark();
   const PickleValue& top() const;
   PickleValue pop();
-  // Removes and returns the last `count` values, or without `count` those after the last mark.
+  // Removes and returns the last `count` values, or, without `count`, the values after the last
+  // mark.
   List pop_values(std::optional<size_t> count);
   // Returns the only value that is left, at the end of the pickle.
   PickleValue last() const;
@@ -82,7 +83,7 @@ class PickleValues {
   std::string_view text(const PickleValue& string) const {
     return bytes_.taken(string.number, string.bytes);
   }
-  const PickleGlobal* global(const PickleValue& value) const;  // nullptr if it is another kind
+  const PickleGlobal* global(const PickleValue& value) const;  // nullptr for another kind
   std::string describe(const PickleValue& value) const;        // for messages
 
  private:

@@ -29,8 +29,8 @@ struct PickledTensor {
 // Returns the tensors of a pickled dict by name. Understands dicts, lists, tuples, strings,
 // numbers, None, collections.OrderedDict with the attribute _metadata,
 // torch._utils._rebuild_tensor_v2, torch._utils._rebuild_parameter and the storage types of torch.
-// Any other opcode or global is refused by name, so no code of the file can run. Nothing in it is
-// recursive, and the limits of limits.h bound its memory. `where` is for messages. Throws Error
+// Any other opcode or global is refused by name, so no code of the file can run. The reader does
+// not recurse, and the limits of limits.h bound its memory. `where` is for messages. Throws Error
 // kConfig "model.pickle".
 std::map<std::string, PickledTensor> read_state_dict(std::string_view pickle,
                                                      const std::string& where);

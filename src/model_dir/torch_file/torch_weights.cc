@@ -147,8 +147,8 @@ std::string list(const std::vector<int64_t>& numbers) {
   return fmt::format("[{}]", fmt::join(numbers, ", "));
 }
 
-// Returns the strides that TensorInfo::strides needs, which are none for row-major order. Returns
-// nullopt if the tensor has gaps or uses an element twice. A dimension of size 1 has any stride.
+// Returns the value of TensorInfo::strides, which is empty for row-major order. Returns nullopt if
+// the tensor has gaps or uses an element twice. A dimension of size 1 has any stride.
 std::optional<std::vector<int64_t>> dense_strides(const PickledTensor& tensor) {
   std::vector<size_t> order(tensor.shape.size());
   std::iota(order.begin(), order.end(), size_t{0});

@@ -16,7 +16,7 @@ namespace encode {
 // is refused. Throws Error, all kConfig:
 //   "model.zip"       if the archive is damaged, compressed, or in an older format of torch
 //   "model.pickle"    if the pickle has anything but tensors of known types in a dict
-//   "model.offsets"   if a storage or a tensor does not fit the record or the storage
+//   "model.offsets"   if a storage does not fit its record, or a tensor its storage
 //   "model.shape", "model.dtype"   as checked_bytes()
 // Throws kIoError if reading fails.
 TensorMap read_torch_weights(const UniqueFd& fd, const std::string& file);

@@ -54,8 +54,8 @@ kernels::WordRows words_of(const HeadRows<T>& rows) {
           .width = rows.head_dim * kBytes / static_cast<int64_t>(sizeof(uint32_t))};
 }
 
-// Returns the rows as elements of type Operand. These are `rows` itself if T is Operand, else a
-// converted copy in `room`.
+// Returns the rows as elements of type Operand: `rows` itself if T is Operand, else a converted
+// copy in `room`.
 template <typename Operand, typename T>
 HeadRows<Operand> as_operands(const HeadRows<T>& rows, Operand* room) {
   if constexpr (std::is_same_v<T, Operand>) {
@@ -69,8 +69,8 @@ HeadRows<Operand> as_operands(const HeadRows<T>& rows, Operand* room) {
   }
 }
 
-// Copies the rows to `to` [padded, head_dim] and sets the rows after the last one to zero. The rows
-// may already be at `to`.
+// Copies the rows to `to` [padded, head_dim] and fills the rest of `to` with zeros. The rows may
+// already be at `to`.
 template <typename Operand>
 HeadRows<Operand> pad_rows(const HeadRows<Operand>& rows, int64_t padded, Operand* to) {
   if (rows.first != to) {

@@ -201,8 +201,8 @@ class CpuAttention {
     for (int64_t j = seen.begin; j < seen.end; ++j) row[j] += bias[j];
   }
 
-  // Adds the entries of a table of_query or of_key to the scores. They are in the table row of
-  // `token`, or of each key itself if `token` is -1.
+  // Adds the entries of a table of_query or of_key to the scores. The entries are in the row of
+  // `token`. If `token` is -1, the entry for a key is in the row of this key.
   void add_terms(const at::Tensor& terms, int64_t token, const ScoreRow& place, Range seen) const {
     if (!terms.defined()) return;
     for (int64_t j = seen.begin; j < seen.end; ++j) {

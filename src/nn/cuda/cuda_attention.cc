@@ -45,8 +45,8 @@ at::Tensor flash(const AttentionInput& input, const PackedInput& batch,
   return std::get<0>(result);
 }
 
-// Repeats key or value heads, because the memory-efficient kernel needs as many of them as query
-// heads.
+// Repeats key or value heads, because the memory-efficient kernel needs as many key and value heads
+// as query heads.
 at::Tensor repeat_heads(const at::Tensor& packed, int64_t heads) {
   const int64_t groups = heads / packed.size(1);
   if (groups == 1) return packed;

@@ -25,7 +25,7 @@ struct PairShape {
 // relative->bias, and -inf outside the window. The result has the form that the memory-efficient
 // kernel takes, [1, heads, T, T] in the type of `tensor`, but only the first batch.max_seqlen
 // positions have values. Layers with the same relative positions and the same window can share the
-// result: see RelativePositions::pairs.
+// result in RelativePositions::pairs.
 at::Tensor pair_bias(const AttentionOptions& options, const PackedInput& batch,
                      const PairShape& shape, const at::TensorOptions& tensor);
 

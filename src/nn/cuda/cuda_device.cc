@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <optional>
-#include <vector>
 
 #include <ATen/Context.h>
 #include <ATen/detail/CUDAHooksInterface.h>
@@ -131,7 +130,7 @@ c10::DeviceAllocator& allocator(c10::Device device) {
 OpenedDevice open_device(const HardwareOptions& options) {
   const c10::Device cpu(c10::kCPU);
   if (options.device.kind == DeviceChoice::Kind::kCpu) return {.device = cpu, .warning = ""};
-  // `warning` is for a GPU that cannot be used. A machine without a GPU is no reason for one.
+  // Without a GPU, "auto" means the CPU, so only a GPU that cannot be used is worth a warning.
   const auto absent = [&](std::string found, std::string hint, bool has_gpu) -> OpenedDevice {
     if (options.device.kind != DeviceChoice::Kind::kAuto)
       throw unavailable(options, std::move(found), std::move(hint));
@@ -143,7 +142,7 @@ OpenedDevice open_device(const HardwareOptions& options) {
 
   const std::string settings = allocator_settings(options);
   prepare_environment(options, settings);
-  // The address of any function of libtorch_cpu.so tells in which folder LibTorch is.
+  // Finds LibTorch's folder from the address of a function in libtorch_cpu.so.
   const std::string torch = directory_of(reinterpret_cast<const void*>(&at::globalContext));
   if (const auto reason = open_library(torch + "/libtorch_cuda.so")) {
     if (!has_nvidia_driver()) {

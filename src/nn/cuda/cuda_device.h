@@ -16,16 +16,17 @@ namespace encode {
 
 struct OpenedDevice {
   c10::Device device;
-  std::string warning;  // why "auto" did not take the GPU of this machine; "" if there is no reason
+  std::string warning;  // why "auto" did not take the GPU of this machine, or ""
 };
 
 // Returns the device for "auto", "cpu", "cuda" or "cuda:N", ready for use. For a CUDA device it
 // opens LibTorch's CUDA libraries and the plugin. If a library or the device is missing, "auto"
-// returns the CPU, and "cuda" throws Error kUnavailable, which says what is missing. Except for
-// "cpu", it first writes the allocator settings, product_environment(), and CUDA_LAUNCH_BLOCKING=1
-// for options.synchronous_launches, into the environment of the process, and throws what
-// allocator_settings() throws. Call it once in a process, before any other CUDA call, and while no
-// other thread uses the environment.
+// returns the CPU, and "cuda" throws Error kUnavailable, which says what is missing.
+//
+// For every choice but "cpu" it first changes the environment of the process: it sets the allocator
+// settings and product_environment(), and CUDA_LAUNCH_BLOCKING=1 if options.synchronous_launches is
+// true. It then also throws what allocator_settings() throws. Call it once in a process, before any
+// other CUDA call, and while no other thread uses the environment.
 OpenedDevice open_device(const HardwareOptions& options);
 
 // Returns the number of CUDA devices that the process sees (CUDA_VISIBLE_DEVICES), after
@@ -35,9 +36,9 @@ std::string device_description(c10::Device device);  // "NVIDIA H100 80GB HBM3";
 std::string compute_capability(c10::Device device);  // "9.0"; "" on CPU
 bool supports_flash_attention(c10::Device device);   // true if the compute capability is >= 8.0
 bool supports_bfloat16(c10::Device device);          // true if it is >= 8.0, and on CPU
-// True if the compute capability is >= 9.0. GPUs of 8.9 have fp8 products, too, but LibTorch's
-// products with a scale for each row split the sums there by the place of the row (stream-K), so a
-// row's bits would depend on the other rows of its batch.
+// Returns true if the compute capability is >= 9.0. GPUs with 8.9 also have fp8 products, but there
+// LibTorch's products with a scale for each row split the sums by the place of the row (stream-K),
+// so a row's bits would depend on the other rows of its batch.
 bool supports_fp8(c10::Device device);
 // Returns the plugin's kernels, or null if open_device() has not opened the plugin.
 const EncodeCudaKernels* plugin_kernels();

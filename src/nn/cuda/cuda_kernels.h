@@ -32,8 +32,8 @@ enum class CudaKernel {
   kPool,
   kQuantize,
   kAttention,
-  // Kernels that compute the same as their namesakes above and also quantize the result. They exist
-  // only for bfloat16.
+  // These kernels compute the same as the kernels with the same names above, and also quantize the
+  // result. They exist only for bfloat16.
   kFp8LayerNorm,
   kFp8RmsNorm,
   kFp8Activation,

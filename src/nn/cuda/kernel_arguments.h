@@ -1,5 +1,5 @@
-// Turns tensors into the arguments of the plugin's kernels. Only kernels.cc and attention_kernel.cc
-// include this header.
+// Turns tensors into the arguments of the plugin's kernels. Only cuda_kernels.cc and
+// attention_kernel.cc include this header.
 #pragma once
 
 #include <optional>

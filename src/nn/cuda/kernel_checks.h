@@ -18,7 +18,7 @@ namespace encode {
 // - float32, and all results of pooling: 1e-5. The sums have at most 100 numbers near 1, and each
 //   addition rounds by 2^-24.
 // - Quantized rows must be the same as the reference. If a norm or an activation quantizes its own
-//   result, the rounding of e4m3 (2^-4) is allowed as well.
+//   result, the rounding of e4m3 (2^-4) is also allowed.
 //
 // A kernel that cannot be launched does not pass. Throws c10::Error if the device fails while a
 // kernel runs, because the device cannot be used after such a failure.

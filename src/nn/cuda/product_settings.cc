@@ -23,8 +23,7 @@ const std::vector<ProductVariable>& product_environment() {
       {"TORCH_CUBLASLT_UNIFIED_WORKSPACE", "1"},  // one workspace serves cuBLAS and cuBLASLt
       {"TORCH_BLAS_PREFER_CUBLASLT", nullptr},
       {"DISABLE_ADDMM_CUDA_LT", nullptr},
-      // TunableOp times several kernels and takes the fastest one, which may be another in each
-      // run.
+      // TunableOp times several kernels and takes the fastest. Another run may take another kernel.
       {"PYTORCH_TUNABLEOP_ENABLED", nullptr},
       {"NVIDIA_TF32_OVERRIDE", nullptr},
       {"TORCH_ALLOW_TF32_CUBLAS_OVERRIDE", nullptr},

@@ -16,19 +16,19 @@ struct ProductVariable {
 // chooses a kernel that fits the workspace.
 const std::vector<ProductVariable>& product_environment();
 
-// Gives the variables the values of product_environment(), whatever they were before. cuBLAS reads
-// them when LibTorch's CUDA library is opened and at the first product, so call it before. No other
-// thread may use the environment at the same time.
+// Sets the variables to the values of product_environment(), also if the user has set them. cuBLAS
+// reads them when LibTorch's CUDA library is opened and at the first product, so this function must
+// be called before. No other thread may use the environment at the same time.
 void set_product_environment();
 
-// Sets LibTorch's options for products of the whole process, after LibTorch's CUDA library is open:
-// - cuBLASLt computes all products. LibTorch can forbid split sums only there.
+// Sets LibTorch's options for all products of the process. LibTorch's CUDA library must be open.
+// - cuBLASLt computes all products, because LibTorch can forbid split sums only for cuBLASLt.
 // - 16-bit products add in float32, and no sum is split between blocks of a kernel (split-K).
 // - float32 products are not rounded to TF32 (except inside Linear with kFloat32High).
-// LibTorch has no such option for the split sums of float32 products. A split sum itself does not
-// break the promise, because every row of a product is split alike. Kernels that split only some
-// rows (stream-K) would break it, and no option forbids them by name:
-// tests/nn/cuda/products_test.cc checks on a GPU that equal rows get equal bits at every place.
+// LibTorch has no option against split sums in float32 products. A kernel that splits the sums of
+// all rows in the same way does no harm. A kernel that splits only some rows (stream-K) does harm,
+// and no option forbids such kernels. So tests/nn/cuda/products_test.cc checks on a GPU that equal
+// rows get equal bits at every place.
 void set_product_options();
 
 }  // namespace encode

@@ -13,11 +13,11 @@ constexpr int kMaxRowWarps = kMaxRowThreads / kWarpThreads;
 // The number of vectors that one thread keeps if the row is wide. If the row is not wide, a thread
 // keeps one vector.
 constexpr int kMostLanes = 4;
-// A block gets so many narrow rows that it has about this number of threads.
+// If the rows are narrow, a block gets several rows, and has about this number of threads.
 constexpr int kWishedBlockThreads = 128;
 
-// How the rows of a block are divided among its threads. The division depends only on the type and
-// the width of a row. The order of every sum therefore depends only on these, too.
+// How the rows of a block are divided among its threads. The division, and therefore the order of
+// every sum, depends only on the type and the width of a row.
 struct RowShape {
   int threads = 0;      // threads of one row, a multiple of kWarpThreads; 0: the row is too wide
   int rows = 1;         // rows of one block

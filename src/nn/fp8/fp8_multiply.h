@@ -13,7 +13,7 @@ namespace encode {
 // Both functions return x weight^T + bias, [T, out_features]. A row of `weight` belongs to one
 // output feature; `bias` is [out_features] or undefined. Any number of threads may call them.
 //
-// scaled_product() returns bfloat16 numbers, which at::_scaled_mm() computes in these launches. It
+// scaled_product() returns bfloat16 numbers, which at::_scaled_mm() computes in `launches`. It
 // needs a device with 8-bit floats and a bias of bfloat16. The device determines the precision of
 // the sums: on sm_90 they keep about 14 bits between float32 partial sums.
 at::Tensor scaled_product(const Fp8Rows& x, const Fp8Rows& weight, const at::Tensor& bias,

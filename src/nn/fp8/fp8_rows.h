@@ -24,7 +24,7 @@ struct Fp8Rows {
 // If a row has an infinity or a NaN, its scale is not finite. Every number that a matrix product
 // computes from this row is then not finite either. The bits of a row depend only on the row.
 //
-// quantize_rows() uses the kernel of the CUDA plugin if that may be used, else LibTorch's
+// quantize_rows() uses the kernel of the CUDA plugin if this kernel may be used, else LibTorch's
 // operations. Both give the same bits. Any number of threads may call them. They throw c10::Error
 // if the device fails.
 Fp8Rows quantize_rows(const at::Tensor& x);

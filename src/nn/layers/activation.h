@@ -23,8 +23,8 @@ at::Tensor activate_product(at::Tensor x, Activation activation);
 LinearInput activate_for_product(at::Tensor x, Activation activation);
 
 // The gate of a GLU (Shazeer 2020). Returns activation(gate_up[:, :n]) x gate_up[:, n:], [T, n],
-// for gate_up [T, 2 x n]. apply_gate_for_product() also quantizes the result if
-// activate_for_product() would.
+// for gate_up [T, 2 x n]. apply_gate_for_product() quantizes the result on the same conditions as
+// activate_for_product().
 at::Tensor apply_gate(const at::Tensor& gate_up, Activation activation);
 LinearInput apply_gate_for_product(const at::Tensor& gate_up, Activation activation);
 

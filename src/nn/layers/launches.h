@@ -7,11 +7,12 @@
 namespace encode {
 
 // The numbers of rows in the launches of a model's matrix products. BatchPlan::launch_tokens
-// explains launches. Inputs that fill no launch of `rows` have a fixed number of rows in another
-// way: they are the blocks of Linear::in_blocks() and of finish_rows() (models/layers.h).
+// explains launches. A batch is filled up to a multiple of `rows`. The blocks of
+// Linear::in_blocks() and finish_rows() (models/layers.h) may be smaller than `rows`. They are
+// computed in launches of `block_rows`.
 struct Launches {
-  int64_t rows = 0;        // for a number of rows that is a multiple of it; 0: not used
-  int64_t block_rows = 0;  // the same, for other numbers of rows
+  int64_t rows = 0;        // for inputs with a multiple of this number of rows; 0: not used
+  int64_t block_rows = 0;  // the same, for inputs that are no multiple of `rows`
 
   // Returns the number of rows in each launch of a product with `all` rows, which is `all` if
   // neither number divides it.

@@ -29,7 +29,7 @@ class Linear {
          Activation activation = Activation::kNone)
       : Linear({weight}, bias, activation, {.format = format_of(weight.scalar_type())}) {}
   // Each weight is [.., in_features]. The weights are stacked by rows to one weight [out_features,
-  // in_features]. make_product() states their types, and throws c10::Error if they have another.
+  // in_features]. make_product() states their types, and throws c10::Error for another type.
   Linear(const std::vector<at::Tensor>& weights, at::Tensor bias, Activation activation,
          const ProductOptions& options)
       : product_(make_product({weights, std::move(bias), activation}, options)),
@@ -40,8 +40,9 @@ class Linear {
   // Returns activation(x W^T + b) for a result that only `next` reads. If `next` takes 8-bit
   // floats, the result may be quantized for it.
   LinearInput operator()(const LinearInput& x, const Linear& next) const;
-  // Returns residual + x W^T + b. The Linear must have no activation (Activation::kNone). On CUDA
-  // it may overwrite `residual` [T, out_features], which must be dense, or the result has a term.
+  // Returns residual + x W^T + b for `residual` [T, out_features], which must be dense. The Linear
+  // must have no activation (Activation::kNone). On CUDA it either writes the sum into `residual`
+  // (dense), or returns both summands apart, as `sum` and `term`.
   ResidualSum add(const LinearInput& x, const at::Tensor& residual) const;
 
   // Does what operator() does, for inputs with a number of rows that varies from call to call. On
@@ -50,7 +51,7 @@ class Linear {
   at::Tensor in_blocks(const at::Tensor& x) const;
 
   int64_t out_features() const { return product_->facts().out_features; }
-  // Whether the product quantizes its input to int8, or to 8-bit floats.
+  // Return whether the product quantizes its input to int8, or to 8-bit floats.
   bool quantizes() const { return product_->facts().operands == Operands::kInt8; }
   bool takes_fp8() const { return product_->facts().operands == Operands::kFp8; }
 

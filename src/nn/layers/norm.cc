@@ -21,8 +21,8 @@ struct NormParameters {
   double eps;
 };
 
-// Normalizes each row of x [T, n]. pick(table) returns the kernel to run from the table of row
-// kernels for the type of x.
+// Normalizes each row of x [T, n]. pick(table) chooses the kernel from `table`, the row kernels for
+// the type of x.
 template <typename Pick>
 at::Tensor for_each_row(const at::Tensor& x, const NormParameters& norm, const Pick& pick) {
   const at::Tensor in = x.contiguous();

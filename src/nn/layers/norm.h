@@ -27,8 +27,8 @@ class Norm {
   at::Tensor settle(ResidualSum& x) const;
   // These functions do what operator() and settle() do, for a result that is the input of `next`.
   // If `next` takes 8-bit floats and the CUDA plugin has a kernel for it, this kernel normalizes
-  // and quantizes. for_product() then returns the plain rows as well, because the next residual is
-  // the normalized sum.
+  // and quantizes. for_product() then also returns the plain rows, because the next residual is the
+  // normalized sum.
   LinearInput for_product(ResidualSum x, const Linear& next) const;
   LinearInput settle_for_product(ResidualSum& x, const Linear& next) const;
 

@@ -21,8 +21,8 @@ struct PackedInput {
   at::Tensor cu_seqlens_device;     // [B + 1] int32, CUDA only
   std::vector<int32_t> cu_seqlens;  // [B + 1], on the host
   int64_t max_seqlen = 0;
-  // [P] int64, on the device: for each sequence the slot of the one token that pooling reads, and
-  // then filler up to P. Undefined if pooling reads all tokens.
+  // [P] int64, on the device: for each sequence the slot of the only token that pooling reads, then
+  // filler up to P. Undefined if pooling reads all tokens.
   at::Tensor pooled_rows;
   int64_t prompt_tokens = 0;  // leading tokens of each sequence that pooling ignores
 

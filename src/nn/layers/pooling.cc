@@ -1,7 +1,6 @@
 #include "nn/layers/pooling.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include <ATen/ops/cat.h>
@@ -151,8 +150,8 @@ at::Tensor pooled_rows(const PackedInput& batch, PoolingMode mode, ProductFormat
   const auto count = static_cast<int64_t>(rows.size());
   rows.resize(
       static_cast<size_t>(device.is_cuda() ? whole_blocks(count) : cpu_slots(count, format)));
-  // On CPU, all rows are computed if the pooled rows are not fewer. On a GPU, pooled_rows can
-  // change the bits, so it must be defined for every batch, independent of the size of the batch.
+  // On CPU, all rows are computed if there are at least as many pooled rows as tokens. On a GPU,
+  // pooled_rows can change the bits, so it must be defined for every batch of any size.
   if (device.is_cpu() && static_cast<int64_t>(rows.size()) >= batch.tokens()) return {};
   return to_device(rows, device);
 }

@@ -24,7 +24,8 @@ namespace encode {
 at::Tensor pool(const at::Tensor& hidden_states, const PackedInput& batch,
                 const std::vector<PoolingMode>& modes);
 
-// Does the same with LibTorch's operations on any device. The hidden states are those of all slots.
+// Does the same with LibTorch's operations, on any device. `hidden_states` must have the rows of
+// all slots.
 at::Tensor pool_by_operations(const at::Tensor& hidden_states, const PackedInput& batch,
                               const std::vector<PoolingMode>& modes);
 

@@ -30,7 +30,7 @@ enum class ProductFormat {
 // The facts about a format.
 struct ProductFormatFacts {
   ComputeType dtype;          // of the models whose products have the format
-  MatmulPrecision precision;  // of these models; only float32 has both
+  MatmulPrecision precision;  // of these models; only float32 has a format for each precision
   at::ScalarType type;        // of the weights, inputs and results of a product
 };
 // In the order of ProductFormat.
@@ -73,7 +73,7 @@ class ProductTrace;
 // The options of all matrix products of a model.
 struct ProductOptions {
   ProductFormat format = ProductFormat::kFloat32;
-  Launches launches = {};  // of a GPU; a CPU has blocks of its own (Linear)
+  Launches launches = {};  // on a GPU; not used on a CPU
   // Records each matrix product. Must outlive the layers. May be null.
   ProductTrace* trace = nullptr;
 };

@@ -1,4 +1,4 @@
-// A record of the matrix products of a forward pass, so that each can be run and timed on its own.
+// A record of the matrix products of a forward pass, so that each product can be timed alone.
 // Throws no Error.
 #pragma once
 

@@ -20,11 +20,11 @@ RelativePositions alibi_bias(int64_t heads, int64_t positions, at::Device device
 
 // Returns a bias that grows by the slope of the head with each position of the key, so a key before
 // the query lowers the score, and a key after it raises the score. In a causal model this equals
-// alibi_bias(). transformers computes BLOOM so. Texts have at most `positions` tokens.
+// alibi_bias(). transformers computes BLOOM in this way. Texts have at most `positions` tokens.
 RelativePositions signed_alibi_bias(int64_t heads, int64_t positions, at::Device device);
 
-// Returns only the columns of DeBERTa (He et al. 2021, section 3.1); each layer adds its own
-// of_query and of_key. The column of a pair is query - key + span, clamped to [0, 2 x span). If
+// Returns only the columns of DeBERTa (He et al. 2021, section 3.1). Each layer must set of_query
+// and of_key. The column of a pair is query - key + span, clamped to [0, 2 x span). If
 // `max_distance` is above 0, distances beyond span / 2 share logarithmic buckets. Texts have at
 // most `positions` tokens.
 RelativePositions disentangled_positions(int64_t span, int64_t max_distance, int64_t positions,

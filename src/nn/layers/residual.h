@@ -5,14 +5,14 @@
 
 namespace encode {
 
-// The value sum + term. If the product has added the residual itself, there is no term. On CUDA a
-// product with a bias or in 8-bit floats cannot do so: it stays in `term` until the kernel of the
-// next norm adds it. Not thread-safe.
+// The value sum + term. If a product has added the residual to its result, there is no term. On
+// CUDA a product with a bias or in 8-bit floats cannot add the residual. Its result is then the
+// term, and the kernel of the next norm adds the term. Not thread-safe.
 struct ResidualSum {
   at::Tensor sum;        // [T, hidden_size]
   at::Tensor term = {};  // the same shape, with no other owner; undefined if there is no term
 
-  // Adds the term to the sum, if there is one, and returns the sum.
+  // Adds the term to the sum, if it is defined. Returns the sum.
   const at::Tensor& total() {
     if (term.defined()) {
       sum = term.add_(sum);

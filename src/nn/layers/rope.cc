@@ -36,8 +36,9 @@ at::Tensor dynamic_frequencies(const RopeParameters& rope, int64_t length) {
   return at::reciprocal(periods(base, rope.head_dim));
 }
 
-// The base is multiplied by the factor, and the frequencies are divided by factor^(2 / head_dim),
-// so that the lowest frequency is divided by the whole factor (https://kexue.fm/archives/9706).
+// Returns the frequencies of kNtk (https://kexue.fm/archives/9706). The base is multiplied by the
+// factor, and then all frequencies are divided by factor^(2 / head_dim). The lowest frequency is
+// therefore the original one divided by the factor.
 at::Tensor ntk_frequencies(const RopeParameters& rope) {
   const at::Tensor base = at::scalar_tensor(rope.theta * rope.factor, at::kFloat);
   return at::reciprocal(periods(base, rope.head_dim))

@@ -30,7 +30,7 @@ struct RopeParameters {
   // two limits the change is gradual.
   double low_freq_factor = 1;
   double high_freq_factor = 4;
-  // For kYarn: the same with the limits beta_slow and beta_fast.
+  // For kYarn: as for kLlama3, but beta_slow is the lower limit and beta_fast the upper limit.
   double beta_fast = 32;
   double beta_slow = 1;
   bool truncate = true;         // for kYarn: the limits are rounded to whole dimensions of a head
@@ -41,7 +41,7 @@ struct RopeParameters {
 };
 
 // Returns the frequencies for texts of `length` tokens, [head_dim / 2] float32 on the host. Only
-// kDynamic uses the length. The operations are those of Hugging Face Transformers
+// kDynamic uses the length. The operations are the same as in Hugging Face Transformers
 // (modeling_rope_utils.py), in float32, because at position 8,000 a difference in the last bit of a
 // frequency changes the angle by 1e-3. `length` is at least 1, and head_dim is even. Throws no
 // Error.

@@ -37,7 +37,8 @@ class Scratch {
   int64_t size_ = 0;
 };
 
-// Allocates memory for a packed weight. A small one is not worth a page of its own.
+// Allocates memory for a packed weight. Only a large weight gets pages of its own, because part of
+// the last page is wasted.
 std::shared_ptr<std::byte> allocate_packed(int64_t size) {
   constexpr size_t kWorthPages = size_t{64} << 10;
   const auto bytes = static_cast<size_t>(size);
@@ -46,9 +47,9 @@ std::shared_ptr<std::byte> allocate_packed(int64_t size) {
           [](std::byte* p) { ::operator delete(p, kAlignment); }};
 }
 
-// Returns the weights as matrices that can be packed one by one, with the packed forms one after
-// the other in memory. This works only if each matrix but the last fills whole blocks of
-// PackedWeight::kBlockColumns rows. Otherwise the result is one concatenated matrix.
+// Returns the matrices to pack, one after the other in memory: the weights themselves, if each of
+// them but the last fills whole blocks of PackedWeight::kBlockColumns rows. Otherwise the result is
+// one concatenated matrix.
 std::vector<at::Tensor> stackable(const std::vector<at::Tensor>& weights) {
   const bool whole_blocks =
       std::all_of(weights.begin(), weights.end() - 1, [](const at::Tensor& weight) {

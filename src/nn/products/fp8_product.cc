@@ -9,14 +9,14 @@
 namespace encode {
 namespace {
 
-// Returns W, quantized. The weights are quantized one at a time, because quantization needs working
+// Returns W, quantized. The weights are quantized one by one, because quantization needs working
 // memory of several times the size of its input.
 Fp8Rows quantized_weight(const ProductParts& parts) {
   std::vector<at::Tensor> values;
   std::vector<at::Tensor> scales;
   for (const at::Tensor& weight : parts.weights) {
     const Fp8Rows rows = quantize_rows(weight.contiguous());
-    // As bytes, because at::cat() may not support 8-bit floats.
+    // The values are concatenated as bytes, because at::cat() may not support 8-bit floats.
     values.push_back(rows.values.view(at::kByte));
     scales.push_back(rows.scale);
   }
@@ -51,7 +51,7 @@ class GpuFp8Product final : public GpuProduct {
   Launches launches_;
 };
 
-// Shows the tests what a GPU would compute.
+// For the tests: multiplies the same quantized values as on a GPU.
 class CpuFp8Product final : public CpuProduct {
  public:
   explicit CpuFp8Product(const ProductParts& parts)

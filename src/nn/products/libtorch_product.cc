@@ -8,7 +8,8 @@ namespace {
 
 class LibTorchProduct final : public CpuProduct {
  public:
-  // The weight may lie in the mapped file of the checkpoint, which somebody may change later.
+  // Copies the weight, because it may be in the mapped file of the checkpoint, which may change
+  // later.
   explicit LibTorchProduct(const ProductParts& parts)
       : CpuProduct(parts),
         weight_(parts.weight().clone()),

@@ -16,7 +16,7 @@
 
 namespace encode {
 
-// What a product is made of. Weights and bias are on one device.
+// The arguments of a product. Weights and bias are on the same device.
 struct ProductParts {
   std::vector<at::Tensor> weights;  // each [.., in_features]; W has their rows one after the other
   at::Tensor bias;                  // [out_features] or undefined
@@ -80,9 +80,9 @@ class Product {
 };
 
 // Chooses the implementation by the device of the weights, by the format, and by what the processor
-// and the libraries can compute. Weights and bias have the compute type of the format. For kFp8 on
-// CPU they may have another type. The results then have this type, too. Throws c10::Error if the
-// weights have a wrong type.
+// and the libraries can compute. Weights and bias must have the compute type of the format, and the
+// results have it. For kFp8 on CPU another type is also allowed, which is then the type of the
+// results. Throws c10::Error if the weights have a wrong type.
 std::shared_ptr<const Product> make_product(const ProductParts& parts,
                                             const ProductOptions& options);
 

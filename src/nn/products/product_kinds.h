@@ -26,8 +26,8 @@ class CpuProduct : public Product {
   virtual at::Tensor compute(const at::Tensor& x, const at::Tensor& residual) const = 0;
 };
 
-// The base of the products on a GPU. multiply() computes whole launches, because the engine fills
-// every batch up to them. add() leaves the addition to the kernel of the next norm.
+// The base of the products on a GPU. multiply() gets whole launches, because the engine fills every
+// batch up to whole launches. add() leaves the addition to the kernel of the next norm.
 class GpuProduct : public Product {
  public:
   ResidualSum add(const LinearInput& x, const at::Tensor& residual) const override {
@@ -40,8 +40,8 @@ class GpuProduct : public Product {
                       ProductCall add = ProductCall::kWhole);
 };
 
-// The project's own kernels (kernels/packed_product.h), on a CPU. Returns null if the processor has
-// none for the format, or if in_features is too large.
+// The project's own kernels (kernels/packed_product.h), on a CPU. Returns null if no kernel for the
+// format runs on the processor, or if in_features is too large.
 std::shared_ptr<const Product> make_cpu_kernel_product(const ProductParts& parts,
                                                        ProductFormat format);
 
@@ -56,7 +56,7 @@ std::shared_ptr<const Product> make_libtorch_product(const ProductParts& parts);
 std::shared_ptr<const Product> make_cublas_product(const ProductParts& parts,
                                                    const ProductOptions& options);
 
-// 8-bit floats, on a GPU in these launches, or on a CPU for the tests. Returns null if in_features
+// 8-bit floats, on a GPU in `launches`, or on a CPU for the tests. Returns null if in_features
 // or out_features is not a multiple of kFp8WidthStep, which the tensor cores need. Weights and bias
 // have the same type, which must be bfloat16 on a GPU.
 std::shared_ptr<const Product> make_fp8_product(const ProductParts& parts,

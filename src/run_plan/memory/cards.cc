@@ -99,7 +99,7 @@ std::vector<const GpuCard*> cards_of_any_memory(std::string_view name) {
   return cards;
 }
 
-// Returns true if the name is that of an AMD GPU.
+// Returns true if an AMD GPU has this name.
 bool is_of_amd(std::string_view name) {
   const std::string wanted = normalized(name);
   const bool number =

@@ -25,10 +25,10 @@ struct GpuCard {
 
 std::span<const GpuCard> gpu_cards();  // sorted by memory; lives as long as the process
 
-// Returns the card with this name. Upper case, spaces, dashes and the words "NVIDIA", "GeForce",
-// "RTX", "Quadro" and "Tesla" do not count, so that the name that the driver gives is found too,
-// and short ones such as "4090". Returns nullptr if no card has the name, and for a name without
-// the memory ("A100") if there are cards with different memory.
+// Returns the card with this name. Ignores case, spaces, dashes and the words "NVIDIA", "GeForce",
+// "RTX", "Quadro" and "Tesla", so that it finds the name that the driver gives and short names such
+// as "4090". Returns nullptr if no card has the name, or if the name lacks the memory ("A100") and
+// there are cards with different memory.
 const GpuCard* find_card(std::string_view name);
 
 // Does the same as find_card(), but throws Error kUsage "plan.card" instead of returning nullptr.

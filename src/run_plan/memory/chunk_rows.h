@@ -13,11 +13,11 @@ namespace encode {
 struct ChunkFacts {
   int64_t rows = 0;
   double row_seconds = 0;     // the time to encode a row, roughly
-  double commit_seconds = 0;  // the time that one commit takes, whatever its size
+  double commit_seconds = 0;  // the time of one commit, which does not depend on its size
 };
 
-// A kill loses the window that is being encoded and the one that is being written. Each counts as
-// one chunk here.
+// A kill loses the window that is being encoded and the window that is being written. Each counts
+// as one chunk here.
 inline constexpr double kMostLostSeconds = 60;
 inline constexpr double kMostCommitShare = 0.01;
 

@@ -19,7 +19,8 @@ struct ShareOfPeak {
 };
 // Whole runs of MiniLM on three processors reached 30 to 65 % (docs/planning.md).
 constexpr ShareOfPeak kVectorRegisters = {.least = 0.2, .most = 0.7};
-// With AMX in 8 and 16 bits they reached 6 to 11 %, because other work takes most of the time.
+// Whole runs with AMX in 8 and 16 bits reached 6 to 11 %, because other work takes most of the
+// time.
 constexpr ShareOfPeak kNarrowTiles = {.least = 0.05, .most = 0.5};
 // No GPU has run the program yet.
 constexpr ShareOfPeak kGpu = {.least = 0.1, .most = 0.6};

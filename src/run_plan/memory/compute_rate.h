@@ -27,7 +27,8 @@ ComputeRate measured_rate(double flops_per_second);
 ComputeRate assumed_gpu_rate(const GpuCard* card, const EffectiveResult& effective);
 ComputeRate assumed_cpu_rate(ComputeType type, int64_t threads);
 
-// How long encoding takes, in seconds. All are 0 if the rate is not known or there are no texts.
+// How long encoding takes, in seconds. All members are 0 if the rate is not known or there are no
+// texts.
 struct EncodingTime {
   double seconds = 0;  // at ComputeRate::flops_per_second
   double least = 0;    // at ComputeRate::most_flops

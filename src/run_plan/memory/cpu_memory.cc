@@ -12,12 +12,13 @@
 namespace encode {
 namespace {
 
-// encode-worker with LibTorch before it loads a model, and after it has computed a batch.
+// The resident memory of encode-worker with LibTorch: before it loads a model, and after it has
+// computed a batch.
 constexpr int64_t kLoadingWorkerBytes = 106 * kMib;
 constexpr int64_t kWorkerBytes = 124 * kMib;
 constexpr int64_t kSupervisorBytes = 16 * kMib;
-// glibc gives a thread other than the first an arena of its own. The arena keeps freed blocks of
-// other sizes, so it grows to a multiple of what is alive at once.
+// glibc gives each thread but the first its own arena. An arena keeps freed blocks that are of the
+// wrong size for new requests, so it grows to a multiple of the memory that is in use at once.
 constexpr double kMainThreadFactor = 1.4;
 constexpr double kThreadFactor = 3.5;
 // The tables of a tokenizer, as a multiple of its file, and the WordCache of each tokenizing
@@ -30,7 +31,7 @@ int64_t scaled(int64_t bytes, double factor) {
 }
 
 // The weights as CpuKernelProduct in nn/products/cpu_kernel_product.cc packs them.
-// allocate_packed() takes whole huge pages for a weight that is larger than one.
+// allocate_packed() takes whole huge pages for a weight that is larger than a huge page.
 int64_t packed_bytes(const MemoryRequest& request) {
   const EffectiveResult& effective = request.effective;
   const auto kernel = kernels::kernel_for(effective.dtype, effective.float32_matmul_precision);
@@ -59,7 +60,7 @@ int64_t loading_peak(const MemoryRequest& request, int64_t packed) {
   const int64_t in_file = file_element_bytes(request);
   const int64_t first_table = request.shape.largest_table_elements() * (in_file + element);
   const int64_t largest_product = request.shape.largest_matrix_elements();
-  const int64_t in_order = request.shape.checkpoint_reordered ? in_file : 0;  // a copy
+  const int64_t in_order = request.shape.checkpoint_reordered ? in_file : 0;  // the copy
   const int64_t converted = in_file == element ? 0 : element;
   const int64_t last_product =
       table_bytes(request) + packed + largest_product * (in_file + in_order + converted);
@@ -114,9 +115,9 @@ int64_t scratch_bytes(const MemoryRequest& request) {
   return busy_threads(request) * largest;
 }
 
-// WindowProducer and UnitRun::values_for() in job/: texts of the window that is read, ids and
-// positions of the windows that wait, and vectors of the windows that are encoded, wait and are
-// written (CommitThread).
+// The windows in job/: the texts of the window that WindowProducer reads, the ids and positions of
+// the windows that wait for the device, and the vectors of the windows that are encoded
+// (WindowEncoder::encode()), wait and are written (CommitThread).
 MemoryPart windows_part(const MemoryRequest& request) {
   constexpr int64_t kRowBytes = 160;  // Text, offsets and lists of a row, as measured
   constexpr int64_t kVectorWindows = 3;

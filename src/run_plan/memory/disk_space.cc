@@ -22,7 +22,7 @@ constexpr int64_t kRecordBytes = 64 << 10;  // DiskParts::record_bytes
 
 // Multiplies sizes of any magnitude without overflow.
 int64_t product(int64_t a, int64_t b) {
-  constexpr double kMost = 1e17;  // so that sums of some products fit, too
+  constexpr double kMost = 1e17;  // so that sums of some products also fit
   const double exact = static_cast<double>(a) * static_cast<double>(b);
   return exact > kMost ? std::numeric_limits<int64_t>::max() / 64 : a * b;
 }
@@ -48,8 +48,8 @@ class Need {
       return at_once(kept_);
     }
     const bool chunked = stream.largest_chunk > 0;
-    // In standard mode every final matrix but a float32 .npy file is made from such a file beside
-    // it.
+    // In standard mode a final matrix that is not a float32 .npy file is converted from a float32
+    // .npy file beside it.
     const bool from_plain =
         type != OutputType::kFloat32 || store.final_format.file != MatrixFormat::kNpy;
     kept_.existing_bytes += stream.existing_bytes;

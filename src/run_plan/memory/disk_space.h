@@ -16,7 +16,7 @@ struct StreamDisk {
   int64_t largest_chunk = 0;  // vectors of the largest chunk; 0: the stream has no chunk files
   int64_t dim = 0;
   int64_t column_bytes = 0;    // of the other columns, if the final matrix is a table
-  int64_t existing_bytes = 0;  // of its chunks and its final matrix that are on the disk already
+  int64_t existing_bytes = 0;  // what its chunks and its final matrix take on the disk now
   bool finished = false;       // its final matrix is complete, and the run keeps it
 };
 

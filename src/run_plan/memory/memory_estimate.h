@@ -16,7 +16,7 @@ namespace encode {
 
 inline constexpr int64_t kMib = int64_t{1} << 20;
 
-// The parts of the memory of a run. The order is that of the reports.
+// The parts of the memory of a run, in the order in which reports show them.
 enum class MemoryKind {
   kProgram,      // the program and LibTorch
   kContext,      // the CUDA context and its kernels

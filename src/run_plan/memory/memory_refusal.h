@@ -14,8 +14,8 @@ namespace encode {
 
 // The host memory that all programs of a run may take together (`hardware.memory_limit`).
 struct RunLimit {
-  int64_t bytes = 0;    // 0: no limit but that of the machine
-  int64_t workers = 1;  // each gets an equal part, in which the supervisor counts as well
+  int64_t bytes = 0;    // 0: only the memory of the machine is a limit
+  int64_t workers = 1;  // each gets an equal share, which must also hold the supervisor
 
   int64_t of_worker() const { return bytes / workers; }
 };
@@ -28,7 +28,7 @@ struct MemoryLimit {
   std::string name = {};    // for messages: "this machine", "NVIDIA A100 80GB"
   int64_t total_bytes = 0;  // the whole card, or host memory with swap; 0: not known
   int64_t free_bytes = 0;   // now; 0: not known
-  RunLimit run = {};        // the host memory, whatever the device is
+  RunLimit run = {};        // for the host memory, also of a run on a GPU
   // The kind is kCpu, but a GPU holds the model if the run can use one.
   bool may_use_gpu = false;
 };
@@ -37,8 +37,8 @@ MemoryLimit host_limit();
 
 // Throws Error kConfig "limit.memory" with the arithmetic if the weights and the smallest batch
 // need more than MemoryLimit::total_bytes, or if a run with the smallest batch needs more host
-// memory than MemoryLimit::run allows. The weights are those that config.json describes, and at
-// least those of the checkpoint. `where` names the model.
+// memory than MemoryLimit::run allows. The weights are taken from config.json, and are at least as
+// large as the checkpoint. `where` names the model.
 void require_memory(const MemoryRequest& request, const MemoryLimit& limit,
                     const std::string& where);
 
@@ -48,7 +48,7 @@ void require_memory(const MemoryRequest& request, const MemoryLimit& limit,
 std::optional<std::string> memory_warning(const MemoryRequest& request, const MemoryLimit& limit);
 
 // Throws Error kConfig "limit.batch" with the arithmetic if a batch of the planned size needs more
-// than the limit has. Only for a plan: a run halves its batches instead.
+// memory than the limit has. Only `encode plan` calls it: a run halves its batches instead.
 void require_batch(const MemoryRequest& request, const MemoryLimit& limit);
 
 }  // namespace encode

@@ -46,7 +46,7 @@ int64_t ModelShape::vector_elements() const {
 
 double ModelShape::flops_per_token(double row_tokens) const {
   if (stored_layers == 0) return 0;
-  // Layers that share weights are stored once, but each of them computes.
+  // Layers that share weights are stored once, but each layer computes.
   const double passes = static_cast<double>(num_hidden_layers) / static_cast<double>(stored_layers);
   double products = 0;
   for (const WeightShape& matrix : matrices()) {

@@ -27,16 +27,16 @@ struct MemoryProfile {
 // The profiles of a file. Not thread-safe.
 class Profiles {
  public:
-  // Reads the file, or begins with none if it does not exist. If it is damaged or has another
-  // version it is not used, and note() says so. "": no file. Throws Error kIoError or kNoPermission
-  // if an existing file cannot be read.
+  // Reads the file, or begins with none if it does not exist. If the file is damaged or has another
+  // version, it is not used, and note() says so. If `path` is "", nothing is read or written.
+  // Throws Error kIoError or kNoPermission if an existing file cannot be read.
   explicit Profiles(std::string path);
 
   // Returns the median of measured / estimated over the latest profiles of the device by this
   // version of encode, clamped to 0.8 to 1.25; 1 without profiles.
   double correction(const std::string& device, const std::string& encode_version) const;
   // Returns the rate of the latest profile with this device and dtype, preferably of the same
-  // architecture and width. nullopt without profiles.
+  // architecture and width; nullopt if there is none.
   std::optional<double> flops_per_second(const MemoryProfile& like) const;
   // Adds a profile and writes the file, with the latest 64 profiles. Throws what
   // create_directories_durably() and write_file_durably() throw.

@@ -41,8 +41,8 @@ Fields fields_of(const StreamIdentity& identity) {
   return fields;
 }
 
-// If `path` leads to the hash of a file, returns the path of the file, because people cannot read a
-// hash; else "".
+// Returns the path of the file if `path` leads to the hash of a file, because a message shows the
+// file and not the hash. Returns "" for another path.
 std::string owner_of_hash(const std::string& path) {
   for (const std::string_view name : {".sha256", ".xxh3_128"}) {
     if (path.ends_with(name)) return path.substr(0, path.size() - name.size());
@@ -50,8 +50,9 @@ std::string owner_of_hash(const std::string& path) {
   return "";
 }
 
-// The order in which people look at differences. Those of the model come first, because they change
-// other values, too; what follows from other values comes last.
+// Returns the place of a difference in the order in which people look at them; 0 is first. A
+// difference of the model comes first, because it changes other values. A value that follows from
+// other values comes last.
 int rank_of(const std::string& path) {
   const auto is = [&path](std::string_view other) { return path == other; };
   if (path.starts_with("model")) return 0;
@@ -77,14 +78,14 @@ std::string before_and_now(const std::string& before, const std::string& now) {
 
 constexpr const char* kNothing = "nothing";
 
-// The values of two fingerprints.
+// A value that differs between two fingerprints.
 struct Difference {
   std::string path;
   std::string cached;
   std::string current;
 };
 
-// A value that stands for a rule, in words.
+// Returns the value, and its meaning in words if it stands for a rule: "0 (all rows)".
 std::string in_words(const std::string& path, const std::string& value) {
   if (path == "input.limit_rows" && value == "0") return "0 (all rows)";
   if (path == "result.truncate_dim" && value == "null") return "null (all columns)";
@@ -92,7 +93,7 @@ std::string in_words(const std::string& path, const std::string& value) {
   return value;
 }
 
-// Describes a file that only one of the two has. Its hash differs from nothing.
+// Describes a file that only one of the two fingerprints has.
 std::string describe_lone_file(const std::string& file, bool in_cache) {
   // The hash of the only file of an input is at another place than the hashes of several files.
   if (file == "input")
@@ -110,7 +111,8 @@ std::string describe_difference(const Difference& difference) {
   return file + ": other content than before (the checksum differs)";
 }
 
-// Removes what follows from the fact that only one of the two has a file: its size.
+// Removes the sizes of the files that only one of the two fingerprints has. Their hashes remain, so
+// each of these files is still reported once.
 void leave_out_sizes_of_lone_files(std::vector<Difference>& differences) {
   std::set<std::string> sizes;
   for (const auto& [path, cached, current] : differences) {

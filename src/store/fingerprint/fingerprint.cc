@@ -43,8 +43,8 @@ Json input_part(const Fingerprint& fingerprint) {
                      {"file_bytes", file.bytes},
                      {"sha256", file.sha256}});
   }
-  // The fields of a single file are on the level of the options, as in versions in which an input
-  // had only one file.
+  // The fields of a single file stand beside the options, because fingerprints of the time when an
+  // input had only one file have them there.
   if (files.size() == 1) {
     json.update(files.front());
   } else {
@@ -111,8 +111,8 @@ Json result_part(const EffectiveResult& result) {
                {"causal", or_null(causal)},
                {"dim", dim},
                {"launch_tokens", launch_tokens}};
-  // Options with their default are left out, so that the fingerprint equals that of versions before
-  // the option existed.
+  // Options with their default are left out. So the fingerprint equals the fingerprint of versions
+  // that did not have the option.
   if (vector_precision != VectorPrecision::kFloat32)
     json["vector_precision"] = to_string(vector_precision);
   if (late_interaction) {
@@ -129,7 +129,7 @@ Json result_part(const EffectiveResult& result) {
   return json;
 }
 
-// What follows reads back what input_part() and result_part() write.
+// The functions below read what input_part() and result_part() write.
 
 constexpr ErrorCode kDamaged = "store.damaged";
 constexpr const char* kWhere = "fingerprint";
@@ -140,7 +140,7 @@ template <typename Table>
 auto named(const Table& table, const JsonFields& fields, const std::string& key) {
   const std::string name = fields.string(key);
   const auto value = find_value(table, name);
-  // Another name of the same value is for configs only.
+  // A value may have several names in a config, but only one in a fingerprint.
   if (!value || name_of(table, *value) != name)
     fields.refuse(key, "a name that encode writes", name);
   return *value;

@@ -25,8 +25,8 @@ struct Fingerprint {
   // keys of the embedding cache have it.
   static constexpr int64_t kNumericsVersion = 1;
 
-  InputOptions input;  // the paths do not count, so that moved files keep their cache
-  // The files of the input, in their order. Their sizes, hashes and suffixes of compression count.
+  InputOptions input;  // to_text() leaves out the paths, so that moved files keep their cache
+  // The files of the input, in their order. to_text() writes their sizes, hashes and compressions.
   std::vector<InputScan::File> input_files;
   std::vector<FileHash> model_files;  // every model file that can change a result
   // to_text() leaves out the paths and the tensors in `result`, because model_files has the hashes
@@ -44,14 +44,14 @@ std::string to_text(const Fingerprint& fingerprint);
 // The options of a run, read back from its fingerprint.
 struct RecordedOptions {
   InputOptions input;  // without the paths, which a fingerprint does not have
-  // The effective values, without the model and the revision. `normalize` is nullopt, and so is
-  // `pooling` if there are several modes, because a fingerprint does not say whether the options or
-  // the model directory gave them.
+  // The effective values, without the model and the revision. A fingerprint does not say whether
+  // the options or the model directory gave a value. So `normalize` is nullopt, and `pooling` is
+  // nullopt if there are several modes.
   ResultOptions result;
 };
 
-// Throws Error kData "store.damaged" if the text is not a fingerprint of Fingerprint::kVersion,
-// for example that of a combined matrix.
+// Throws Error kData "store.damaged" if the text is not a fingerprint of Fingerprint::kVersion, for
+// example if it is the fingerprint of a combined matrix.
 RecordedOptions recorded_options(const std::string& text);
 
 // One of the matrices (parts) whose columns a combined matrix has side by side.
@@ -66,12 +66,13 @@ std::string combined_fingerprint(const std::vector<CombinedPart>& parts);
 // Throws Error kData "store.damaged" if the text is not a JSON object.
 std::string without_input(const std::string& text);
 
-// Returns a fingerprint whose input is known by the hash of its rows, not by its files: that of a
-// shard. It keeps the options with which the rows were read. Throws as without_input() does.
+// Returns the fingerprint of a shard: `text` with the hash of the shard's rows in place of the
+// hashes of the input files. The options with which the rows were read stay. Throws as
+// without_input() does.
 std::string with_rows(const std::string& text, const std::string& blocks);
 
-// Returns true if the fingerprint `text` is that of these rows: of the same `files`, read with the
-// same options as in `input`. Throws as without_input() does.
+// Returns true if `text` is the fingerprint of a stream with the same `files`, read with the same
+// options as in `input`. Throws as without_input() does.
 bool has_input(const std::string& text, const InputOptions& input,
                const std::vector<InputScan::File>& files);
 
@@ -79,19 +80,20 @@ bool has_input(const std::string& text, const InputOptions& input,
 // as without_input() does.
 std::vector<int64_t> input_sizes(const std::string& text);
 
-// Returns the Fingerprint::kVersion in the text, or 0 if the text has none, for example the
-// fingerprint of a combined matrix. A text that is not JSON has none.
+// Returns the Fingerprint::kVersion in the text. Returns 0 if the text has none, as the fingerprint
+// of a combined matrix, or if it is not JSON.
 int64_t version_of(std::string_view text);
 
-// Returns whether the last step scales every vector to norm 1. It also reads fingerprints of older
-// versions. Throws as without_input() does.
+// Returns true if the fingerprint says that every vector was scaled to norm 1. It also reads
+// fingerprints of older versions. Throws as without_input() does.
 bool says_normalized(const std::string& text);
 
-// Returns whether the Python code of the model was ignored. It also reads fingerprints of other
-// versions. Throws as without_input() does.
+// Returns true if the fingerprint says that the Python code of the model was ignored. It also reads
+// fingerprints of other versions. Throws as without_input() does.
 bool says_custom_code_ignored(const std::string& text);
 
-// The names of what a fingerprint has only as hashes; "" if they are not known.
+// The names of the model and of the input, of which a fingerprint has only the hashes. "" if a name
+// is not known.
 struct SourceNames {
   std::string model = {};
   std::string input = {};
@@ -102,10 +104,10 @@ struct SourceNames {
 std::string first_difference(const StreamIdentity& cache, const StreamIdentity& run,
                              const SourceNames& before = {}, const SourceNames& now = {});
 
-// Returns one line for each field that differs, at most 20 lines. A line has the path of the field:
-// "result.max_length: cache has 256, this run has 128", or "input: other content than before (the
-// checksum differs)" for a checksum. If the fingerprints have different versions, their fields
-// cannot be compared, and the only line names the versions.
+// Returns one line for each of the first eight fields that differ, and then "and 3 more" if there
+// are more. A line has the path of the field: "result.max_length: cache has 256, this run has 128",
+// or "input: other content than before (the checksum differs)" for a checksum. If the fingerprints
+// have different versions, their fields cannot be compared, and the only line names the versions.
 std::string describe_differences(const StreamIdentity& cache, const StreamIdentity& run);
 
 }  // namespace encode

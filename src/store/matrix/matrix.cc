@@ -59,7 +59,7 @@ class FileMatrix final : public Matrix {
   Vectors vectors_;
 };
 
-// Makes the Error for a file whose name no matrix of encode can have, such as the file of texts.
+// Makes the Error for a file with a suffix that no matrix of encode has, such as a file of texts.
 Error not_a_matrix(const std::string& path) {
   InputOptions input;
   input.path = path;
@@ -68,13 +68,12 @@ Error not_a_matrix(const std::string& path) {
   if (facts_of(format).field == FieldUse::kRequired)
     command.insert(command.end(), {"--field", "NAME"});
   command.insert(command.end(), {"--output", std::filesystem::path(path).stem().string() + ".npy"});
-  return Error(
-      {.code = "npy.header",
-       .what = "the file is not a matrix",
-       .where = path,
-       .expected = fmt::format("a file that `encode run` wrote, which ends in {}", kMatrixSuffixes),
-       .found = format == TextFormat::kAuto ? "a file of another kind" : "a file of texts",
-       .hint = "encode the texts, and give the result: " + shell_command(command)});
+  return Error({.code = "npy.header",
+                .what = "the file is not a matrix",
+                .where = path,
+                .expected = "a file that `encode run` wrote, which ends in " + matrix_suffixes(),
+                .found = format == TextFormat::kAuto ? "a file of another kind" : "a file of texts",
+                .hint = "encode the texts, and give the result: " + shell_command(command)});
 }
 
 Manifest require_manifest(const std::string& path) {
@@ -101,7 +100,7 @@ struct Described {
   int64_t file_bytes;
 };
 
-// Throws if the file is not that of the manifest.
+// Throws Error kData "matrix.damaged" if the manifest describes another file.
 void check_described(const Described& file, const Manifest& manifest, const std::string& path) {
   const std::string expected =
       describe(manifest.vectors(), output_columns(manifest.type, manifest.identity.dim),
@@ -120,7 +119,8 @@ void check_described(const Described& file, const Manifest& manifest, const std:
 
 Vectors vectors_of_npy(UniqueFd fd, const std::string& path, const Manifest& manifest) {
   NpyHeader header = read_npy_header(fd, path);
-  // encode writes headers of kNpyHeaderBytes, so the elements are aligned.
+  // Every header of encode has kNpyHeaderBytes, which aligns the elements. check_described()
+  // refuses another header because of this wrong number of rows.
   if (header.data_offset != kNpyHeaderBytes) header.rows = -1;
   check_described({.rows = header.rows,
                    .columns = header.cols,

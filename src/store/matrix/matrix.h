@@ -29,7 +29,7 @@ class Matrix {
   const std::string& path() const { return path_; }
   const Manifest& manifest() const { return manifest_; }
   OutputType type() const { return manifest_.type; }
-  int64_t rows() const { return manifest_.vectors(); }  // with token embeddings: the vectors
+  int64_t rows() const { return manifest_.vectors(); }  // of the matrix, not of the input
   int64_t dim() const { return manifest_.identity.dim; }
   int64_t columns() const { return manifest_.columns; }  // output_columns(type(), dim())
   int64_t row_bytes() const { return row_bytes_; }       // the bytes of a stored row
@@ -39,9 +39,9 @@ class Matrix {
   // `rows` must lie in [0, rows()). Throws Error kIoError if reading fails.
   virtual std::span<const std::byte> stored(RowRange rows, MatrixBuffer& buffer) const = 0;
 
-  // Returns rows as float32 numbers, as as_floats() of store/quantize.h does; StoredValues has
-  // the numbers that quantized rows stand for. The view is valid until `buffer` or the matrix
-  // changes. Throws what stored() throws.
+  // Returns the stored numbers of rows as float32: what as_floats() of store/quantize.h returns.
+  // StoredValues returns the numbers that quantized rows stand for. The view is valid until
+  // `buffer` or the matrix changes. Throws what stored() throws.
   std::span<const float> floats(RowRange rows, MatrixBuffer& buffer) const;
 
  protected:
@@ -55,18 +55,18 @@ class Matrix {
 
 // How the rows of a matrix are read. Both ways give the same rows.
 enum class RowAccess {
-  kMapped,  // from a mapping: for commands that read all rows, most quickly in their order
+  kMapped,  // from a mapping of the file: for commands that read all rows, best in their order
   // From the file, into the buffer: for commands that read few rows. The memory of the process does
   // not grow with the matrix, as it does if the kernel reads ahead in a mapping.
   kFewRows,
 };
 
-// Opens a finished matrix. The vectors of a Parquet or Arrow file go through a temporary file,
-// which needs row_bytes() for each row on the disk of temporary_place(). Checks its header against
-// its manifest, but not its hash: `encode verify` does that. Throws Error:
+// Opens a finished matrix. The vectors of a Parquet or Arrow file are copied to a temporary file,
+// which needs row_bytes() for each row on the disk of temporary_place(). Compares the header of the
+// matrix with the manifest. Does not check the hash; `encode verify` checks it. Throws Error:
 // - kNoInput "npy.open" if there is no such file,
 // - kData "matrix.unfinished" if it has no manifest,
-// - kData "matrix.damaged" if its size, shape or type is not that of the manifest,
+// - kData "matrix.damaged" if its size, shape or type differs from the manifest,
 // - kData "npy.header" if it should be a .npy file and is not,
 // - what open_matrix_reader() throws for a table,
 // - what read_manifest() throws.

@@ -19,7 +19,8 @@ std::string columns_text(int64_t columns, std::string_view item) {
   return fmt::format("a manifest of {} columns of {}", columns, item);
 }
 
-// Returns the only type with these items if its numbers stand for themselves.
+// Returns the output type with these items, if it is the only one and is not quantized. The values
+// can then be read without a manifest.
 std::optional<OutputType> type_of_items(ItemType item) {
   std::optional<OutputType> found;
   for (const auto& [name, type] : kOutputTypes) {

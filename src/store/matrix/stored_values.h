@@ -18,19 +18,19 @@ namespace encode {
 // Immutable, so any thread may use it.
 class StoredValues {
  public:
-  // For a final matrix. Throws what Ranges::of_final() throws.
+  // Decodes the values of the final matrix at `path`. Throws what Ranges::of_final() throws.
   StoredValues(const std::string& path, const Manifest& manifest);
-  // Decodes the values of `matrix`. Floats need no manifest. Integers do, because only the manifest
-  // says what they stand for. Throws Error kData "npy.matrix" if it is missing or describes other
-  // columns, and what read_manifest() and Ranges::of_final() throw.
+  // Decodes the values of `matrix`. Floats need no manifest. Integers need one, because only the
+  // manifest says what they stand for. Throws Error kData "npy.matrix" if it is missing or
+  // describes other columns, and what read_manifest() and Ranges::of_final() throw.
   static StoredValues of_file(const MatrixReader& matrix);
 
   OutputType type() const { return type_; }
   int64_t dim() const { return dim_; }  // the numbers of a row
 
-  // Returns whole rows as numbers, row-major [rows, dim()]: what as_floats() returns, converted by
-  // Dequantizer. The result is a view of `rows` or of `buffer`,
-  // which is resized. `rows` are as in StoredRows.
+  // Returns the numbers that whole rows stand for, row-major [rows, dim()]: what as_floats()
+  // returns, converted by Dequantizer. `rows` are bytes as in StoredRows. The result is a view of
+  // `rows` or of `buffer`, which is resized.
   std::span<const float> convert(std::span<const std::byte> rows, std::vector<float>& buffer) const;
 
  private:

@@ -53,8 +53,8 @@ class Histogram {
     double sum = 0;
   };
 
-  // Returns the mean of the bucket that holds the quantile. It is the quantile itself if the bucket
-  // has one number.
+  // Returns the mean of the bucket that holds the quantile. If the bucket has only one number, this
+  // mean is the quantile.
   double quantile(double fraction) const {
     const auto rank = static_cast<int64_t>(std::ceil(fraction * static_cast<double>(total_)));
     int64_t seen = 0;
@@ -174,7 +174,6 @@ class Comparison {
   std::vector<RowDifference> worst_;
 };
 
-// Returns the rows without a vector, for a file whose manifest names some.
 constexpr const char* kSameRowsHint = "compare two matrices of the same rows and the same model";
 
 // Reads the numbers of a matrix from the first row to the last.
@@ -189,7 +188,7 @@ class NumberReader {
   int64_t dim() const { return values_.dim(); }
   std::string shape() const { return fmt::format("{} x {}", rows(), dim()); }
 
-  // Returns the next rows; empty at the end. Valid until the next call.
+  // Returns the next rows, or nothing at the end. The view is valid until the next call.
   std::span<const float> next(int64_t max_rows) {
     return values_.convert(reader_->next_bytes(max_rows), buffer_);
   }

@@ -33,8 +33,8 @@ double norm_of(std::span<const float> row) {
   return std::sqrt(sum);
 }
 
-// Returns nothing for bits, whose norms mean nothing, and for integers that stand for no known
-// numbers: the checks of the manifest and of the ranges say what is missing.
+// Returns nullopt for bits, because their norms mean nothing. Returns nullopt for integers if it is
+// not known what they stand for; the checks of the manifest and of the ranges say what is missing.
 std::optional<StoredValues> values_of(const MatrixReader& matrix) {
   try {
     StoredValues values = StoredValues::of_file(matrix);

@@ -11,10 +11,10 @@
 namespace encode {
 namespace {
 
-// They fail if the matrix is not that of the run. A run refuses such a matrix.
+// The checks that fail if the matrix belongs to another run. A run refuses such a matrix.
 constexpr std::array<std::string_view, 4> kOfAnotherRun = {"rows", "dim", "fingerprint",
                                                            "chunk_fingerprint"};
-// They fail for damage, too, which another check then shows.
+// The checks of the values. If the file is damaged, these checks and another one fail.
 constexpr std::array<std::string_view, 3> kOfValues = {"finite", "zero_rows", "norms"};
 constexpr std::array<std::string_view, 1> kOfInputs = {"group_rows"};
 

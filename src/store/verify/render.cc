@@ -70,8 +70,8 @@ TableRow matrix_row(const MatrixSummary& matrix, const VerifyReport& report) {
           verdict};
 }
 
-// Returns the table with a line for each matrix. If it is wider than `columns`, each name has a
-// line of its own. 0: there is no limit.
+// Returns the table with a line for each matrix. If the table is wider than `columns`, each name
+// has a line of its own. If `columns` is 0, there is no limit.
 std::string matrix_table(const VerifyReport& report, size_t columns) {
   std::vector<TableRow> rows = {
       {"matrix", "rows", "dim", "dtype", "size", "norm min", "mean", "max", "checks", "result"}};

@@ -86,8 +86,8 @@ void check_values(const MatrixScan& scan, const std::optional<Manifest>& manifes
                  list_rows(scan.off_unit_examples, scan.off_unit_rows));
 }
 
-// Describes the table as its file shows it, which does not say where the values of its columns come
-// from.
+// Describes a table by its format and the names of its columns. A file does not say where the
+// values of its columns come from.
 std::string describe_table(MatrixFormat file, const std::vector<std::string>& names) {
   std::string text(to_string(file));
   for (const std::string& name : names) text += fmt::format(", '{}'", preview(name));
@@ -156,7 +156,7 @@ void check_truncation(const std::string& path, const Manifest& manifest, MatrixS
                  ledger_path(path));
 }
 
-// Checks that the list of dropped rows leads from each vector to its row.
+// Checks the list of dropped rows, without which the row of a vector is not known.
 void check_dropped_rows(const std::string& path, const Manifest& manifest, Findings& findings) {
   const std::string expected = fmt::format("a list of {} dropped rows", manifest.dropped_rows);
   try {

@@ -44,8 +44,8 @@ struct Finding {
   std::string detail;
 };
 
-// The Euclidean norms of the rows that have only finite values, as the numbers that the rows stand
-// for (StoredValues).
+// The Euclidean norms of the rows that have only finite values. They are the norms of the numbers
+// that the rows stand for (StoredValues).
 struct NormSummary {
   double min = 0;
   double mean = 0;
@@ -66,8 +66,8 @@ struct MatrixSummary {
   int64_t file_bytes = 0;
   int64_t non_finite_rows = 0;
   int64_t zero_rows = 0;
-  // Empty if no row is finite, for integers whose ranges cannot be read, and for bits, whose rows
-  // all have the same norm.
+  // nullopt if no row is finite, for integers if their ranges cannot be read, and for bits, because
+  // all their rows have the same norm.
   std::optional<NormSummary> norms = {};
   std::string xxh3_128 = {};
   std::string sha256 = {};     // "" unless VerifyOptions::sha256 is true

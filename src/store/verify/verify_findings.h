@@ -33,8 +33,8 @@ class Findings {
   void warn(const std::string& name, const std::string& expected, const std::string& found,
             const std::string& detail);
   // Compares the fingerprint of `found`, which was read from the file `where`, with `wanted`, the
-  // fingerprint of the config. Adds a warning if they have different versions, because they can
-  // then not be compared.
+  // fingerprint of the config. If they have different versions, they cannot be compared, and the
+  // finding is a warning.
   void check_fingerprint(const std::string& name, const StreamIdentity& found,
                          const std::string& wanted, const std::string& where);
 

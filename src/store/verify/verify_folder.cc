@@ -37,7 +37,7 @@ std::map<std::string, ExpectedMatrix> finished_in(const std::string& folder) {
   return matrices;
 }
 
-// Adds the streams of which the folder has chunks and no matrix.
+// Adds the streams that have chunks in the folder and no matrix.
 void add_unfinished(const std::string& folder, std::map<std::string, ExpectedMatrix>& matrices) {
   for (const std::string& name : list_directory(folder)) {
     const bool chunks = name.ends_with(kChunksSuffix) &&

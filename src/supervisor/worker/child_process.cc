@@ -13,6 +13,7 @@
 
 #include "encode/error.h"
 
+#include "base/stop_signal.h"
 #include "base/system_call.h"
 
 namespace encode {
@@ -44,7 +45,10 @@ struct ChildPlan {
   ::dup2(plan.output_fd, STDERR_FILENO);
   ::fcntl(plan.events_fd, F_SETFD, 0);
   if (plan.inherit_fd >= 0) ::fcntl(plan.inherit_fd, F_SETFD, 0);
-  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGPIPE}) ::signal(number, SIG_DFL);
+  // A signal before execv() must not run the handler of the parent, which writes to the parent's
+  // pipe, and execv() would keep an ignored signal ignored. SIGPIPE is ignored by StopSignal.
+  for (const int number : kStopSignals) ::signal(number, SIG_DFL);
+  ::signal(SIGPIPE, SIG_DFL);
   ::execv(plan.argv[0], plan.argv);
   const int error = errno;
   [[maybe_unused]] const ssize_t ignored = ::write(plan.error_fd, &error, sizeof error);

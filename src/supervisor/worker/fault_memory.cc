@@ -132,7 +132,7 @@ void FaultMemory::save() const {
   const Json document = {{"fingerprints", fingerprints_}, {"streams", streams}};
   try {
     write_file_without_sync(path_, seal(document) + "\n");
-  } catch (const Error&) {  // NOLINT(bugprone-empty-catch): only what was learned is lost
+  } catch (const Error&) {  // NOLINT(bugprone-empty-catch): the next run learns it again
   }
 }
 

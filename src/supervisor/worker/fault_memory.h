@@ -20,7 +20,8 @@ struct SuspectWindow {
 
 struct StreamFaults {
   std::vector<SuspectWindow> suspects = {};
-  // The rows in which the row that makes workers fail is searched; empty: there is no search.
+  // The rows among which the supervisor searches for the row that makes workers fail; empty: there
+  // is no search.
   RowRange search = {};
   RowRange probe = {};                      // the part of `search` that is left
   int64_t alone_failures = 0;               // how often `probe` has failed when it was a single row

@@ -37,8 +37,8 @@ SuspectWindow& suspect_in(StreamFaults& faults, RowRange rows) {
   return faults.suspects.emplace_back(SuspectWindow{.rows = rows});
 }
 
-// Suspects the next window of a worker. A window that has failed before is not counted here: a
-// worker that knows of it lets it have the device for itself.
+// Suspects the next window of a worker. A window that has failed before is not counted here,
+// because a worker that knows of the failure encodes this window alone on its device.
 void suspect_ahead(StreamFaults& faults, RowRange ahead) {
   const bool known =
       overlap(faults.search, ahead) ||
@@ -70,7 +70,7 @@ ErrorDetail after_last_restart(ErrorDetail cause) {
 void FaultPolicy::window_started(const std::string& stream, size_t worker) {
   StreamFaults& faults = memory_.of(stream);
   if (faults.search.size() == 0 || !searches(stream, worker)) return;
-  // The whole probe has succeeded.
+  // A normal window starts only after all parts of the probe, so no row of it failed.
   for (SuspectWindow& suspect : faults.suspects) {
     if (overlap(suspect.rows, faults.search)) suspect.searched = true;
   }
@@ -123,7 +123,8 @@ FaultPolicy::Decision FaultPolicy::decide(const Failure& failure) {
   suspect.rows = failure.rows;
   ++suspect.failures;
   if (suspect.failures == kSearchAfterFailures) suspect.searched = false;
-  // A worker that began before the second failure may fail here, too, before any search.
+  // A worker that began before the second failure may fail in this window before any search has
+  // begun.
   if (suspect.failures >= kMaxWindowFailures && suspect.searched) {
     suspect = {.rows = failure.rows};
     memory_.save();

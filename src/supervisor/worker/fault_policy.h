@@ -30,10 +30,10 @@ ErrorDetail after_last_restart(ErrorDetail cause);
 //
 // `worker` is the number of a device of the run: 0 if there is only one. What is known of rows
 // counts for all devices. Each device has its own count of restarts and of rows that failed alone,
-// because one device may be broken and another one may not. One device at a time searches in a
-// stream; the workers that start meanwhile on other devices avoid these rows. For the same reason a
-// row that has failed alone on one of several devices is blamed only when it fails on another one,
-// too. Not thread-safe.
+// because only one of the devices may be broken. Therefore a row that has failed alone on one of
+// several devices is blamed only when it also fails alone on another device. One device at a time
+// searches in a stream; the workers that start meanwhile on other devices avoid these rows. Not
+// thread-safe.
 class FaultPolicy {
  public:
   static constexpr int64_t kSearchAfterFailures = 2;

@@ -1,5 +1,5 @@
-// Detects a hung worker: no batch has finished for much longer than batches usually take, or for
-// too long no further part of a model was loaded.
+// Detects a hung worker: no batch has finished for much longer than batches usually take, or no
+// part of a model was loaded for too long.
 #pragma once
 
 #include <chrono>
@@ -21,11 +21,11 @@ class HangWatch {
   // Must be called when a batch has finished, which is a sign of life. Its time counts for the
   // median of patience().
   void batch(Clock::time_point now);
-  // Must be called when a part of a model was loaded. This is a sign of life, too. Until alive() or
-  // batch() the longer patience for loading applies.
+  // Must be called when a part of a model was loaded. This is also a sign of life. The longer
+  // patience for loading applies until alive() or batch() is called.
   void loading(Clock::time_point now);
   // Must be called when other work has finished, for example when a whole model was loaded. This is
-  // a sign of life, too.
+  // also a sign of life.
   void alive(Clock::time_point now);
   // Must be called when this process itself was paused for a while. The time until now then does
   // not count.

@@ -92,8 +92,8 @@ class Recovery {
   FaultPolicy policy_;
   FaultLog faults_;
   WindowShare window_share_;
-  bool expandable_segments_ = true;  // false: off, whatever the config says
-  bool embedding_cache_ = true;      // false: off, whatever the config says
+  bool expandable_segments_ = true;  // false: off, even if the config sets it
+  bool embedding_cache_ = true;      // false: off, even if the config sets it
   std::map<size_t, Worker> workers_;
 };
 

@@ -122,7 +122,7 @@ void WorkerSession::note_sign_of_life(const WorkerEvent& event) {
                           retired_ = retired.reason;
                           alive();
                         },
-                        // These may come from a timer, so they are no signs of life.
+                        // These may come from a timer, so they are not signs of life.
                         [](const LogLine&) {}, [](const MemoryPressure&) {},
                         [](const CacheProblem&) {}, [&](const auto&) { alive(); }},
              event);
@@ -218,7 +218,7 @@ ErrorDetail WorkerSession::cause(const ExitStatus& status) const {
     detail = *killed;
   } else if (status.signal == SIGABRT && memory_is_limited() &&
              detail.found.find("std::bad_alloc") != std::string::npos) {
-    // An allocation of a static object has failed, before the worker could report it.
+    // The worker could not allocate a static object, which happens before it can report an error.
     detail = out_of_limited_memory(detail.where, "memory for LibTorch and the model", detail.found);
   } else if (status.signal == SIGKILL) {
     detail.hint =
@@ -233,8 +233,7 @@ ErrorDetail WorkerSession::cause(const ExitStatus& status) const {
     detail.expected = "LibTorch and memory for it";
     detail.hint = advice_on_libraries();
   }
-  // Passes an exit status on only if it is one of the documented codes; another one would mislead a
-  // scheduler.
+  // Passes on only the documented exit codes; any other code would mislead a scheduler.
   if (!reported_ && status.signal == 0 && status.code >= static_cast<int>(ExitCode::kUsage) &&
       status.code <= static_cast<int>(ExitCode::kConfig)) {
     detail.exit_code = static_cast<ExitCode>(status.code);

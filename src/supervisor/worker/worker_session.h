@@ -55,7 +55,7 @@ class WorkerSession {
     std::function<void(const WorkerEvent&)> on_event;
     // Takes a line of the worker's standard output or error.
     std::function<void(std::string_view)> on_output;
-    // Takes a line of other text from the event pipe, and why it is no event.
+    // Takes a line from the event pipe that is not an event, and the reason why it is not.
     std::function<void(std::string_view, const std::string&)> on_garbage;
     std::function<void(Clock::time_point)> on_tick = {};  // about ten times a second, or more often
   };

@@ -13,8 +13,8 @@ AddedVocabulary::Entry& AddedVocabulary::put(const AddedToken& token) {
   if (is_new) entries_.emplace_back();
   Entry& entry = entries_[place->second];
   entry.token = token;
-  // A special token keeps the way in which it was first searched for. Any other token is searched
-  // for in the new way as well.
+  // Once a token is special, the text in which it is searched for no longer changes. Before that,
+  // each addition of the token can add the other text.
   if (!entry.was_special) {
     entry.was_special = token.special;
     (token.normalized ? entry.in_normalized_text : entry.in_raw_text) = true;

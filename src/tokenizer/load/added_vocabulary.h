@@ -1,4 +1,4 @@
-// The added tokens of a tokenizer while it is made, and the ids that new ones get.
+// The added tokens of a tokenizer while the tokenizer is made, and the ids that new tokens get.
 #pragma once
 
 #include <cstdint>
@@ -28,14 +28,14 @@ class AddedVocabulary {
   // Adds a token that has an id.
   void add_with_id(const AddedToken& token);
   // Adds a token and ignores its id. If the tokenizer has a token with this content, that token
-  // gets the new flags, but keeps its `normalized`. A new token has the id of the vocabulary, else
-  // the next free one.
+  // gets the new flags, but keeps its `normalized`. A new token gets the id that it has in the
+  // vocabulary, or else the next free id.
   void add(AddedToken token);
 
   // Returns true if add() has changed anything.
   bool changed() const { return changed_; }
   bool has(const std::string& content) const { return index_.contains(content); }
-  // Returns the id of a token, of the vocabulary or added; -1 if there is none.
+  // Returns the id of a token of the vocabulary or of an added token, or -1 if there is none.
   int32_t find(const std::string& content) const;
   // Throws Error kConfig "tokenizer.contradiction" if the token has another id than the one that is
   // stated for it. Does nothing for an empty token.
@@ -44,7 +44,7 @@ class AddedVocabulary {
   // if a token was added once to be searched for in raw text, and once in normalized text. `where`
   // names the file for messages.
   Json to_json(const std::string& where) const;
-  // Returns the same, but a token that is searched for in both texts is listed twice.
+  // Returns the same list, but a token that is searched for in both texts is in the list twice.
   Json to_json_of_both_texts() const;
 
  private:

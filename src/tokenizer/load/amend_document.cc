@@ -46,7 +46,7 @@ class Amendment {
   const JsonFields& fields() const { return fields_; }
 
   // Returns the old normalizer if it has changed. transformers adds the tokens before it changes
-  // the normalizer, so it looks for them in the form that the old one gives.
+  // the normalizer, so it searches for the form that the old normalizer gives to the tokens.
   std::optional<Json> amend_normalizer() {
     if (rules_.normalizer == NormalizerRule::kFile) return std::nullopt;
     const auto found = document_.parts.find(kNormalizer);
@@ -79,8 +79,8 @@ class Amendment {
     const auto found = document_.parts.find(kPreTokenizer);
     if (found == document_.parts.end() || !found->second.is_object()) return;
     Json& pre_tokenizer = found->second;
-    // For null, the pre-tokenizer of transformers throws, and transformers then keeps the old
-    // pre-tokenizer.
+    // If the key is null, the constructor of the pre-tokenizer throws in transformers, which then
+    // keeps the old pre-tokenizer.
     const bool is_null = config_.contains(kPrefixSpace) && !fields_.has(kPrefixSpace);
     if (pre_tokenizer.value("type", "") == "ByteLevel" && !is_null)
       pre_tokenizer[kPrefixSpace] = stated_prefix_space(pre_tokenizer);
@@ -224,7 +224,8 @@ void require_parts(const ChosenClass& chosen, const ClassRules& rules, const Sta
   }
 }
 
-// A class without a parameter for the padding token takes the one of tokenizer.json's padding.
+// Returns true if the class takes the padding token from the padding of tokenizer.json, because its
+// constructor has no parameter for the padding token.
 bool takes_padding_token(TokenizerClass value, const ClassRules& rules) {
   return value != TokenizerClass::kGptNeoX &&
          std::ranges::find(rules.tokens, "pad_token", &ClassToken::key) == rules.tokens.end();
@@ -248,7 +249,7 @@ bool hands_over_type_ids(const Json& config, const ClassRules& rules) {
 
 BuildOptions build_options(const JsonFields& fields, const Json& config, const ClassRules& rules) {
   BuildOptions options;
-  // null is a value like any other: transformers refuses it.
+  // null is not the same as an absent key: transformers refuses it.
   if (const auto side = config.find("truncation_side"); side != config.end()) {
     if (*side != "left" && *side != "right")
       fields.refuse("truncation_side", "\"left\" or \"right\"", preview(side->dump()));
@@ -288,8 +289,11 @@ BuildOptions amend_document(const TokenizerSource& source, TokenizerDocument& do
   Amendment amendment(source, config, rules, document);
   amendment.amend_prefix_space();
   std::optional<Json> old_normalizer = amendment.amend_normalizer();
-  amend_template({.config = config, .rule = template_rule(source.rules, rules), .named = named},
-                 fields, document);
+  amend_template({.config = config,
+                  .fields = fields,
+                  .rule = template_rule(source.rules, rules),
+                  .named = named},
+                 document);
   BuildOptions options = build_options(fields, config, rules);
   options.added_token_normalizer = std::move(old_normalizer);
   return options;

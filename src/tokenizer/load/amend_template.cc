@@ -26,9 +26,8 @@ struct RowTokens {
 
 class RowTokenMaker {
  public:
-  RowTokenMaker(const TemplateSource& source, const JsonFields& fields,
-                const TokenizerDocument& document)
-      : source_(source), fields_(fields), document_(document) {}
+  RowTokenMaker(const TemplateSource& source, const TokenizerDocument& document)
+      : source_(source), document_(document) {}
 
   // Returns true if tokenizer_config.json has a key that decides.
   bool is_stated() const {
@@ -48,8 +47,8 @@ class RowTokenMaker {
   RowTokens eos_and_language() const {
     const bool is_nllb = source_.rule == TemplateRule::kNllb;
     const RowToken language =
-        found(fields_.string_or("src_lang", is_nllb ? "eng_Latn" : "en_XX"), "src_lang");
-    const bool is_last = is_nllb ? fields_.boolean_or("legacy_behaviour", false)
+        found(source_.fields.string_or("src_lang", is_nllb ? "eng_Latn" : "en_XX"), "src_lang");
+    const bool is_last = is_nllb ? source_.fields.boolean_or("legacy_behaviour", false)
                                  : source_.rule == TemplateRule::kLanguageLast;
     RowTokens tokens;
     if (!is_last) tokens.before.push_back(language);
@@ -61,7 +60,7 @@ class RowTokenMaker {
  private:
   // null counts as false, as in transformers.
   bool flag(const char* key, bool fallback) const {
-    return source_.config.contains(key) ? fields_.boolean_or(key, false) : fallback;
+    return source_.config.contains(key) ? source_.fields.boolean_or(key, false) : fallback;
   }
 
   RowToken named(const char* key) const {
@@ -92,7 +91,6 @@ class RowTokenMaker {
   }
 
   const TemplateSource& source_;
-  const JsonFields& fields_;
   const TokenizerDocument& document_;
 };
 
@@ -146,9 +144,8 @@ bool saved_by_transformers_5(const Json& config) { return config.contains("backe
 
 }  // namespace
 
-void amend_template(const TemplateSource& source, const JsonFields& fields,
-                    TokenizerDocument& document) {
-  const RowTokenMaker maker(source, fields, document);
+void amend_template(const TemplateSource& source, TokenizerDocument& document) {
+  const RowTokenMaker maker(source, document);
   switch (source.rule) {
     case TemplateRule::kFile:
       return;

@@ -181,7 +181,7 @@ ClassRules herbert_rules() {
 
 }  // namespace
 
-// A class that the table does not have is refused.
+// A class without an entry in the table is not supported.
 ClassRules class_rules(TokenizerClass value) {
   using enum TokenizerClass;
   const ClassRules roberta = {.tokens = tokens_of_roberta(), .form = TokenForm::kMask};
@@ -192,7 +192,7 @@ ClassRules class_rules(TokenizerClass value) {
   const ClassRules slow_only = {.support = ClassSupport::kSlowOnly};
   const ClassRules camembert = {.tokens = tokens_of_roberta(),
                                 .form = TokenForm::kMask,
-                                .additional = {"<s>NOTUSED", "</s>NOTUSED", "<unk>NOTUSED"}};
+                                .additional = {kCamembertUnused.begin(), kCamembertUnused.end()}};
   const std::map<TokenizerClass, ClassRules> rules = {
       {kBert, bert_rules(true)},
       {kConvBert, bert_rules(true)},

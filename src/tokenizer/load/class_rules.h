@@ -25,7 +25,7 @@ enum class TokenForm : uint8_t {
   kMask,            // the mask, with lstrip
   kMaskNormalized,  // the same, but searched for in normalized text
   kAll,             // all, and the mask with lstrip
-  kAllPlain,        // all, all, and none with lstrip
+  kAllPlain,        // all, and none with lstrip
 };
 
 enum class NormalizerRule : uint8_t {
@@ -50,7 +50,7 @@ enum class OwnTokens : uint8_t { kIfNoneStated, kBeforeStated, kAfterStated };
 enum class PrefixSpaceRule : uint8_t {
   kFile,          // the pre-tokenizer of the file
   kPreTokenizer,  // add_prefix_space (default false) decides for the outermost pre-tokenizer
-  kEverywhere,    // as kPreTokenizer, and true also for pre-tokenizers inside a Sequence
+  kEverywhere,    // as kPreTokenizer, but true also changes pre-tokenizers in a Sequence
   kLlama,         // if the key is stated, the normalizer and the pre-tokenizer are made anew
   kT5,            // if the key is stated, the pre-tokenizer is made anew
 };

@@ -9,7 +9,6 @@
 
 #include "base/json.h"
 #include "tokenizer/split/text_pattern.h"
-#include "tokenizer/tokenizer_refusal.h"
 
 namespace encode {
 

@@ -91,12 +91,17 @@ class PieceList {
       case HeadPieces::kFairseq:
         for (const char* piece : {"<s>", "<pad>", "</s>", "<unk>"}) add(piece);
         break;
-      case HeadPieces::kCamembert:
+      case HeadPieces::kCamembert: {
         for (const char* name : {"pad_token", "unk_token"}) static_cast<void>(named(name));
-        for (const char* piece : {"<s>NOTUSED", "<pad>", "</s>NOTUSED", "<unk>"}) add(piece);
-        add("<unk>NOTUSED", kNeverChosen);
+        const auto& [bos, eos, unk] = kCamembertUnused;
+        add(bos);
+        add("<pad>");
+        add(eos);
+        add("<unk>");
+        add(unk, kNeverChosen);
         replaced = 1;
         break;
+      }
       case HeadPieces::kLlama:
         require_pieces(replaced);
         for (size_t id = 0; id < replaced; ++id) add(token_of(id));
@@ -115,7 +120,7 @@ class PieceList {
                     fmt::format("at least {}", count), fmt::to_string(model_.entries.size()));
   }
 
-  // A piece of a digit and a comma at the end is never chosen.
+  // Lowers the score of each piece that ends in a digit and a comma, so that it is never chosen.
   void lower_number_commas() {
     for (ScoredPiece& entry : pieces_) {
       const std::string_view piece = entry.piece;

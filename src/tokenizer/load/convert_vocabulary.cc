@@ -14,7 +14,7 @@
 namespace encode {
 namespace {
 
-// Returns the lines of a text file as Python reads them: "\r\n" and "\r" end a line too. A text
+// Returns the lines of a text file as Python reads them: "\r\n" and "\r" also end a line. A text
 // that ends with the end of a line has no empty line after it.
 std::vector<std::string_view> lines_of(std::string_view text, const std::string& where) {
   if (const size_t fault = first_invalid_utf8(text); fault < text.size())

@@ -40,7 +40,7 @@ AddedToken load_added_token(const Json& json, const std::string& where) {
     fields.refuse("content", fmt::format("1 to {} bytes", kMaxSearchedTokenBytes),
                   quoted_token(token.content));
   }
-  // `tokenizers` refuses a token without one of its flags, too.
+  // `tokenizers` also refuses a token that lacks one of its flags.
   const auto flag = [&](const char* key) {
     if (!json.contains(key)) fields.refuse(key, "true or false", "no such key");
     return fields.boolean_or(key, false);

@@ -98,8 +98,9 @@ SpecialTokens load_template(const Component& component) {
   return special;
 }
 
-// Adds the types of the special tokens that a later post-processor puts around a row. A template
-// gives its type of the text to the whole row before it.
+// Adds the types of the special tokens that a later post-processor puts around a row. If the later
+// post-processor is a template, all tokens that the row has already get the type of the text in the
+// template.
 void add_outer_types(const SpecialTokens& outer, bool is_template, RowTypeIds& types) {
   if (is_template) {
     types.text = outer.types.text;

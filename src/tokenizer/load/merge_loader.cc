@@ -4,8 +4,6 @@
 #include <fmt/format.h>
 #include <utility>
 
-#include "base/units.h"
-#include "tokenizer/load/component.h"
 #include "tokenizer/tokenizer_refusal.h"
 
 namespace encode {

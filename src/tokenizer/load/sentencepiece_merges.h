@@ -17,12 +17,12 @@ struct ScoredPiece {
 };
 
 // Returns the merges in the order of generate_merges() in convert_slow_tokenizer.py of
-// transformers: of each piece, every way to cut it into two pieces; those with higher scores first,
-// then those with the longer left side, then those with the longer right side. `pieces` are the
-// tokens of `vocabulary` in the order of their ids. `file_ids` has the ids of the .model file,
-// which decide between equal cuts. `where` names the file for messages. Throws Error (kConfig)
-// "tokenizer.format" if a cut has a side that `vocabulary` does not have, and
-// "tokenizer.unsupported" if the pieces are so long that this would take minutes.
+// transformers: every way to cut a piece into two pieces. A piece with a higher score comes first,
+// then a longer left side, then a longer right side. `pieces` are the tokens of `vocabulary` in the
+// order of their ids. `file_ids` has the ids of the .model file, which decide between equal cuts.
+// `where` names the file for messages. Throws Error (kConfig) "tokenizer.format" if a cut has a
+// side that `vocabulary` does not have, and "tokenizer.unsupported" if the pieces are so long that
+// this would take minutes.
 std::vector<BpeMerge> sentencepiece_merges(const std::vector<ScoredPiece>& pieces,
                                            const Vocabulary& vocabulary, const Vocabulary& file_ids,
                                            const std::string& where);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <utility>
 
-#include "base/units.h"
 #include "tokenizer/load/amend_document.h"
 #include "tokenizer/load/component.h"
 #include "tokenizer/tokenizer_refusal.h"
@@ -145,8 +144,8 @@ void add_vocabulary(const Vocabulary& vocabulary, AddedVocabulary& added) {
   }
 }
 
-// ESM searches the raw text for all tokens. Its tokenizer in Python splits a text in another way if
-// a token must be a word of its own, or if special tokens are text.
+// ESM searches the raw text for all tokens. Refuses "single_word" and "split_special_tokens", with
+// which the Python tokenizer of ESM splits a text in another way.
 SlowClassTokens tokens_of_esm(const SlowClassOptions& options, SlowClassTokens tokens) {
   options.require("split_special_tokens", false);
   const auto search_raw_text = [&](AddedToken& token) {

@@ -3,11 +3,9 @@
 
 #include "encode/tokenizer_file.h"
 
-#include "base/json.h"
 #include "tokenizer/load/slow_class_options.h"
 #include "tokenizer/load/slow_class_rules.h"
 #include "tokenizer/load/slow_class_tokens.h"
-#include "tokenizer/load/tokenizer_class.h"
 #include "tokenizer/load/tokenizer_document.h"
 
 namespace encode {
@@ -16,7 +14,7 @@ namespace encode {
 // sentencepiece model, vocab.txt, or vocab.json and merges.txt. transformers makes the slow
 // (Python) tokenizer of the class and converts it. Throws Error (kConfig): "tokenizer.unsupported"
 // if the class has no rules or its file is missing, or for a file that is not supported, and
-// "tokenizer.format" for one that is malformed.
+// "tokenizer.format" for a malformed file.
 TokenizerDocument make_slow_class_document(const TokenizerSource& source);
 
 // The input of the functions below, which make the parts of a document.

@@ -8,7 +8,7 @@ namespace {
 using enum SlowTokenForm;
 using Tokens = std::vector<SlowToken>;
 
-// The tokens of BERT's relatives.
+// The tokens of the classes that are derived from BERT.
 Tokens bert_tokens() {
   return {{"unk_token", "[UNK]"},
           {"sep_token", "[SEP]"},
@@ -59,7 +59,7 @@ std::vector<SlowClassRules> fairseq_rules() {
   SlowClassRules camembert = xlm_roberta;
   camembert.value = kCamembert;
   camembert.head = HeadPieces::kCamembert;
-  camembert.additional = {"<s>NOTUSED", "</s>NOTUSED", "<unk>NOTUSED"};
+  camembert.additional = {kCamembertUnused.begin(), kCamembertUnused.end()};
   SlowClassRules mbart = xlm_roberta;
   mbart.value = kMBart;
   mbart.tail = TailPieces::kLanguages;

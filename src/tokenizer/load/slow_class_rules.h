@@ -51,7 +51,7 @@ enum class RowTemplate : uint8_t {
   kClsSep,        // the cls and the sep token
   kRoberta,       // the same, in a RobertaProcessing
   kBosEos,        // the BOS and the EOS token, if add_bos_token and add_eos_token say so
-  kBosOnly,       // the BOS token if add_bos_token says so; else ByteLevel
+  kBosOnly,       // the BOS token if add_bos_token is true; otherwise as kByteLevel
   kByteLevel,     // no tokens
   kLanguageLast,  // </s> and the language after the text (MBart)
   kLanguageFirst  // the language before the text, </s> after it (MBart50)
@@ -63,7 +63,7 @@ struct SlowClassRules {
   std::string_view file = {};  // "spiece.model"
   std::vector<SlowToken> tokens = {};
   RowTemplate row_template = RowTemplate::kFixed;
-  std::string_view prefix = {};  // of kFixed; "": none
+  std::string_view prefix = {};  // for kFixed; "": none
   std::string_view suffix = {};
   HeadPieces head = HeadPieces::kAsInTheFile;
   TailPieces tail = TailPieces::kNone;

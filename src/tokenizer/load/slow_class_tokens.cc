@@ -107,7 +107,8 @@ void add_slow_class_tokens(const SlowClassTokens& tokens, const std::string& whe
   for (StatedToken token : tokens.special) {
     if (!token.has_flags && vocabulary.has(token.token.content)) continue;
     token.token.special = true;
-    // Without a stated "normalized", the slow class decides it before the token becomes special.
+    // If no file states flags of the token, it is searched for in the raw text, as special tokens
+    // are.
     if (!token.has_flags) token.token.normalized = false;
     vocabulary.add(token.token);
   }

@@ -165,7 +165,8 @@ class StatedTokenReader {
     }
   }
 
-  // transformers 5 takes them only if tokenizer_config.json states no list under either name.
+  // Returns whether the additional tokens of special_tokens_map.json count. In transformers 5 they
+  // count only if tokenizer_config.json has no list of additional or extra tokens.
   bool takes_additional_of_map() const {
     if (!as_version_5_) return true;
     const auto extra = config_.find(kExtra);

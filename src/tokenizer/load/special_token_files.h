@@ -27,9 +27,9 @@ struct StatedToken {
 // Returns a token that is stated as a text alone. Does not throw Error.
 StatedToken text_token(std::string_view content);
 
-// Returns the tokens <extra_id_0>, <extra_id_1>, .. that the class of T5 adds to those that
-// "additional_special_tokens" states: `count` of them, or none if some are stated. Throws Error
-// kConfig "tokenizer.format" if another number of them is stated. `where` names the file.
+// Returns the tokens <extra_id_0>, <extra_id_1>, .. that the class of T5 adds: `count` tokens, or
+// none if `stated`, the value of "additional_special_tokens", has such tokens. Throws Error kConfig
+// "tokenizer.format" if `stated` has another number of them. `where` names the file.
 std::vector<StatedToken> extra_id_tokens(const std::vector<StatedToken>& stated, int64_t count,
                                          const std::string& where);
 

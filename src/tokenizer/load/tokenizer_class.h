@@ -2,6 +2,7 @@
 // ids, and how a tokenizer is made from the older files.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -12,7 +13,7 @@
 
 namespace encode {
 
-// The classes that an embedding model uses. A class counts with and without the ending "Fast".
+// The classes that an embedding model uses. The ending "Fast" of a name makes no difference.
 enum class TokenizerClass : uint8_t {
   kUnknown,  // a class that is not in the table, or none
   kAlbert,
@@ -68,6 +69,10 @@ struct TokenizerClassRow {
   std::vector<std::string_view> model_types;
 };
 std::span<const TokenizerClassRow> tokenizer_classes();
+
+// The tokens that CamembertTokenizer has in place of <s>, </s> and <unk> of the .model file.
+inline constexpr std::array<std::string_view, 3> kCamembertUnused = {"<s>NOTUSED", "</s>NOTUSED",
+                                                                     "<unk>NOTUSED"};
 
 // The class that AutoTokenizer chooses, and what states it.
 struct ChosenClass {

@@ -79,7 +79,8 @@ class SentencePiece final : public Tokenizer {
   }
 
  private:
-  // The library has no limit for the normalized text, so it gets only texts that cannot exceed one.
+  // The library has no limit for the normalized text, so it gets only texts whose normalized form
+  // cannot be too long.
   void check_growth(size_t bytes) const {
     const size_t most = RewriteBudget::kSlackBytes + kGrowthFactor * bytes;
     if (longest_replacement_ * bytes <= most) return;

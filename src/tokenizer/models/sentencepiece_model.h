@@ -42,9 +42,8 @@ struct PieceBytes {
   size_t longest = 0;  // the size of the longest piece
   size_t sum = 0;      // the sum of the sizes of all pieces
 };
-// Returns the number of bytes of the longest text that the charsmap of a ModelProto can put in the
-// place of a character; 0 without a charsmap. Accepts any form of a ModelProto. Does not throw
-// Error.
+// Returns the size in bytes of the longest replacement in the charsmap of a ModelProto, or 0
+// without a charsmap. Accepts any form of a ModelProto. Does not throw Error.
 size_t longest_replacement(std::string_view file);
 // Accepts any form of a ModelProto. Returns nullopt if the file is not a protobuf message.
 std::optional<PieceBytes> measure_pieces(std::string_view file);

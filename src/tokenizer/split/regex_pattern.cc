@@ -1,4 +1,3 @@
-#define PCRE2_CODE_UNIT_WIDTH 8
 #include "tokenizer/split/regex_pattern.h"
 
 #include <fmt/format.h>

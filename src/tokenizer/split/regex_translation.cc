@@ -6,7 +6,6 @@
 
 #include "base/units.h"
 #include "tokenizer/tokenizer_refusal.h"
-#include "tokenizer/unicode/unicode.h"
 
 namespace encode {
 namespace {

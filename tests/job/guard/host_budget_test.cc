@@ -1,4 +1,4 @@
-// Tests how the memory of the host is dealt out.
+// Tests how the memory of the host is divided among the parts of a worker.
 #include "job/host_budget.h"
 
 #include <gtest/gtest.h>

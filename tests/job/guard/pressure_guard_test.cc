@@ -1,4 +1,5 @@
-// Tests when the guard sees pressure, and what follows, with a clock and a memory of the test.
+// Tests when the guard sees pressure, and what it then does. The test sets the clock and the memory
+// that the guard sees.
 #include "job/pressure_guard.h"
 
 #include <chrono>

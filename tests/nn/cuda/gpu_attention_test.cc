@@ -1,6 +1,7 @@
 // Measures cuDNN's attention and FlashAttention-2 on a GPU, on packed sequences with the shapes of
-// two models. docs/gpu.md says how its figures decide which of them encode uses. This is a program
-// of its own, because an illegal access inside cuDNN would fail every later test of the process.
+// two models. docs/gpu.md says how the measured times decide which of the two encode uses. This is
+// a separate program, because an illegal access inside cuDNN would fail every later test of the
+// process.
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
@@ -103,8 +104,8 @@ class GpuAttention : public testing::OnGpu {
     return watch.seconds() * 1000;
   }
 
-  // Returns whether the first sequence of a batch has the same bits beside other sequences: others
-  // of the same lengths, and others of other lengths and another number.
+  // Returns whether the first sequence of a batch has the same bits if the other sequences change:
+  // first only their tokens, then also their lengths and their number.
   bool sees_no_neighbours(Attention attention, const Heads& heads) const {
     const int64_t length = 200;
     const Packed batch = packed({length, 512, 33, 512}, heads);

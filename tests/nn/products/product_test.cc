@@ -1,4 +1,4 @@
-// Tests each implementation of Product by itself, whichever of them this processor would choose.
+// Tests each implementation of Product by itself, also those that this processor would not choose.
 // The product for cuBLAS is made of operations that LibTorch also has on a CPU.
 #include <string>
 #include <utility>
@@ -22,13 +22,13 @@ namespace {
 
 constexpr int64_t kIn = 96;
 constexpr int64_t kOut = 64;
-constexpr int64_t kRows = 1100;  // two blocks, and a part of a third one
+constexpr int64_t kRows = 1100;  // two blocks, and a part of a third block
 
 double max_difference(const at::Tensor& a, const at::Tensor& b) {
   return at::max(at::abs(a.sub(b))).item<double>();
 }
 
-// The weight has two parts, as that of fused projections. The results are about 1.
+// The weight has two parts, as in fused projections. The results are about 1.
 ProductParts random_parts(bool bias, Activation activation = Activation::kNone) {
   return {.weights = {at::randn({kOut / 4, kIn}).div_(10), at::randn({kOut * 3 / 4, kIn}).div_(10)},
           .bias = bias ? at::randn({kOut}) : at::Tensor(),
@@ -159,7 +159,7 @@ TEST(MakeProduct, QuantizesToInt8OnlyWithAKernelForIt) {
             linear_kernel(ProductFormat::kInt8) ? Operands::kInt8 : Operands::kPlain);
 }
 
-// A dtype without its row in the table would get the products of another one.
+// A dtype without its row in the table would get the products of another dtype.
 TEST(ProductFormats, AreFoundByTheFactsInTheirTable) {
   for (size_t i = 0; i < kProductFormats.size(); ++i) {
     const ProductFormatFacts& facts = kProductFormats[i];

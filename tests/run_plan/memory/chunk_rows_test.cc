@@ -78,7 +78,7 @@ MemoryRequest request_of(int64_t chunk_rows, int64_t rows, int64_t tokens_of_row
   return request;
 }
 
-TEST(LostRows, AreThoseOfTwoWindowsIfChunksAreSmall) {
+TEST(LostRows, AreTheRowsOfTwoWindowsIfChunksAreSmall) {
   for (const int64_t chunk : {1, 7, 50, 400}) {
     const MemoryRequest request = request_of(chunk, kManyRows, 100);
     ASSERT_GE(largest_window(request).rows, chunk);
@@ -86,23 +86,23 @@ TEST(LostRows, AreThoseOfTwoWindowsIfChunksAreSmall) {
   }
 }
 
-TEST(LostRows, AreThoseOfTwoChunksIfChunksAreLarge) {
+TEST(LostRows, AreTheRowsOfTwoChunksIfChunksAreLarge) {
   EXPECT_EQ(most_lost_rows(request_of(200'000, kManyRows, 100)), 400'000);
 }
 
 // A window of 4,096 rows may begin in one chunk and end in the next one.
-TEST(LostRows, OfAChunkThatIsLittleLargerThanAWindowAreMore) {
+TEST(LostRows, AreMoreIfAChunkIsALittleLargerThanAWindow) {
   const MemoryRequest request = request_of(5000, kManyRows, 1);
   EXPECT_GE(most_lost_rows(request), 5000 + 2 * largest_window(request).rows);
 }
 
-TEST(LostRows, AreNeverMoreThanThereAre) {
+TEST(LostRows, AreNeverMoreThanTheRowsOfTheInput) {
   EXPECT_EQ(most_lost_rows(request_of(1000, 30, 100)), 30);
   EXPECT_EQ(most_lost_rows(request_of(200'000, 200'001, 100)), 200'001);
 }
 
-// A run of 1,000 long rows was a single chunk once, so a kill lost all of it.
-TEST(LostRows, OfASmallRunWithTheDefaultAreASmallPart) {
+// An earlier version made a single chunk of 1,000 long rows, so a kill lost the whole run.
+TEST(LostRows, AreASmallPartOfASmallRunWithTheDefault) {
   const int64_t rows = 1000;
   EXPECT_LE(most_lost_rows(request_of(StoreOptions().chunk_rows(rows), rows, 500)), rows / 10);
 }

@@ -25,7 +25,7 @@ int64_t without_records(const DiskNeed& need) {
   return need.peak.total() - need.peak.record_bytes;
 }
 
-TEST(DiskNeed, ChunksOfOneStreamAtATime) {
+TEST(DiskNeed, HasTheChunksOfOneStreamAtATime) {
   const DiskNeed need = disk_need({stream("tc"), stream("commit")}, {}, {});
   EXPECT_EQ(need.peak.chunk_bytes, kMatrix) << "those of tc are deleted by then";
   EXPECT_EQ(need.peak.final_bytes, 2 * kMatrix);
@@ -54,7 +54,7 @@ TEST(DiskNeed, NothingIsLeftToWriteForAFinishedExperiment) {
   StreamDisk tc = stream("tc");
   StreamDisk commit = stream("commit");
   tc.finished = commit.finished = true;
-  tc.existing_bytes = commit.existing_bytes = 3 * kMatrix;  // the chunks were kept, too
+  tc.existing_bytes = commit.existing_bytes = 3 * kMatrix;  // the chunks were also kept
   const CombinedDisk combined = {.name = "train_combined", .streams = {0, 1}, .finished = true};
   const DiskNeed done = disk_need({tc, commit}, {combined}, {});
   EXPECT_EQ(without_records(done), 0);
@@ -62,7 +62,7 @@ TEST(DiskNeed, NothingIsLeftToWriteForAFinishedExperiment) {
   EXPECT_EQ(done.peak.combined_bytes, 2 * kMatrix);
   EXPECT_EQ(done.peak.existing_bytes, 4 * kMatrix);
   EXPECT_EQ(done.largest_file_bytes, 0) << "no file is written";
-  // If one part is made again, so is the combined matrix.
+  // If one of its streams is made again, the combined matrix is made again.
   commit = stream("commit");
   const DiskNeed half = disk_need({tc, commit}, {combined}, {});
   EXPECT_EQ(without_records(half), 3 * kMatrix) << "one part and the combined matrix";
@@ -105,7 +105,7 @@ TEST(DiskNeed, TablesCountTheirColumns) {
   EXPECT_EQ(table.peak.float32_bytes, kMatrix);
 }
 
-TEST(DiskParts, ThatAreShownAddUp) {
+TEST(DiskParts, AddUpToTheSumAsTheyAreShown) {
   EXPECT_EQ(describe(DiskParts{.chunk_bytes = 3072, .final_bytes = 3072}),
             "6.2 kB = chunks 3.1 kB + matrices 3.1 kB");
   EXPECT_EQ(describe(DiskParts{.chunk_bytes = 2'000'000'000,

@@ -52,7 +52,7 @@ TEST(CudaMemory, GrowsWithEverythingThatNeedsMemory) {
   }
 }
 
-TEST(CudaMemory, WeightsAreThoseOfTheType) {
+TEST(CudaMemory, WeightsHaveTheBytesOfTheType) {
   const int64_t elements = request_for(kBertBase).shape.matrix_elements();
   EXPECT_EQ(estimate_cuda(request_for(kBertBase)).bytes_of(MemoryKind::kWeights), 2 * elements);
   const auto fp8 = estimate_cuda(request_for(kBertBase, ComputeType::kFp8));
@@ -60,7 +60,7 @@ TEST(CudaMemory, WeightsAreThoseOfTheType) {
               static_cast<double>(elements), 0.01 * static_cast<double>(elements));
 }
 
-TEST(Windows, AFewRowsFillNoLargerWindow) {
+TEST(Windows, AreNotLargerThanTheTextsFill) {
   MemoryRequest request = cpu_request_for(kBertBase);
   request.texts = {.rows = 10, .tokens = 1000, .text_bytes = 4000, .longest_row_tokens = 100};
   EXPECT_EQ(largest_window(request).rows, 10);

@@ -36,7 +36,7 @@ TEST(PlannedBatch, OneMoreLaunchDoesNotFit) {
   EXPECT_GT(corrected_estimate(request, room).total_bytes(), room.usable_bytes());
 }
 
-TEST(PlannedBatch, GoesByFreeMemoryAndByTheCorrection) {
+TEST(PlannedBatch, ShrinksWithTheFreeMemoryAndWithTheCorrection) {
   const MemoryRequest request = request_for(kBertBase);
   MemoryRoom room = card(80);
   const int64_t alone = plan_batch(request, room).batches.budget_tokens;

@@ -1,4 +1,4 @@
-// Tests what a profile changes, and that a damaged file of profiles is no error.
+// Tests what a profile changes, and that a damaged file of profiles does not cause an error.
 #include "run_plan/memory/profiles.h"
 
 #include <string>

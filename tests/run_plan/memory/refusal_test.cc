@@ -1,4 +1,4 @@
-// Tests that the absurd is refused with its arithmetic, and that everything that may fit is not.
+// Tests that what cannot fit is refused with the arithmetic, and that what may fit is not refused.
 #include <string>
 
 #include <gmock/gmock.h>
@@ -105,7 +105,7 @@ TEST(RunLimit, CountsTheProgramsAndTheModel) {
 }
 
 // The limit that the hint names must be one that is accepted, but not a far larger one.
-TEST(RunLimit, ThatTheHintNamesIsEnough) {
+TEST(RunLimit, AsTheHintNamesItIsEnough) {
   for (const char* model : {kMiniLm, kBertBase, kQwen2}) {
     for (const int64_t workers : {1, 3}) {
       const MemoryRequest request = cpu_request_for(model);
@@ -143,7 +143,7 @@ TEST(RunLimit, WhatIsReadAheadIsNoReasonForAWarning) {
   EXPECT_FALSE(memory_warning(request, run_limit(kGigabyte / 2)).has_value());
 }
 
-TEST(RunLimit, OfAGpuDoesNotCountTheWeights) {
+TEST(RunLimit, OfARunOnAGpuDoesNotCountTheWeights) {
   const MemoryRequest request = request_for(kQwen2);
   EXPECT_EQ(refusal_of(request, run_limit(2 * kGigabyte)).code.name(), "limit.memory");
   EXPECT_EQ(refusal_of(request, run_limit(2 * kGigabyte, 1, DeviceKind::kCuda)).code.name(), "");

@@ -1,6 +1,6 @@
 // LibTorch's CUDA library looks these functions up when its allocator starts, and refuses a driver
-// that lacks one. It calls them to describe an error, and for several GPUs. None of them knows
-// anything here.
+// that lacks one of them. It calls them only to describe an error, and if there are several GPUs.
+// Here they return no facts.
 namespace {
 
 constexpr int kNotSupported = 3;

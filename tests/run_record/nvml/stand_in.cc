@@ -4,8 +4,7 @@
 //   NVML_TEMPERATURE=91 NVML_UTILIZATION=!3 LD_LIBRARY_PATH=<its folder> encode preflight
 //
 // "!3" makes a function fail with NVML's code 3. "40|91" is for several GPUs: the first value is
-// for the first GPU, and the last one for all that follow. Without a variable the answer is that of
-// a healthy GPU.
+// for the first GPU, and the last one for all that follow. Without a variable, the GPU is healthy.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

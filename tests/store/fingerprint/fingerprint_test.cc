@@ -85,7 +85,7 @@ TEST(Fingerprint, ChangesWithEveryFileAndTheirOrderButNotWithTheirPaths) {
   EXPECT_NE(both, text({{"a.txt", "aa"}, {"b.txt", "bb"}, {"c.txt", "cc"}}));
 }
 
-// The caches of older versions stay valid for inputs of one file.
+// So caches of versions in which an input had only one file stay valid.
 TEST(Fingerprint, OfOneFileIsAsBefore) {
   EXPECT_THAT(to_text(base()),
               HasSubstr(R"("input":{"bad_row":"error","compression":"","empty_row":"keep",)"
@@ -193,7 +193,7 @@ TEST(Fingerprint, ChangesWithEveryFieldOfAModule) {
        module([](Module& m) { m.activation = DenseActivation::kGelu; })});
 }
 
-// So the results of a program that did not know these options stay valid.
+// So results of versions without these options stay valid.
 TEST(Fingerprint, NamesAnOptionOfCustomCodeOnlyIfItIsSet) {
   EXPECT_THAT(to_text(base()), Not(HasSubstr("special_tokens")));
   EXPECT_THAT(to_text(base()), Not(HasSubstr("ignore_custom_code")));
@@ -290,7 +290,7 @@ TEST(Differences, NameTheFieldAndBothValues) {
             "another max_length: 256 before, 128 now");
 }
 
-// A hash that differs from nothing is not another content.
+// If only one of the two has a file, its hash and its size are no differences of their own.
 TEST(Differences, OfAFileThatOnlyOneHasAreOneLine) {
   Fingerprint other = base();
   other.model_files.push_back({.name = "1_Dense/config.json", .bytes = 157, .sha256 = "ff"});

@@ -13,7 +13,7 @@
 namespace encode {
 namespace {
 
-// Every value differs from the default.
+// Returns a fingerprint in which every value differs from the default.
 Fingerprint unusual() {
   Fingerprint fingerprint;
   fingerprint.input.path = "texts.csv.gz";

@@ -38,8 +38,8 @@ constexpr int64_t kRows = 1 << 18;
 constexpr int64_t kDim = 64;  // 64 MiB in all
 constexpr int64_t kStep = 128;
 
-// Returns by how much the memory of this process grows while it reads every 128th row, of which no
-// two lie on one page.
+// Returns by how much the memory of this process grows while it reads every 128th row. No two of
+// these rows lie on the same page.
 int64_t growth_bytes(const std::string& path, RowAccess access) {
   const auto matrix = open_matrix(path, access);
   MatrixBuffer buffer;

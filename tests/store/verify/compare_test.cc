@@ -102,7 +102,7 @@ TEST_F(Compare, TheTableListsOnlyRowsThatDiffer) {
   EXPECT_THAT(other, Not(HasSubstr("equal\n")));
 }
 
-// A reader need not know that a low percentile of a cosine is bad, and a high one of a difference.
+// So a reader need not know that low cosines are bad and low differences are good.
 TEST_F(Compare, TheTableNamesItsNumbersPlainly) {
   std::vector<float> a;
   std::vector<float> b;
@@ -188,7 +188,7 @@ TEST_F(CompareTypes, EveryTypeIsEqualToItself) {
   }
 }
 
-// An integer is half a bucket from its value at most, and a bucket is at most 2 / 255 wide.
+// The number of a bucket differs from the value by at most half a bucket, which is at most 1 / 255.
 TEST_F(CompareTypes, QuantizedRowsAreTheNumbersThatTheyStandFor) {
   const CompareReport half = compare_matrices(float32_, of_type(OutputType::kFloat16), {});
   EXPECT_LE(half.max_difference.max, 0x1p-11);

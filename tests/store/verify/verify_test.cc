@@ -152,7 +152,7 @@ TEST_F(Verify, BitsHaveNoNorms) {
   EXPECT_TRUE(matrix["norm_mean"].is_null());
 }
 
-// Without the list, the vectors of a matrix lead to no rows.
+// Without the list, the rows of the vectors are not known.
 TEST_F(Verify, DroppedRowsMustBeListedAlsoForACombinedMatrix) {
   const std::string matrix = matrix_without(3);
   const std::string combined = dir_.file("without_3/combined.npy");

@@ -76,7 +76,7 @@ TEST(TokenizerMessages, APatternThatIsNotSupportedSaysWhere) {
             "  hint      choose another model: encode would make other tokens than in training");
 }
 
-// \\s is longer in the translation for PCRE2, so the offset there would be another one.
+// \\s is longer in the translation for PCRE2, so the offset in the translation would differ.
 TEST(TokenizerMessages, AMalformedPatternSaysWhere) {
   EXPECT_EQ(message_for(with_regex("\\\\s+(a|b")),
             "error[tokenizer.format]: malformed regular expression\n"

@@ -109,7 +109,6 @@ TEST(SlowClassTest, TheOlderFilesOfATokenizerJsonGiveItsIds) {
   }
 }
 
-// Returns the refusal of a directory.
 ErrorDetail refusal_of(const std::vector<std::pair<std::string, std::string>>& files) {
   const testing::TempDir dir;
   for (const auto& [name, content] : files) dir.write(name, content);

@@ -10,12 +10,12 @@
 
 namespace encode::cuda {
 
-// Waits until the kernels before this one in the stream have ended and what they wrote can be read.
+// Waits until the kernels before this one in the stream have ended and their results can be read.
 // launch() lets the device start the blocks of a kernel while the kernel before it ends, so every
 // thread of every kernel calls this before it reads or writes global memory. A kernel with a thread
 // that does not wait could end before a kernel that was launched earlier. Source: "Programmatic
 // Dependent Launch" in NVIDIA's CUDA Programming Guide. Devices before 9.0 start a kernel only when
-// the one before it has ended; in code for them this function does nothing.
+// the kernel before it has ended, so in code for them this function does nothing.
 __device__ inline void wait_for_earlier_kernels() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   cudaGridDependencySynchronize();
@@ -24,8 +24,8 @@ __device__ inline void wait_for_earlier_kernels() {
 
 // Returns true if the kernels wait in wait_for_earlier_kernels() on the current device. The device
 // alone does not decide this, because a newer device may run code that was compiled for an earlier
-// one. All kernels are compiled for the same devices, so the answer for `kernel` serves them all.
-// Any thread may call it.
+// device. All kernels are compiled for the same devices, so the answer for `kernel` is the answer
+// for all of them. Any thread may call it.
 inline bool kernels_wait(const void* kernel) {
   constexpr int kUnknown = 0;
   constexpr int kNone = -1;
@@ -66,7 +66,7 @@ int launch(void (*kernel)(Parameters...), const LaunchShape& shape, void* stream
   config.attrs = &early_start;
   config.numAttrs = kernels_wait(reinterpret_cast<const void*>(kernel)) ? 1 : 0;
   const cudaError_t status = cudaLaunchKernelEx(&config, kernel, arguments...);
-  // Clears the error, because LibTorch would take it for an error of its next operation.
+  // Clears the error. Otherwise LibTorch would report it as an error of its next operation.
   if (status != cudaSuccess) cudaGetLastError();
   return static_cast<int>(status);
 }

@@ -17,7 +17,7 @@ size_t bytes_of(EncodeCudaType type);
 // type. With AddressSanitizer, an access to a guard zone ends the program.
 class GuardedBuffer {
  public:
-  // Makes an array and fills its elements with 0xff, too.
+  // Makes an array, and also fills its elements with 0xff.
   GuardedBuffer(size_t count, size_t element_bytes);
   GuardedBuffer(const GuardedBuffer& other);
   GuardedBuffer& operator=(const GuardedBuffer&) = delete;
