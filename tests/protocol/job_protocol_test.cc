@@ -95,7 +95,7 @@ class Filler {
             {text(), text()}};
   }
   JobUnit unit() {
-    return {{text(), text(), integer(), integer(), true, {{text(), integer()}}, text()},
+    return {{text(), text(), integer(), integer(), true, integer(), {{text(), integer()}}, text()},
             input(),
             scan(),
             {integer(), integer(), integer(), integer(), integer()},
