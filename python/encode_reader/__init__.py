@@ -5,10 +5,14 @@
     final.matrix           # the matrix as it is on disk, memory-mapped
     final.floats(0, 1000)  # float32 vectors, whatever type the matrix has
 
+open_parts("cache/train_tc_embeddings.parts.json") opens a matrix that was encoded in shards and merged.
+
 docs/store-format.md of encode describes the files. Nothing here writes a file, and everything works while a run goes on.
 """
 from ._chunks import Chunk, Chunks, open_chunks
 from ._files import Damaged, SetAsideRow, TruncatedRow
 from ._final import Final, open_final
+from ._parts import Parts, open_parts
 
-__all__ = ["Chunk", "Chunks", "Damaged", "Final", "SetAsideRow", "TruncatedRow", "open_chunks", "open_final"]
+__all__ = ["Chunk", "Chunks", "Damaged", "Final", "Parts", "SetAsideRow", "TruncatedRow", "open_chunks", "open_final",
+           "open_parts"]

@@ -51,6 +51,7 @@ class Chunks:
         if self.stream["format"] not in FORMATS or self.stream["dtype"] != "<f4":
             raise Damaged(f"{folder}/stream.json: unknown format")
         self.rows: int = self.stream["rows"]
+        self.first_row: int = self.stream.get("first_row", 0)  # above 0 only in a shard
         self.dim: int = self.stream["dim"]
         self.chunk_rows: int = self.stream["chunk_rows"]
         self.token_embeddings: bool = self.stream.get("token_embeddings", False)
@@ -85,7 +86,8 @@ class Chunks:
         try:
             record = unseal(line, self.folder / "chunks.log")
             index = record["index"]
-            begin, end = index * self.chunk_rows, min(self.rows, (index + 1) * self.chunk_rows)
+            begin = self.first_row + index * self.chunk_rows
+            end = min(self.first_row + self.rows, begin + self.chunk_rows)
             vectors = record["stats"]["tokens"] if self.token_embeddings else end - begin
             if record["stream"] != self.stream["checksum"] or record["rows"] != [begin, end] or not 0 <= begin < end:
                 return None

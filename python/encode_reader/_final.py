@@ -25,6 +25,7 @@ class Final:
         self.path = path
         self.manifest = manifest
         self.rows: int = manifest["rows"]  # of the input
+        self.first_row: int = manifest.get("first_row", 0)  # above 0 only in a part of a merged matrix; see open_parts()
         self.dim: int = manifest["dim"]  # the numbers of a vector
         self.type: str = manifest.get("output_dtype", "float32")
         if self.type not in QUANTIZATION:
@@ -58,22 +59,23 @@ class Final:
 
         Raises KeyError for a row that was dropped.
         """
-        if not 0 <= row < self.rows:
-            raise IndexError(f"row {row} of {self.rows}")
+        index = row - self.first_row
+        if not 0 <= index < self.rows:
+            raise IndexError(f"row {row} of the rows {self.first_row} to {self.first_row + self.rows - 1}")
         if self.offsets is not None:
-            return self.floats(int(self.offsets[row]), int(self.offsets[row + 1]))
+            return self.floats(int(self.offsets[index]), int(self.offsets[index + 1]))
         dropped = self.dropped_rows()
         before = int(np.searchsorted(dropped, row))
         if before < len(dropped) and dropped[before] == row:
             raise KeyError(f"row {row} was dropped")
-        return self.floats(row - before, row - before + 1)[0]
+        return self.floats(index - before, index - before + 1)[0]
 
     def row_numbers(self) -> np.ndarray:
         """Returns the number of the row of each vector, int64 [vectors]."""
-        numbers = np.arange(self.rows)
+        numbers = np.arange(self.first_row, self.first_row + self.rows)
         if self.offsets is not None:
             return np.repeat(numbers, np.diff(self.offsets))
-        return np.delete(numbers, self.dropped_rows())
+        return np.delete(numbers, self.dropped_rows() - self.first_row)
 
     def dropped_rows(self) -> np.ndarray:
         """Returns the rows without a vector, int64 [dropped], ascending.
@@ -150,7 +152,8 @@ class Final:
             return np.empty(0, np.int64)
         rows = (self._first_part().dropped_rows() if self._combined() else
                 np.array([row.row for row in self.set_aside()], np.int64))
-        if len(rows) != count or np.any(np.diff(rows) <= 0) or rows[0] < 0 or rows[-1] >= self.rows:
+        if len(rows) != count or np.any(np.diff(rows) <= 0) or rows[0] < self.first_row or \
+                rows[-1] >= self.first_row + self.rows:
             raise Damaged(f"{self.path}: the list of rows that were set aside does not have its {count} dropped rows")
         return rows
 

@@ -11,10 +11,8 @@
 #include "encode/store.h"
 
 #include "base/file.h"
-#include "base/file_link.h"
 #include "base/host.h"
 #include "base/json.h"
-#include "base/path_kind.h"
 #include "base/shell_quote.h"
 #include "base/thread_pool.h"
 #include "base/units.h"
@@ -23,6 +21,7 @@
 #include "run_record/run_log.h"
 #include "run_record/run_paths.h"
 #include "shards/part.h"
+#include "store/link_final.h"
 #include "store/parts_list.h"
 #include "store/sealed_json.h"
 
@@ -114,7 +113,6 @@ class Merge {
   void check_parts() const;
   void check_part(int64_t shard) const;
   MergedMatrix publish(size_t matrix) const;
-  void link_files(const std::string& from, const std::string& to) const;
   std::string public_path(size_t matrix) const;
 
   const RunConfig& config_;
@@ -156,25 +154,6 @@ std::string Merge::public_path(size_t matrix) const {
                                        : final_path(config_.store.cache_dir, name);
 }
 
-// Replaces the files of an earlier merge. The manifest is the first to go and the last to come.
-void Merge::link_files(const std::string& from, const std::string& to) const {
-  if (std::filesystem::exists(manifest_path(to)) &&
-      std::filesystem::equivalent(manifest_path(from), manifest_path(to)))
-    return;
-  OutputGuard(config_.store.overwrite).check_final(to);
-  const std::vector<std::string> old_files = final_files(to);
-  remove_file(manifest_path(to));
-  for (const std::string& old : old_files) remove_file(old);
-  const std::vector<std::string> new_files = final_files(from);
-  for (size_t i = 0; i < new_files.size(); ++i) {
-    if (new_files[i] != manifest_path(from) && new_files[i] != publishing_path(from))
-      link_or_copy(new_files[i], old_files[i]);
-  }
-  sync_directory(parent_directory(to));
-  link_or_copy(manifest_path(from), manifest_path(to));
-  sync_directory(parent_directory(to));
-}
-
 MergedMatrix Merge::publish(size_t matrix) const {
   const std::string path = public_path(matrix);
   create_directories_durably(parent_directory(path));
@@ -184,7 +163,10 @@ MergedMatrix Merge::publish(size_t matrix) const {
     const Manifest manifest = read_manifest(part.path).value();
     if (manifest.identity.rows == 0) continue;
     const std::string to = part_name(path, shard, plan_.shards);
-    link_files(part.path, to);
+    if (!is_linked_final(part.path, to)) {
+      OutputGuard(config_.store.overwrite).check_final(to);
+      link_final(part.path, to);
+    }
     list.add(std::filesystem::path(to).filename().string(), manifest);
   }
   const bool of_stream = matrix < plan_.streams.size();

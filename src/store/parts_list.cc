@@ -123,6 +123,7 @@ int64_t PartsList::file_bytes() const {
 }
 
 std::string parts_list_path(const std::string& matrix_path) {
+  if (is_parts_list(matrix_path)) return matrix_path;
   return std::filesystem::path(matrix_path).replace_extension().string() + std::string(kListSuffix);
 }
 

@@ -39,8 +39,9 @@ struct PartsList {
   int64_t file_bytes() const;
 };
 
-std::string parts_list_path(const std::string& matrix_path);  // x.npy -> x.parts.json
-bool is_parts_list(const std::string& path);                  // by its name
+// x.npy -> x.parts.json; a list is its own list.
+std::string parts_list_path(const std::string& matrix_path);
+bool is_parts_list(const std::string& path);  // by its name
 
 // Throws Error kData "store.damaged" if the parts do not have all rows of the stream, and what
 // write_file_durably() throws.

@@ -21,7 +21,7 @@ MODEL = ROOT / "tests/data/models/distilbert"
 ROWS = 10
 sys.path.insert(0, str(ROOT / "python"))
 
-from encode_reader import Damaged, SetAsideRow, TruncatedRow, open_chunks, open_final  # noqa: E402
+from encode_reader import Damaged, SetAsideRow, TruncatedRow, open_chunks, open_final, open_parts  # noqa: E402
 
 
 def encode(folder, name, *options, suffix="npy"):
@@ -199,6 +199,24 @@ class Reader(unittest.TestCase):
             np.testing.assert_array_equal(np.concatenate([chunks.read(chunk) for chunk in chunks.committed]),
                                           self.final(name).matrix)
         self.assertEqual(chunks.offsets(chunks.committed[1]).tolist(), [0, 6, 13, 21, 29])
+
+    def test_merged_parts_have_the_rows_of_one_run(self):
+        words = ["--model", MODEL, "--input", self.root / "rows.jsonl", "--field", "ids", "--output", self.root / "s.npy",
+                 "--device", "cpu", "--chunk-size", "2", "--max-length", "8", "--pooling", "mean"]
+        for command in (["shards", "plan", "--shards", "3"], *(["run", "--shard", f"{shard}/3"] for shard in range(3)),
+                        ["merge"]):
+            subprocess.run([ENCODE, *command, *words], check=True, capture_output=True)
+        whole, parts = self.final("rows"), open_parts(self.root / "s.parts.json")
+        self.assertEqual((len(parts), parts.rows, parts.dim), (3, whole.rows, whole.dim))
+        for row in range(whole.rows):
+            np.testing.assert_array_equal(parts.row(row), whole.row(row))
+        np.testing.assert_array_equal(np.concatenate([part.row_numbers() for part in parts]), whole.row_numbers())
+        self.assertEqual([row for part in parts for row in part.truncated()], whole.truncated())
+        self.assertRaises(IndexError, parts.row, whole.rows)
+        for end in (".npy", ".npy.manifest.json"):  # another part, which is whole, in place of this one
+            (self.root / f"s-00001-of-00003{end}").unlink()
+            shutil.copy(self.root / f"s-00002-of-00003{end}", self.root / f"s-00001-of-00003{end}")
+        self.assertRaises(Damaged, open_parts(self.root / "s.parts.json").part, 1)
 
     def test_chunks_that_are_committed_later_are_seen(self):
         log = self.root / "rows/rows_chunks/chunks.log"

@@ -24,6 +24,8 @@
 #include "shards/plan_shards.h"
 #include "shards/run_shard.h"
 #include "store/parts_list.h"
+#include "store/sealed_json.h"
+#include "store/verify/verify.h"
 #include "supervisor/experiment.h"
 
 namespace encode::testing {
@@ -251,6 +253,72 @@ TEST(Shards, AKillAtAnyMomentCostsNoRow) {
     ASSERT_FALSE(experiment.merge().code);
     EXPECT_EQ(experiment.merged(), undivided()) << seed;
   }
+}
+
+ExitCode verified(const std::string& list) { return verify_files({list}, {}).exit_code(); }
+
+TEST(Shards, VerifyFindsEveryPartThatIsNotTheOneInTheList) {
+  Sharded experiment;
+  ASSERT_FALSE(experiment.plan(3).code);
+  for (const int64_t shard : {0, 1, 2}) ASSERT_FALSE(experiment.run_shard(shard).code);
+  ASSERT_FALSE(experiment.merge().code);
+  const std::string list = experiment.cache("train_tc_embeddings.parts.json");
+  const std::string part = experiment.cache("train_tc_embeddings-00001-of-00003.npy");
+  const std::string other = experiment.cache("train_tc_embeddings-00002-of-00003.npy");
+  const std::vector<std::string> files = {part, manifest_path(part)};
+  const auto move_away = [](const std::string& path) { fs::rename(path, path + ".away"); };
+  const auto put_back = [](const std::string& path) { fs::rename(path + ".away", path); };
+  EXPECT_EQ(verified(list), ExitCode::kOk);
+
+  move_away(part);
+  EXPECT_EQ(verified(list), ExitCode::kNoInput);
+  put_back(part);
+
+  // Another part, which is whole, in place of this one.
+  for (const std::string& file : files) move_away(file);
+  fs::copy_file(other, part);
+  fs::copy_file(manifest_path(other), manifest_path(part));
+  EXPECT_EQ(verified(list), ExitCode::kData);
+  for (const std::string& file : files) put_back(file);
+
+  // A list without its last part.
+  PartsList shorter = read_parts_list(list);
+  shorter.parts.pop_back();
+  EXPECT_EQ(refused([&] { write_parts_list(list, shorter); }).code.name(), "store.damaged");
+  const std::string good = read_bytes(list);
+  write_bytes(list, good.substr(0, good.size() - 2) + "\n");
+  EXPECT_EQ(verified(list), ExitCode::kData);
+  write_bytes(list, good);
+  EXPECT_EQ(verified(list), ExitCode::kOk) << "the control";
+}
+
+TEST(Shards, AMergeReplacesNoFileOfOthers) {
+  Sharded experiment;
+  ASSERT_FALSE(experiment.plan(1).code);
+  ASSERT_FALSE(experiment.run_shard(0).code);
+  const std::string part = experiment.cache("train_tc_embeddings-00000-of-00001.npy");
+  write_bytes(part, "of a user");
+  EXPECT_EQ(experiment.merge().code.name(), "output.exists");
+  EXPECT_EQ(read_bytes(part), "of a user");
+}
+
+// A kill leaves the marker of a matrix that is being published, and some of its files.
+TEST(Shards, AMergeThatWasInterruptedCanBeRepeated) {
+  Sharded experiment;
+  ASSERT_FALSE(experiment.plan(3).code);
+  for (const int64_t shard : {0, 1, 2}) ASSERT_FALSE(experiment.run_shard(shard).code);
+  ASSERT_FALSE(experiment.merge().code);
+  const std::string part = experiment.cache("train_tc_embeddings-00001-of-00003.npy");
+  const std::string lost = experiment.cache("train_commit_embeddings-00002-of-00003.npy");
+  fs::remove(experiment.cache("train_tc_embeddings.parts.json"));
+  fs::remove(manifest_path(part));
+  write_bytes(publishing_path(part), seal({{"name", "train_tc"}}) + "\n");
+  fs::remove(lost);
+  ASSERT_FALSE(experiment.merge().code);
+  EXPECT_EQ(experiment.merged(), undivided());
+  EXPECT_FALSE(fs::exists(publishing_path(part)));
+  EXPECT_EQ(verified(experiment.cache("train_tc_embeddings.parts.json")), ExitCode::kOk);
+  EXPECT_EQ(verified(experiment.cache("train_commit_embeddings.parts.json")), ExitCode::kOk);
 }
 
 TEST(Shards, AnotherExperimentDoesNotGetThePlan) {

@@ -14,6 +14,7 @@
 #include "base/units.h"
 #include "store/audit.h"
 #include "store/fingerprint/fingerprint.h"
+#include "store/parts_list.h"
 #include "store/verify/chunk_check.h"
 #include "store/verify/combined_check.h"
 #include "store/verify/matrix_scan.h"
@@ -266,15 +267,70 @@ bool check_matrix(const ExpectedMatrix& matrix, const Audit& audit, VerifyReport
                       });
 }
 
+// Checks that a part is the one in the list.
+void check_part(const PartsList::Entry& part, const std::string& path, Findings& findings) {
+  std::optional<Manifest> manifest;
+  try {
+    manifest = read_manifest(path);
+  } catch (const Error& error) {  // check_matrix() has reported it
+    if (!tells_about_the_file(error)) throw;
+  }
+  if (!manifest) return;
+  const auto describe = [](RowRange rows, const std::string& hash) {
+    return fmt::format("rows {} to {}, XXH3-128 {}", rows.begin, rows.end - 1, hash);
+  };
+  const std::string expected = describe(part.rows, part.seal.xxh3_128);
+  const std::string found = describe(manifest->identity.range(), manifest->xxh3_128);
+  findings.check("part", expected == found, {.expected = expected, .found = found}, path);
+}
+
+// Checks the list of the parts of a merged matrix, and every part.
+void check_parts(const ExpectedMatrix& matrix, const Audit& audit, VerifyReport& report) {
+  const std::string list_path = parts_list_path(matrix.path);
+  std::optional<PartsList> list;
+  {
+    Findings findings(matrix.name, report.findings);
+    try {
+      list = read_parts_list(list_path);
+      findings.check("parts", true, {.expected = "a list of all rows", .found = "the same"});
+    } catch (const Error& error) {
+      if (!tells_about_the_file(error)) throw;
+      findings.check("parts", false,
+                     {.expected = "a list of all rows", .found = error.detail().what}, list_path);
+      return;
+    }
+    if (matrix.rows)
+      findings.check(
+          "rows", *matrix.rows == list->identity.rows,
+          {.expected = fmt::to_string(*matrix.rows), .found = fmt::to_string(list->identity.rows)},
+          "the input has another number of rows");
+    if (matrix.fingerprint)
+      findings.check_fingerprint("fingerprint", list->identity, *matrix.fingerprint, list_path);
+  }
+  for (const PartsList::Entry& part : list->parts) {
+    const ExpectedMatrix expected = {.name = part.file,
+                                     .path = parent_directory(list_path) + "/" + part.file,
+                                     .rows = part.rows.size(),
+                                     .dim = list->identity.dim,
+                                     .format = matrix.format,
+                                     .quarantine = matrix.quarantine};
+    check_matrix(expected, audit, report);
+    Findings findings(part.file, report.findings);
+    check_part(part, expected.path, findings);
+  }
+}
+
 void check_groups(const std::vector<ExpectedMatrix>& matrices, VerifyReport& report) {
   std::map<std::string, const MatrixSummary*> first_of_group;
-  for (size_t i = 0; i < matrices.size(); ++i) {
-    const MatrixSummary& summary = report.matrices[i];
+  for (const ExpectedMatrix& matrix : matrices) {
+    const auto found = std::ranges::find(report.matrices, matrix.name, &MatrixSummary::name);
+    if (found == report.matrices.end()) continue;  // a merged matrix: its parts have summaries
+    const MatrixSummary& summary = *found;
     // Skips a file that could not be read, which has the dim 0.
-    if (matrices[i].group.empty() || summary.dim == 0) continue;
-    const MatrixSummary* first = first_of_group.emplace(matrices[i].group, &summary).first->second;
+    if (matrix.group.empty() || summary.dim == 0) continue;
+    const MatrixSummary* first = first_of_group.emplace(matrix.group, &summary).first->second;
     if (first == &summary) continue;
-    Findings(matrices[i].name, report.findings)
+    Findings(matrix.name, report.findings)
         .check("group_rows", first->input_rows == summary.input_rows,
                {.expected = fmt::format(
                     "{}, as in {}", format_count(first->input_rows, "row", "rows"), first->name),
@@ -299,8 +355,12 @@ VerifyReport verify_run(const std::vector<ExpectedMatrix>& matrices, const std::
                         const VerifyOptions& options) {
   VerifyReport report;
   for (const ExpectedMatrix& matrix : matrices) {
-    const bool complete =
-        check_matrix(matrix, {.options = options, .cache_dir = cache_dir}, report);
+    const Audit audit = {.options = options, .cache_dir = cache_dir};
+    if (!exists(matrix.path) && exists(parts_list_path(matrix.path))) {
+      check_parts(matrix, audit, report);
+      continue;
+    }
+    const bool complete = check_matrix(matrix, audit, report);
     if (cache_dir.empty()) continue;
     Findings findings(matrix.name, report.findings);
     check_chunk_folder(matrix, cache_dir, complete, findings);
@@ -318,7 +378,12 @@ VerifyReport verify_files(const std::vector<std::string>& paths, const VerifyOpt
   for (const std::string& path : paths) {
     const ExpectedMatrix matrix = {.name = std::filesystem::path(path).filename().string(),
                                    .path = path};
-    check_matrix(matrix, {.options = options, .cache_dir = ""}, report);
+    const Audit audit = {.options = options, .cache_dir = ""};
+    if (is_parts_list(path)) {
+      check_parts(matrix, audit, report);
+    } else {
+      check_matrix(matrix, audit, report);
+    }
   }
   return report;
 }
