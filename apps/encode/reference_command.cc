@@ -18,6 +18,8 @@
 namespace encode {
 namespace {
 
+constexpr const char* kSubjects = "commands, config, errors, exit-codes or architectures";
+
 std::vector<std::string_view> codes_of(const ErrorFacts& row) {
   std::vector<std::string_view> list;
   for (std::string_view codes = row.codes; !codes.empty();) list.push_back(take_code(codes));
@@ -38,6 +40,24 @@ std::string exits_text(const ErrorFacts& row) {
   if (exits.empty()) return "-";
   if (exits.size() == 1) return std::to_string(exits.front());
   return fmt::format("{} ({})", exits.front(), fmt::join(exits.begin() + 1, exits.end(), ", "));
+}
+
+std::string exit_code_reference() {
+  std::string text = "| code | meaning | run the same command again? |\n|---|---|---|\n";
+  for (const ExitCodeFacts& facts : kExitCodes) {
+    text += fmt::format("| {} | {} | {} |\n", static_cast<int>(facts.code), facts.meaning,
+                        facts.run_again);
+  }
+  return text;
+}
+
+Json exit_code_reference_json() {
+  Json list = Json::array();
+  for (const ExitCodeFacts& facts : kExitCodes)
+    list.push_back({{"code", static_cast<int>(facts.code)},
+                    {"meaning", facts.meaning},
+                    {"run_again", facts.run_again}});
+  return list;
 }
 
 std::string error_reference() {
@@ -75,9 +95,10 @@ std::string reference(const CommandEntry& root, const std::string& subject, bool
   if (subject == "commands") return chosen(command_reference, command_reference_json, root);
   if (subject == "config") return chosen(config_reference, config_reference_json);
   if (subject == "errors") return chosen(error_reference, error_reference_json);
+  if (subject == "exit-codes") return chosen(exit_code_reference, exit_code_reference_json);
   if (subject == "architectures") return chosen(architecture_reference, architectures_json);
-  refuse_usage("encode reference", "there is no reference of this name",
-               "commands, config, errors or architectures", "'" + preview(subject) + "'");
+  refuse_usage("encode reference", "there is no reference of this name", kSubjects,
+               "'" + preview(subject) + "'");
 }
 
 }  // namespace
@@ -85,12 +106,13 @@ std::string reference(const CommandEntry& root, const std::string& subject, bool
 Command add_reference_command(CLI::App& main) {
   CLI::App* app = main.add_subcommand(
       "reference",
-      "Print the reference of the commands, the config, the errors or the architectures");
+      "Print the reference of the commands, the config, the errors, the exit codes or the "
+      "architectures");
   const auto subject = std::make_shared<std::string>();
   const auto json = std::make_shared<bool>(false);
-  app->add_option("subject", *subject, "What to print: commands, config, errors or architectures")
+  app->add_option("subject", *subject, std::string("What to print: ") + kSubjects)
       ->required()
-      ->type_name("commands|config|errors|architectures");
+      ->type_name("commands|config|errors|exit-codes|architectures");
   app->add_flag("--json", *json, std::string("Print JSON instead of Markdown"));
   app->footer(
       "The pages docs/reference/commands.md, docs/config.md and docs/errors.md have these texts.");

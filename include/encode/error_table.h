@@ -852,7 +852,7 @@ inline constexpr auto kRows = std::to_array<ErrorFacts>({
     {"worker.died",
      {kInternal},
      "`encode-worker` was killed or crashed too often; the error shows its last output. If the "
-     "worker ended with a code from 64 to 78 and reported no error, the exit code is that code",
+     "worker ended with a documented exit code and reported no error, the exit code is that code",
      "`--synchronous-launches` makes the next error name the kernel that failed; `encode status` "
      "counts the faults by cause"},
     {"worker.every_row",

@@ -1,29 +1,15 @@
-// Reads rows of text in bounded memory from txt, JSONL, JSON, CSV and TSV files (plain, .gz or
-// .zst), and from Parquet and Arrow IPC files. An input is one file or several files, one after the
+// Reads rows of text in bounded memory from files of text, plain or compressed, and from columnar
+// files. base/input_format.h has the formats. An input is one file or several files, one after the
 // other.
 //
 // In every format of text:
 // - The file is UTF-8. One byte order mark at its start is dropped. UTF-16, and a compressed file
 //   without its suffix, are errors.
 // - LF and CRLF end a line. A CR without LF, and NUL, are text.
-// - These end the run under every policy: a record over 64 MiB, a CSV quote that is never closed, a
-//   CSV field over 16 MiB, a damaged .gz or .zst file.
+// - These end the run under every policy: a record over 64 MiB, and a damaged .gz or .zst file.
 //
-// In one format:
-// - txt: A line is a row. The line end at the end of the file makes no row.
-// - JSONL: A line is a JSON document of at most 64 levels. The field is a string, or an array of
-//   integers in [0, 2^31), which are token ids. A blank line is a bad row, unless it is the last. A
-//   line over 8 x max_row_bytes + 1 MiB is a bad row, even if its text is short.
-// - JSON: The file is one array. Each element is a document as in JSONL. If there is no field, the
-//   element itself is the string or the array of ids. These end the run under every policy, because
-//   the following elements cannot be found: damage that hides where the next element begins, text
-//   after the array, and a missing end of the array.
-// - CSV, TSV: The file follows RFC 4180 and has a header. Quotes in the wrong place and a wrong
-//   number of fields make a bad row. A blank line is an empty row if there is one column. If there
-//   are more, it is a bad row, unless it is the last line.
-// - Parquet, Arrow (IPC file or stream): A row of the column is a row. The column holds strings, or
-//   lists of integers in [0, 2^31), which are token ids. A null is a bad row. Damage ends the run
-//   under every policy. The plugin libencode_arrow.so reads these files.
+// text/parsers.h says what a row and a bad row are in each format of text, and what else ends the
+// run. text/columnar_file.h says it for columnar files.
 #pragma once
 
 #include <array>
@@ -44,8 +30,8 @@ namespace encode {
 // One accepted row.
 struct Text {
   int64_t row = 0;  // the number of accepted rows before this row
-  // The line of the file on which the row begins, counted from 1. JSON: the element of the array,
-  // counted from 1. Parquet, Arrow: the row of the file, counted from 1.
+  // The place of the row in the file, counted from 1: the line on which the row begins or, in some
+  // formats, the number of the element or row of the file (FormatFacts::record).
   int64_t line = 0;
   std::string utf8;                // valid UTF-8, which may contain NUL
   bool tokenized = false;          // true: the row consists of token ids, and `utf8` is empty
@@ -92,7 +78,7 @@ struct InputScan {
     int64_t file = 0;          // the index in `files`
     int64_t line = 0;          // as in Text
     int64_t rows_in = 0;       // the number of records of the input before this place
-    int64_t offset_bytes = 0;  // in the decompressed bytes of the file; Parquet, Arrow: 0
+    int64_t offset_bytes = 0;  // in the decompressed bytes of the file; columnar files: 0
     std::array<std::byte, 16> xxh3_128 = {};  // the hash of the accepted rows of the block
     bool operator==(const Checkpoint&) const = default;
   };

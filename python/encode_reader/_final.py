@@ -9,9 +9,17 @@ from ._files import (FORMATS, HEADER_BYTES, Damaged, Path, SetAsideRow, Truncate
 from ._table import read_columns, read_vectors
 
 
-# How the numbers of each output_dtype are stored: as they are, as steps in the range of their column, or as signs.
-QUANTIZATION = {"float32": "none", "float16": "none", "int8": "scalar", "uint8": "scalar", "binary": "binary",
-                "ubinary": "binary"}
+# How the numbers of an output_dtype of integers are stored: as steps in the range of their column, or as signs.
+INTEGERS = {"int8": "scalar", "uint8": "scalar", "binary": "binary", "ubinary": "binary"}
+
+
+def quantization_of(output_dtype: str, dtype: str, path: pathlib.Path) -> str:
+    """Returns "none" for floating-point numbers, else what INTEGERS says. Raises Damaged for a type that it does not have."""
+    if np.dtype(dtype).kind == "f":
+        return "none"
+    if output_dtype not in INTEGERS:
+        raise Damaged(f"{path}: output_dtype {output_dtype!r}; this reader knows floating-point types, {', '.join(INTEGERS)}")
+    return INTEGERS[output_dtype]
 
 
 class Final:
@@ -28,8 +36,7 @@ class Final:
         self.first_row: int = manifest.get("first_row", 0)  # above 0 only in a part of a merged matrix; see open_parts()
         self.dim: int = manifest["dim"]  # the numbers of a vector
         self.type: str = manifest.get("output_dtype", "float32")
-        if self.type not in QUANTIZATION:
-            raise Damaged(f"{path}: output_dtype {self.type!r}; this reader knows {', '.join(QUANTIZATION)}")
+        self._quantization = quantization_of(self.type, manifest["dtype"], path)
         # The columns of a Parquet or Arrow file beside its vectors; see column().
         self.columns: List[str] = manifest["file"]["columns"] if "file" in manifest else []
         columns = manifest.get("columns", self.dim)
@@ -93,9 +100,9 @@ class Final:
         int8 and uint8 become the middle of their bucket, and bits become 1 and -1. float32 is not copied.
         """
         items = self.matrix[begin:end]
-        if QUANTIZATION[self.type] == "none":
+        if self._quantization == "none":
             return items.astype(np.float32, copy=False)
-        if QUANTIZATION[self.type] == "binary":
+        if self._quantization == "binary":
             return np.where(self.bits(begin, end), np.float32(1), np.float32(-1))
         buckets = items.astype(np.float32) + (128 if items.dtype == np.int8 else 0)
         assert self.ranges is not None
@@ -104,7 +111,7 @@ class Final:
 
     def bits(self, begin: int = 0, end: Optional[int] = None) -> np.ndarray:
         """Returns the signs of a binary or ubinary matrix: bool [n, dim], True where a value was above 0."""
-        if QUANTIZATION[self.type] != "binary":
+        if self._quantization != "binary":
             raise TypeError(f"{self.path} is {self.type}, not binary or ubinary")
         items = self.matrix[begin:end]
         data = (items.astype(np.int16) + 128).astype(np.uint8) if items.dtype == np.int8 else np.asarray(items)
@@ -184,7 +191,8 @@ def open_final(path: Path) -> Final:
     """Opens a final or a combined matrix by the path of its .npy, .parquet or .arrow file.
 
     Raises FileNotFoundError if there is no matrix or no manifest: the matrix is not finished then. Raises Damaged if the
-    files do not fit the manifest, and ImportError if a .parquet or .arrow file needs pyarrow. Sizes are compared here, and checksums of large files by Final.check().
+    files do not fit the manifest, and ImportError if a .parquet or .arrow file needs pyarrow. Sizes are compared here, and
+    checksums of large files by Final.check().
     """
     path = pathlib.Path(path)
     manifest = read_sealed_file(path.with_name(path.name + ".manifest.json"))

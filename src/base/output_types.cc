@@ -28,4 +28,10 @@ std::string quantized_types_in_words() {
 
 std::string ranged_types_in_words() { return list_in_words(names_where(has_ranges), "and"); }
 
+std::string item_types_in_words() {
+  std::vector<std::string> words;
+  for (const auto& [name, item] : kItemTypes) words.emplace_back(facts_of(item).word);
+  return list_in_words(words, "or");
+}
+
 }  // namespace encode

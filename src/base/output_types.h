@@ -23,6 +23,7 @@ struct ItemFacts {
   std::string_view name = "";  // as NumPy writes it into the header of a .npy file
   std::string_view word = "";  // for people
   int64_t bytes = 0;
+  bool floating = false;  // true: a floating-point number; false: an integer
   // The highest bit of a signed integer; 0 for other types. A quantized item of a signed type is
   // the item of the unsigned type minus half the range of the type, so the two differ only in this
   // bit.
@@ -32,9 +33,9 @@ struct ItemFacts {
 constexpr ItemFacts facts_of(ItemType type) {
   switch (type) {
     case ItemType::kFloat32:
-      return {.name = "<f4", .word = "float32", .bytes = 4};
+      return {.name = "<f4", .word = "float32", .bytes = 4, .floating = true};
     case ItemType::kFloat16:
-      return {.name = "<f2", .word = "float16", .bytes = 2};
+      return {.name = "<f2", .word = "float16", .bytes = 2, .floating = true};
     case ItemType::kInt8:
       return {.name = "|i1", .word = "int8", .bytes = 1, .sign_bit = 0x80};
     case ItemType::kUint8:
@@ -89,5 +90,6 @@ inline constexpr auto kOutputTypes = names_from_facts<OutputType>();
 std::string output_types_in_words();     // "float32, float16, int8, uint8, binary or ubinary"
 std::string quantized_types_in_words();  // "int8, uint8, binary and ubinary"
 std::string ranged_types_in_words();     // "int8 and uint8": the types for which has_ranges()
+std::string item_types_in_words();       // "float32, float16, int8 or uint8"
 
 }  // namespace encode

@@ -38,9 +38,6 @@ const Kernels& table();
 
 namespace {
 
-constexpr std::array<const char*, 6> kNames = {"baseline", "neon",       "avx2",
-                                               "avx512",   "avx512bf16", "amx"};
-
 bool always() { return true; }
 
 #ifdef ENCODE_X86_64
@@ -69,18 +66,18 @@ struct InstructionSet {
 // The instruction sets of the processor architecture for which this program is compiled. Each one
 // includes those before it.
 #if defined(ENCODE_X86_64)
-constexpr std::array<InstructionSet, 5> kInstructionSets = {
-    {{Capability::kBaseline, always, baseline::table},
-     {Capability::kAvx2, has_avx2, avx2::table},
-     {Capability::kAvx512, has_avx512, avx512::table},
-     {Capability::kAvx512Bf16, has_avx512bf16, avx512bf16::table},
-     {Capability::kAmx, has_amx, avx512bf16::table}}};
+constexpr auto kInstructionSets =
+    std::to_array<InstructionSet>({{Capability::kBaseline, always, baseline::table},
+                                   {Capability::kAvx2, has_avx2, avx2::table},
+                                   {Capability::kAvx512, has_avx512, avx512::table},
+                                   {Capability::kAvx512Bf16, has_avx512bf16, avx512bf16::table},
+                                   {Capability::kAmx, has_amx, avx512bf16::table}});
 #elif defined(ENCODE_AARCH64)
-constexpr std::array<InstructionSet, 1> kInstructionSets = {
-    {{Capability::kNeon, always, neon::table}}};
+constexpr auto kInstructionSets =
+    std::to_array<InstructionSet>({{Capability::kNeon, always, neon::table}});
 #else
-constexpr std::array<InstructionSet, 1> kInstructionSets = {
-    {{Capability::kBaseline, always, baseline::table}}};
+constexpr auto kInstructionSets =
+    std::to_array<InstructionSet>({{Capability::kBaseline, always, baseline::table}});
 #endif
 
 }  // namespace
@@ -94,14 +91,6 @@ Capability processor_capability() {
 
 namespace {
 
-// Returns "baseline, avx2, avx512, avx512bf16 or amx", or the names for another processor
-// architecture.
-std::string names_of_sets() {
-  std::vector<std::string> names;
-  for (const InstructionSet& set : kInstructionSets) names.emplace_back(to_string(set.capability));
-  return list_in_words(names, "or");
-}
-
 Capability asked_for() {
   const char* value = std::getenv("ENCODE_CPU_CAPABILITY");
   if (value == nullptr || *value == '\0') return kInstructionSets.back().capability;
@@ -110,7 +99,7 @@ Capability asked_for() {
   throw Error({.code = "cpu.capability",
                .what = "unknown processor capability",
                .where = "environment variable ENCODE_CPU_CAPABILITY",
-               .expected = names_of_sets(),
+               .expected = capabilities_in_words(),
                .found = fmt::format("'{}'", value),
                .hint = "unset the variable to use the best instruction set of the processor"});
 }
@@ -125,11 +114,13 @@ bool has_avx512_vnni() {
 #endif
 }
 
-KernelSets usable_kernels() {
-  KernelSets usable = {};
-  for (const InstructionSet& set : kInstructionSets)
-    if (set.capability != Capability::kAmx && set.usable())
-      usable.sets[usable.count++] = &set.kernels();
+std::vector<const Kernels*> usable_kernels() {
+  std::vector<const Kernels*> usable;
+  for (const InstructionSet& set : kInstructionSets) {
+    if (!set.usable()) continue;
+    const Kernels* table = &set.kernels();
+    if (usable.empty() || usable.back() != table) usable.push_back(table);
+  }
   return usable;
 }
 
@@ -138,7 +129,13 @@ Capability capability() {
   return allowed;
 }
 
-const char* to_string(Capability capability) { return kNames[static_cast<size_t>(capability)]; }
+const char* to_string(Capability capability) { return facts_of(capability).name; }
+
+std::string capabilities_in_words() {
+  std::vector<std::string> names;
+  for (const InstructionSet& set : kInstructionSets) names.emplace_back(to_string(set.capability));
+  return list_in_words(names, "or");
+}
 
 const Kernels& kernels() {
   static const Kernels& best = []() -> const Kernels& {

@@ -11,6 +11,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <vector>
 
 namespace encode::kernels {
 
@@ -86,7 +88,10 @@ struct Product {
 struct VectorLinears;  // linear_functions.h
 
 struct Kernels {
-  const char* instruction_set;  // "baseline", "neon", "avx2", "avx512", "avx512bf16"
+  const char* instruction_set;  // CapabilityFacts::name
+  // True: kernels treat subnormal bfloat16 numbers as zero, because the instructions for bfloat16
+  // do so.
+  bool flushes_subnormal_bfloat16;
   // p[j] = exp(scale x s[j] - m) for j in [0, n), with n >= 1, where m is the largest scale x s[j].
   // Returns the sum of p. The error of p[j] is at most two units in the last place. s and p may be
   // the same. If a score is NaN, the sum is NaN.
@@ -141,32 +146,64 @@ inline const RowKernels<Float16>& Kernels::rows() const {
 
 // The instruction sets that the CPU kernels use. kNeon is the only one on 64-bit ARM. The others
 // are those of x86-64, and each one includes those before it. kAvx512Bf16 is AVX512_BF16 together
-// with AVX512_VNNI.
+// with AVX512_VNNI. The table kInstructionSets in kernels.cc says when a processor has a set.
 enum class Capability { kBaseline, kNeon, kAvx2, kAvx512, kAvx512Bf16, kAmx };
+
+// The floating-point operations of one core in a cycle, for the types of matrix products. A
+// multiply-add counts as two. A type that is not here has the number of float32.
+struct FlopsPerCycle {
+  double float32 = 0;
+  double bfloat16 = 0;
+  double int8 = 0;
+};
+
+struct CapabilityFacts {
+  const char* name = "";  // as users and records name it
+  FlopsPerCycle flops = {};
+  bool has_tiles = false;  // true: the kernels on AMX tiles can be used (amx.h)
+};
+
+constexpr CapabilityFacts facts_of(Capability capability) {
+  switch (capability) {
+    case Capability::kBaseline:
+      return {.name = "baseline", .flops = {.float32 = 8, .bfloat16 = 8, .int8 = 8}};
+    case Capability::kNeon:
+      // Two units, as in a Neoverse N1. A Neoverse V1 or V2 has four.
+      return {.name = "neon", .flops = {.float32 = 16, .bfloat16 = 16, .int8 = 16}};
+    case Capability::kAvx2:
+      return {.name = "avx2", .flops = {.float32 = 32, .bfloat16 = 32, .int8 = 64}};
+    case Capability::kAvx512:
+      return {.name = "avx512", .flops = {.float32 = 64, .bfloat16 = 64, .int8 = 128}};
+    case Capability::kAvx512Bf16:
+      return {.name = "avx512bf16", .flops = {.float32 = 64, .bfloat16 = 128, .int8 = 128}};
+    case Capability::kAmx:
+      return {.name = "amx",
+              .flops = {.float32 = 96, .bfloat16 = 1024, .int8 = 1024},
+              .has_tiles = true};
+  }
+  return {};
+}
 
 // Returns the best instruction set of the processor.
 Capability processor_capability();
 
 // Returns the best instruction set that may be used. This is the best one that the processor has,
-// or a lesser one if the environment variable ENCODE_CPU_CAPABILITY names it ("baseline", "avx2",
-// "avx512", "avx512bf16" or "amx"; on 64-bit ARM "neon"). With the variable, a processor can
-// reproduce the bits of an older processor. Throws Error kUsage "cpu.capability" if the variable
-// has another value.
+// or a lesser one if the environment variable ENCODE_CPU_CAPABILITY names it. With the variable, a
+// processor can reproduce the bits of an older processor. Throws Error kUsage "cpu.capability" if
+// the variable has a value that capabilities_in_words() does not list.
 Capability capability();
 const char* to_string(Capability capability);
+// Returns the names of the instruction sets of the processor architecture for which this program is
+// compiled: "baseline, avx2, avx512, avx512bf16 or amx".
+std::string capabilities_in_words();
 // Returns whether the processor has AVX512_VNNI. A processor with kAvx512 may have it or not.
 bool has_avx512_vnni();
 
-// Returns the best set of kernels that capability() allows. kAmx uses the set for AVX512_BF16. The
-// set for AVX512_BF16 treats subnormal bfloat16 numbers as zero.
+// Returns the best set of kernels that capability() allows. kAmx uses the set for AVX512_BF16.
 const Kernels& kernels();
 
-// All sets that this processor can run. The best one is the last.
-struct KernelSets {
-  const Kernels* sets[4];
-  int count;
-};
-// Only tests call this function, to compare the sets with each other.
-KernelSets usable_kernels();
+// Returns all sets that this processor can run. The best one is the last. Only tests call this
+// function, to compare the sets with each other.
+std::vector<const Kernels*> usable_kernels();
 
 }  // namespace encode::kernels

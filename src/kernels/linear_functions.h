@@ -26,18 +26,13 @@ struct VectorLinears {
   LinearFunctions<Float16> float16;
 };
 
-namespace neon {
+// A source that is compiled for an instruction set sees only the kernels of this set. Other sources
+// reach them through Kernels::linears.
+#ifdef ENCODE_ISA
+namespace ENCODE_ISA {
 extern const VectorLinears vector_linears;
 }
-namespace avx2 {
-extern const VectorLinears vector_linears;
-}
-namespace avx512 {
-extern const VectorLinears vector_linears;
-}
-namespace avx512bf16 {
-extern const VectorLinears vector_linears;
-}
+#endif
 
 // The kernels on tiles. digit_linear() handles every number of digits.
 namespace amx {

@@ -50,7 +50,7 @@ bool usable(LinearKernel kernel) {
     case LinearKernel::kOneDigitTiles:
     case LinearKernel::kTwoDigitTiles:
     case LinearKernel::kThreeDigitTiles:
-      return capability() == Capability::kAmx;
+      return facts_of(capability()).has_tiles;
     case LinearKernel::kFloat32Vectors:
       return vectors && vectors->float32.linear;
     case LinearKernel::kBFloat16Vectors:

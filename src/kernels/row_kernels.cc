@@ -262,6 +262,7 @@ constexpr RowKernels<T> row_kernels() {
 }
 
 constexpr Kernels kTable = {.instruction_set = ENCODE_ISA_NAME,
+                            .flushes_subnormal_bfloat16 = kFlushesSubnormalBFloat16,
                             .exp_scores = exp_scores,
                             .exp_scores_bfloat16 = exp_scores_bfloat16,
                             .transpose = transpose,

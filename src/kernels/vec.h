@@ -165,15 +165,20 @@ inline UintVec round_to_bfloat16(Vec v) {
   return choose_less(UintVec{} + 0x7F800000U, bits & 0x7FFFFFFFU, (bits >> 16) | 0x40U, rounded);
 }
 
-inline void store(Vec v, BFloat16* to) {
 #ifdef __AVX512BF16__
-  ShortVec rounded;  // the instruction treats subnormal numbers as zero
+// The instructions of AVX512_BF16 treat subnormal numbers as zero.
+constexpr bool kFlushesSubnormalBFloat16 = true;
+inline void store(Vec v, BFloat16* to) {
+  ShortVec rounded;
   __asm__("vcvtneps2bf16 %1, %0" : "=v"(rounded) : "v"(v));
   store_raw(rounded, to);
-#else
-  store_raw(__builtin_convertvector(round_to_bfloat16(v), ShortVec), to);
-#endif
 }
+#else
+constexpr bool kFlushesSubnormalBFloat16 = false;
+inline void store(Vec v, BFloat16* to) {
+  store_raw(__builtin_convertvector(round_to_bfloat16(v), ShortVec), to);
+}
+#endif
 
 #if defined(__F16C__) || defined(__ARM_NEON)
 // Holds as many 16-bit numbers as a register has lanes of 32 bits.

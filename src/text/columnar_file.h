@@ -1,4 +1,7 @@
-// Columnar files (Parquet, Arrow IPC) as inputs.
+// Columnar files as inputs: Parquet, and Arrow IPC files and streams. A row of the column is a row
+// of the input. The column holds strings, or lists of integers in [0, 2^31), which are token ids. A
+// null is a bad row. Damage ends the run under every policy. The plugin libencode_arrow.so reads
+// these files.
 #pragma once
 
 #include <memory>

@@ -99,7 +99,7 @@ void refuse_lfs_pointer(const std::string& path) {
                .hint = std::string(kLfsHint)});
 }
 
-// A file of lines, JSONL, CSV, TSV or a JSON array.
+// A file in a format of text, plain or compressed. The format's parser cuts it into records.
 class TextFile final : public InputFile {
  public:
   TextFile(const InputOptions& options, const FileReading& reading)

@@ -15,7 +15,7 @@ import unittest
 
 ENCODE = sys.argv[1]
 DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
-PART = re.compile(r"(<!-- encode reference (\w+): begin -->\n)(.*?)(?=<!-- encode reference \2: end -->\n)", re.DOTALL)
+PART = re.compile(r"(<!-- encode reference ([\w-]+): begin -->\n)(.*?)(?=<!-- encode reference \2: end -->\n)", re.DOTALL)
 
 
 def run(*words):
@@ -44,7 +44,7 @@ class Pages(unittest.TestCase):
             if os.environ.get("ENCODE_REFRESH") == "1":
                 page.write_text(refreshed(text))
             self.assertTrue(page.read_text() == refreshed(text), f"run ENCODE_REFRESH=1 {' '.join(sys.argv)} and commit {page}")
-        self.assertEqual(found, {"commands", "config", "errors"})
+        self.assertEqual(found, {"commands", "config", "errors", "exit-codes"})
 
     def test_control_a_page_with_another_text_is_found(self):
         page = "a\n<!-- encode reference x: begin -->\nold\n<!-- encode reference x: end -->\nb\n"
@@ -80,6 +80,10 @@ class Parts(unittest.TestCase):
     def test_every_error_says_what_to_do(self):
         for row in data("errors"):
             self.assertTrue(row["meaning"] and row["recovery"], row["codes"])
+
+    def test_the_exit_codes_of_errors_are_explained(self):
+        explained = {row["code"] for row in data("exit-codes") if row["meaning"] and row["run_again"]}
+        self.assertEqual(explained, {0} | {code for row in data("errors") for code in row["exits"]})
 
     def test_the_codes_that_a_page_explains_exist(self):
         codes = {code for row in data("errors") for code in row["codes"]}

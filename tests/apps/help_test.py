@@ -97,7 +97,7 @@ class Help(unittest.TestCase):
     def test_few_choices_are_listed(self):
         for path, choices in ((("tokenize",), "--special-tokens by_class|as_in_tokenizer_json"),
                               (("search",), "--device auto|cpu|cuda"), (("completions",), "bash, zsh or fish"),
-                              (("reference",), "commands, config, errors or architectures"),
+                              (("reference",), "commands, config, errors, exit-codes or architectures"),
                               (("run",), "--log-level trace|debug|info|warning|error")):
             self.assertIn(choices, " ".join(help_of(*path).split()))
 

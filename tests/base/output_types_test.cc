@@ -41,6 +41,11 @@ TEST(OutputTypes, AnItemHasAWholeNumberOfNumbers) {
   }
 }
 
+// NumPy writes 'f' for floating-point numbers.
+TEST(OutputTypes, FloatingItemsHaveAFloatingNameOfNumPy) {
+  for (const auto& [name, item] : kItemTypes) EXPECT_EQ(facts_of(item).floating, name[1] == 'f');
+}
+
 TEST(OutputTypes, AVectorHasAsManyItemsAsItNeeds) {
   for (const auto& [name, type] : kOutputTypes) {
     for (const int64_t dim : {1, 7, 8, 9, 384}) {
@@ -62,6 +67,7 @@ TEST(OutputTypes, AreListedInWords) {
   EXPECT_EQ(output_types_in_words(), "float32, float16, int8, uint8, binary or ubinary");
   EXPECT_EQ(quantized_types_in_words(), "int8, uint8, binary and ubinary");
   EXPECT_EQ(ranged_types_in_words(), "int8 and uint8");
+  EXPECT_EQ(item_types_in_words(), "float32, float16, int8 or uint8");
 }
 
 TEST(OutputTypes, OtherNamesAreRefused) {

@@ -43,14 +43,13 @@ TEST(PairProducts, OnTilesAreThoseOfTheirElements) {
 }
 
 TEST(PairProducts, OnVectorRegistersAreThoseOfTheirElements) {
-  const KernelSets usable = usable_kernels();
   constexpr double kOneChain = 4e-5;  // larger than on tiles, which add in several chains
   int tested = 0;
-  for (int i = 0; i < usable.count; ++i) {
-    if (usable.sets[i]->multiply_pairs == nullptr) continue;
+  for (const Kernels* set : usable_kernels()) {
+    if (set->multiply_pairs == nullptr) continue;
     ++tested;
-    for (const Product& p : kProducts) expect_product(p, usable.sets[i]->multiply_pairs, kOneChain);
-    expect_product({8, 5, 2, 2, 7, 9}, usable.sets[i]->multiply_pairs, kOneChain);
+    for (const Product& p : kProducts) expect_product(p, set->multiply_pairs, kOneChain);
+    expect_product({8, 5, 2, 2, 7, 9}, set->multiply_pairs, kOneChain);
   }
   if (tested == 0) GTEST_SKIP() << "this processor has no AVX512_BF16";
 }

@@ -7,10 +7,10 @@
 #include <functional>
 #include <random>
 #include <string>
-#include <string_view>
 #include <type_traits>
 #include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "kernels/kernels.h"
@@ -20,11 +20,6 @@ namespace encode::kernels {
 namespace {
 
 constexpr std::array<int64_t, 8> kSizes = {1, 2, 15, 16, 17, 33, 384, 1000};
-
-std::vector<const Kernels*> sets() {
-  const KernelSets usable = usable_kernels();
-  return {usable.sets, usable.sets + usable.count};
-}
 
 std::vector<float> random_row(int64_t n, float spread = 1) {
   static std::mt19937 generator(7);
@@ -36,19 +31,23 @@ std::vector<float> random_row(int64_t n, float spread = 1) {
 
 TEST(RowKernels, TheBestSetIsTheLast) {
 #ifdef __aarch64__
-  EXPECT_STREQ(sets().front()->instruction_set, "neon");
+  EXPECT_STREQ(usable_kernels().front()->instruction_set, "neon");
 #else
-  EXPECT_STREQ(sets().front()->instruction_set, "baseline");
+  EXPECT_STREQ(usable_kernels().front()->instruction_set, "baseline");
 #endif
-  EXPECT_EQ(&kernels(), sets().back()) << "ENCODE_CPU_CAPABILITY must not be set for this test";
+  EXPECT_EQ(&kernels(), usable_kernels().back())
+      << "ENCODE_CPU_CAPABILITY must not be set for this test";
   std::string names;
-  for (const Kernels* set : sets())
+  for (const Kernels* set : usable_kernels()) {
+    EXPECT_THAT(capabilities_in_words(), ::testing::HasSubstr(set->instruction_set))
+        << "CMakeLists.txt and facts_of() name it differently";
     names.append(names.empty() ? "" : " ").append(set->instruction_set);
+  }
   RecordProperty("instruction_sets", names);
 }
 
 TEST(RowKernels, ExpScoresIsAnUnnormalizedSoftmax) {
-  for (const Kernels* set : sets()) {
+  for (const Kernels* set : usable_kernels()) {
     for (const int64_t n : kSizes) {
       const std::vector<float> scores = random_row(n, 30);
       std::vector<float> got(scores.size());
@@ -83,7 +82,7 @@ void expect_sum(const std::function<float(const float*, const float*, int64_t)>&
 }
 
 TEST(RowKernels, SumsOverTwoRowsAreThoseOfFloat64) {
-  for (const Kernels* set : sets()) {
+  for (const Kernels* set : usable_kernels()) {
     SCOPED_TRACE(set->instruction_set);
     expect_sum(set->dot, [](double a, double b) { return a * b; });
     expect_sum(set->squared_distance, [](double a, double b) { return (a - b) * (a - b); });
@@ -92,7 +91,7 @@ TEST(RowKernels, SumsOverTwoRowsAreThoseOfFloat64) {
 }
 
 TEST(RowKernels, BytesAreWidenedExactly) {
-  for (const Kernels* set : sets()) {
+  for (const Kernels* set : usable_kernels()) {
     for (const int64_t n : kSizes) {
       std::vector<uint8_t> bytes(static_cast<size_t>(n));
       for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<uint8_t>(i * 37);
@@ -121,7 +120,7 @@ double product_of(const Product& p, const std::vector<float>& a, const std::vect
 
 TEST(RowKernels, MultiplyIsTheProductAndWritesNothingElse) {
   constexpr float kUntouched = -77;
-  for (const Kernels* set : sets()) {
+  for (const Kernels* set : usable_kernels()) {
     for (const Product& p :
          {Product{8, 1, 1, 1, 1, 1}, Product{16, 33, 7, 9, 40, 35}, Product{32, 64, 32, 96, 64, 64},
           Product{48, 20, 300, 301, 20, 24}, Product{32, 160, 129, 130, 160, 161}}) {
@@ -151,7 +150,7 @@ TEST(RowKernels, AnElementOfAProductDoesNotDependOnTheOthers) {
   constexpr Product kPart = {16, 17, 200, 200, 50, 50};
   const std::vector<float> a = random_row(kWhole.m * kWhole.lda);
   const std::vector<float> b = random_row(kWhole.k * kWhole.ldb);
-  for (const Kernels* set : sets()) {
+  for (const Kernels* set : usable_kernels()) {
     std::vector<float> whole(static_cast<size_t>(kWhole.m * kWhole.ldc));
     std::vector<float> part(whole.size());
     set->multiply(kWhole, a.data(), b.data(), whole.data());
@@ -166,7 +165,7 @@ TEST(RowKernels, AnElementOfAProductDoesNotDependOnTheOthers) {
 }
 
 TEST(RowKernels, ExpScoresInBfloat16AreThoseRounded) {
-  for (const Kernels* set : sets()) {
+  for (const Kernels* set : usable_kernels()) {
     for (const int64_t n : kSizes) {
       const std::vector<float> scores = random_row(n, 30);
       std::vector<float> exact(scores.size());
@@ -191,7 +190,7 @@ TEST(RowKernels, TransposeWritesSixteenColumnsAndNothingElse) {
   constexpr uint32_t kUntouched = 0xDEADBEEF;
   std::vector<std::byte> memory(16 * kStrideBytes);
   for (size_t i = 0; i < memory.size(); ++i) memory[i] = static_cast<std::byte>(i * 7 % 251);
-  for (const Kernels* set : sets()) {
+  for (const Kernels* set : usable_kernels()) {
     for (const int64_t width : {1, 15, 16, 33}) {
       for (const int64_t count : {0, 1, 7, 16}) {
         SCOPED_TRACE(::testing::Message() << set->instruction_set << ' ' << width << ' ' << count);
@@ -210,7 +209,7 @@ TEST(RowKernels, TransposeWritesSixteenColumnsAndNothingElse) {
 }
 
 TEST(RowKernels, InterleaveTakesTurns) {
-  for (const Kernels* set : sets()) {
+  for (const Kernels* set : usable_kernels()) {
     for (const int64_t n : kSizes) {
       const auto a = stored<BFloat16>(random_row(n));
       const auto b = stored<BFloat16>(random_row(n));
@@ -229,7 +228,7 @@ TEST(RowKernels, InterleaveTakesTurns) {
 }
 
 TEST(RowKernels, ExpScoresDoesNotHideNotANumber) {
-  for (const Kernels* set : sets()) {
+  for (const Kernels* set : usable_kernels()) {
     for (const int64_t at : {0, 7, 16, 18}) {
       std::vector<float> scores = random_row(19);
       scores[static_cast<size_t>(at)] = NAN;
@@ -275,13 +274,12 @@ template <typename T>
 void check_rounding(const Format& format) {
   const std::vector<float> values = numbers_of_every_size();
   const auto n = static_cast<int64_t>(values.size());
-  for (const Kernels* set : sets()) {
+  for (const Kernels* set : usable_kernels()) {
     std::vector<T> rounded(values.size());
     set->rows<T>().scale(values.data(), n, 1, rounded.data());
     std::vector<float> back(values.size());
     set->rows<T>().widen(rounded.data(), n, back.data());
-    const bool flushes =
-        std::is_same_v<T, BFloat16> && std::string_view(set->instruction_set) == "avx512bf16";
+    const bool flushes = std::is_same_v<T, BFloat16> && set->flushes_subnormal_bfloat16;
     for (size_t i = 0; i < values.size(); ++i) {
       if (flushes && std::abs(values[i]) < std::ldexp(1.0F, format.lowest)) {
         ASSERT_EQ(back[i], 0) << values[i];
@@ -303,7 +301,7 @@ TEST(RowKernels, StoringRoundsToNearestEven) {
 }
 
 TEST(RowKernels, WideningIsExactForEveryFloat16) {
-  for (const Kernels* set : sets()) {
+  for (const Kernels* set : usable_kernels()) {
     for (uint32_t bits = 0; bits < 0x10000; ++bits) {
       const Float16 half = {static_cast<uint16_t>(bits)};
       float got = 0;
@@ -322,7 +320,7 @@ TEST(RowKernels, WideningIsExactForEveryFloat16) {
 
 template <typename T>
 void check_norms(double tolerance) {
-  for (const Kernels* set : sets()) {
+  for (const Kernels* set : usable_kernels()) {
     for (const int64_t n : kSizes) {
       const auto x = stored<T>(random_row(n, 3));
       const auto weight = stored<T>(random_row(n));
@@ -361,7 +359,7 @@ TEST(RowKernels, NormsAreTheirFormulas) {
 }
 
 TEST(RowKernels, NormsLeaveTheNeighboursAlone) {
-  for (const Kernels* set : sets()) {
+  for (const Kernels* set : usable_kernels()) {
     const std::vector<float> x = random_row(19);
     std::vector<float> y(21, 5.0F);
     set->float32.layer_norm({x.data(), x.data(), nullptr, 19, 1e-5F, y.data() + 1});

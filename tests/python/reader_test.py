@@ -91,11 +91,15 @@ class Reader(unittest.TestCase):
         with self.assertRaises(TypeError):
             self.final("rows").bits()
 
-    def test_a_type_that_the_reader_does_not_know_is_refused(self):
-        path = self.root / "rows.npy.manifest.json"
+    def test_a_type_of_integers_that_the_reader_does_not_know_is_refused(self):
+        path = self.root / "int8.npy.manifest.json"
         path.write_text(sealed({**json.loads(path.read_text()), "output_dtype": "int4"}) + "\n")
-        with self.assertRaisesRegex(Damaged, "'int4'; this reader knows float32, "):
-            self.final("rows")
+        with self.assertRaisesRegex(Damaged, "'int4'; this reader knows floating-point types, int8, "):
+            self.final("int8")
+
+    def test_every_type_of_floating_point_numbers_is_read(self):
+        self.publish("double", self.exact.astype(np.float64), dtype="<f8", output_dtype="float64")
+        np.testing.assert_array_equal(self.final("double").floats(), self.exact)
 
     def test_the_bits_of_the_parts_of_a_combined_matrix_begin_at_bytes(self):
         final = self.final("ubinary")

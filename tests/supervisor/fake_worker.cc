@@ -1,11 +1,12 @@
 // A worker without a model, for tests. It uses the real protocol, text readers and chunk store, and
 // makes each vector from a hash of the text. FAKE_WORKER=<what>:<chunk>:<times> makes it misbehave:
 // "crash:2:1" crashes once, in chunk 2. Chunk -1 is the time before the first chunk. "crash:2:1@1"
-// is a misdeed of worker 1 only. "75:*:9" happens in any chunk. With "gpus:-1:9" the worker claims
-// to run on one of three GPUs, and with "unlike:-1:9" on a device of another kind. "cut:0:1" says
-// that max_length has cut the first row of chunk 0 to one token of four. With "other_build:-1:9"
-// the worker is of another build than `encode`; with "upgrade:2:1" it crashes in chunk 2, and the
-// workers after it are of another build.
+// is a misdeed of worker 1 only. "75:*:9" happens in any chunk. "exit78:0:1" ends with the exit
+// code 78 and reports no error. With "gpus:-1:9" the worker claims to run on one of three GPUs, and
+// with "unlike:-1:9" on a device of another kind. "cut:0:1" says that max_length has cut the first
+// row of chunk 0 to one token of four. With "other_build:-1:9" the worker is of another build than
+// `encode`; with "upgrade:2:1" it crashes in chunk 2, and the workers after it are of another
+// build.
 #include <algorithm>
 #include <csignal>
 #include <cstdint>
@@ -15,6 +16,7 @@
 #include <fstream>
 #include <memory>
 #include <new>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -71,6 +73,12 @@ class Misdeed {
     const int64_t next = count() + 1;
     std::ofstream(counter_) << next;
     return true;
+  }
+  // Returns the number N if the misdeed "exitN" is due now.
+  std::optional<int> exit_due(int64_t chunk) const {
+    const std::string exit = "exit";
+    if (!what_.starts_with(exit) || !due(what_, chunk)) return std::nullopt;
+    return std::stoi(what_.substr(exit.size()));
   }
   // Returns true if an earlier worker did `what`.
   bool done(const std::string& what) const { return what == what_ && count() > 0; }
@@ -143,6 +151,7 @@ class FakeWorker {
     if (misdeed_.due("killed", chunk)) std::raise(SIGKILL);
     if (misdeed_.due("hang", chunk)) std::this_thread::sleep_for(hours(1));
     if (misdeed_.due("75", chunk)) std::_Exit(75);
+    if (const std::optional<int> code = misdeed_.exit_due(chunk)) std::_Exit(*code);
     if (misdeed_.due("shout", chunk)) std::fputs("the sky is falling\n", stderr);
     if (misdeed_.due("garbage", chunk)) write_all(events_, "{]\nhello\n", 9, "events");
     if (misdeed_.due("noise", chunk)) {

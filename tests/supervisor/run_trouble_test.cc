@@ -38,6 +38,27 @@ INSTANTIATE_TEST_SUITE_P(Misdeeds, Recoverable,
                                            "noise:1:1", "lie:2:1", "crash:-1:1", "75:-1:2",
                                            "stuck_load:-1:1", "stuck_load:2:1"));
 
+// A worker that ends before the first chunk and reports no error.
+RunResult run_with_worker_that_exits(int code) {
+  Experiment experiment;
+  experiment.config.hardware.max_restarts = 0;
+  return experiment.run("exit" + std::to_string(code) + ":-1:1");
+}
+
+TEST(RunTrouble, ADocumentedExitCodeOfAWorkerIsTheOneOfTheRun) {
+  for (const ExitCodeFacts& facts : kExitCodes) {
+    if (facts.code == ExitCode::kOk) continue;
+    const RunResult result = run_with_worker_that_exits(static_cast<int>(facts.code));
+    EXPECT_EQ(result.exit_code, facts.code) << render(result.error);
+    EXPECT_EQ(result.error.code.name(), "worker.died");
+  }
+}
+
+TEST(RunTrouble, AnyOtherExitCodeOfAWorkerIsAnInternalError) {
+  for (const int code : {0, 1, 63, 67, 72, 79, 255})
+    EXPECT_EQ(run_with_worker_that_exits(code).exit_code, ExitCode::kInternal) << code;
+}
+
 // The shell ends with 127, as the loader does if it does not find a library.
 TEST(RunTrouble, AWrongTorchRootIsNamed) {
   Experiment experiment;

@@ -4,8 +4,9 @@
 #include <sstream>
 #include <vector>
 
-#include "encode/error.h"
+#include "encode/exit_code.h"
 
+#include "kernels/kernels.h"
 #include "shell/shell_texts.h"
 
 namespace encode {
@@ -16,26 +17,6 @@ struct Meaning {
   std::string meaning;
 };
 
-std::vector<Meaning> exit_codes() {
-  const auto entry = [](ExitCode code, const char* meaning) {
-    return Meaning{fmt::format("{}", static_cast<int>(code)), meaning};
-  };
-  return {
-      entry(ExitCode::kOk, "Every matrix is complete and checked."),
-      entry(ExitCode::kUsage, "The command line is not valid."),
-      entry(ExitCode::kData, "Bad data: a bad row, a value that is not finite, or damage."),
-      entry(ExitCode::kNoInput, "An input or a model file is missing."),
-      entry(ExitCode::kUnavailable, "The device is absent, cannot do this, or is out of memory."),
-      entry(ExitCode::kInternal, "A defect of encode, or rows that failed four times."),
-      entry(ExitCode::kOsError, "The system refused a process, a descriptor or memory."),
-      entry(ExitCode::kCantCreate, "An output or the cache directory cannot be created."),
-      entry(ExitCode::kIoError, "Reading or writing failed, or the disk is full."),
-      entry(ExitCode::kTempFail, "The same command continues the run: run it again."),
-      entry(ExitCode::kNoPermission, "Permission denied, or a read-only file system."),
-      entry(ExitCode::kConfig, "The config or the model is not valid, or the cache is another's."),
-  };
-}
-
 std::vector<Meaning> variables() {
   return {
       {"TORCH_ROOT", "Folder of a LibTorch 2.11 (with lib/) that encode-worker uses."},
@@ -43,8 +24,7 @@ std::vector<Meaning> variables() {
        "Folder of Arrow C++ (libarrow.so, libparquet.so) for Parquet and Arrow files."},
       {"ENCODE_WORKER", "Path of encode-worker, if it is not installed with encode."},
       {"ENCODE_CPU_CAPABILITY",
-       "Most advanced instruction set to use: baseline, avx2, avx512, avx512bf16 or amx; on 64-bit "
-       "ARM only neon."},
+       fmt::format("Most advanced instruction set to use: {}.", kernels::capabilities_in_words())},
       {"ENCODE_CUDA_KERNELS", "off: use LibTorch's operations instead of the CUDA plugin."},
       {"CUDA_VISIBLE_DEVICES", "The GPUs that encode sees."},
       {"HF_HOME, HF_HUB_CACHE", "Where downloaded models are."},
@@ -176,7 +156,9 @@ std::string manual_page(const CommandEntry& root, const std::string& version,
       config_flags(root) + ".SH ENVIRONMENT\n";
   for (const Meaning& variable : variables()) text += item(bold(variable.name), variable.meaning);
   text += ".SH EXIT STATUS\n";
-  for (const Meaning& code : exit_codes()) text += item(bold(code.name), code.meaning);
+  for (const ExitCodeFacts& facts : kExitCodes) {
+    text += item(bold(std::to_string(static_cast<int>(facts.code))), std::string(facts.summary));
+  }
   return text +
          ".PP\nIf a signal ends the program, the exit status is 128 and the number of the "
          "signal.\n.SH SEE ALSO\nThe files of the project in the folder docs, among them config.md "

@@ -13,6 +13,7 @@
 
 #include "encode/error.h"
 
+#include "base/output_types.h"
 #include "base/units.h"
 #include "columnar/arrow/vector_type.h"
 
@@ -129,9 +130,8 @@ std::string append_ids(const arrow::Array& values, std::pair<int64_t, int64_t> r
   throw Error({.code = "arrow.vectors",
                .what = "the file has no column of vectors",
                .where = request.path,
-               .expected = fmt::format("a column '{}' of lists of a fixed size, of float32, "
-                                       "float16, int8 or uint8",
-                                       request.column),
+               .expected = fmt::format("a column '{}' of lists of a fixed size, of {}",
+                                       request.column, item_types_in_words()),
                .found = preview(schema.ToString(), 300),
                .hint = "give a matrix that encode wrote"});
 }

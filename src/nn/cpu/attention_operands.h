@@ -144,7 +144,7 @@ struct VectorPairs : PairedOperands {
 // Computes bfloat16 matrix products with AMX tiles.
 struct TilePairs : PairedOperands {
   using Session = kernels::amx::TileSession;
-  static bool usable() { return kernels::capability() == kernels::Capability::kAmx; }
+  static bool usable() { return kernels::facts_of(kernels::capability()).has_tiles; }
   static void multiply(const kernels::Product& product, const BFloat16* a, const BFloat16* b,
                        float* c) {
     kernels::amx::multiply(product, a, b, c);

@@ -55,24 +55,18 @@ bool is_narrow(ComputeType type) {
   return type == ComputeType::kBFloat16 || type == ComputeType::kInt8;
 }
 
-// Returns the floating-point operations of one core in a cycle. A multiply-add counts as two.
-double cpu_flops_per_cycle(ComputeType type) {
-  const bool narrow = is_narrow(type);
-  switch (kernels::capability()) {
-    case kernels::Capability::kAmx:
-      return narrow ? 1024 : 96;
-    case kernels::Capability::kAvx512Bf16:
-      return narrow ? 128 : 64;
-    case kernels::Capability::kAvx512:
-      return type == ComputeType::kInt8 ? 128 : 64;
-    case kernels::Capability::kAvx2:
-      return type == ComputeType::kInt8 ? 64 : 32;
-    case kernels::Capability::kNeon:
-      return 16;  // two units, as in a Neoverse N1; a Neoverse V1 or V2 has four
-    case kernels::Capability::kBaseline:
+double flops_per_cycle(const kernels::FlopsPerCycle& flops, ComputeType type) {
+  switch (type) {
+    case ComputeType::kBFloat16:
+      return flops.bfloat16;
+    case ComputeType::kInt8:
+      return flops.int8;
+    case ComputeType::kFloat32:
+    case ComputeType::kFloat16:
+    case ComputeType::kFp8:
       break;
   }
-  return 8;
+  return flops.float32;
 }
 
 }  // namespace
@@ -91,9 +85,10 @@ ComputeRate assumed_gpu_rate(const GpuCard* card, const EffectiveResult& effecti
 
 ComputeRate assumed_cpu_rate(ComputeType type, int64_t threads) {
   constexpr double kUsualHertz = 3e9;
-  const bool tiles = kernels::capability() == kernels::Capability::kAmx && is_narrow(type);
-  return assumed(cpu_flops_per_cycle(type) * kUsualHertz * static_cast<double>(threads),
-                 tiles ? kNarrowTiles : kVectorRegisters,
+  const kernels::CapabilityFacts processor = kernels::facts_of(kernels::capability());
+  const bool tiles = processor.has_tiles && is_narrow(type);
+  const double peak = flops_per_cycle(processor.flops, type) * kUsualHertz;
+  return assumed(peak * static_cast<double>(threads), tiles ? kNarrowTiles : kVectorRegisters,
                  fmt::format("of {} cores at 3 GHz", threads));
 }
 

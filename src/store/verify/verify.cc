@@ -68,8 +68,8 @@ void check_values(const MatrixScan& scan, const std::optional<Manifest>& manifes
                  {.expected = "no row with NaN or infinity",
                   .found = fmt::format("{} such rows", summary.non_finite_rows)},
                  list_rows(scan.non_finite_examples, summary.non_finite_rows));
-  const bool floats = summary.item == ItemType::kFloat32 || summary.item == ItemType::kFloat16;
-  if (!manifest || !floats) return;
+  const bool floating = summary.item && facts_of(*summary.item).floating;
+  if (!manifest || !floating) return;
   int64_t allowed = manifest->stats.zero_token_rows;
   if (manifest->quarantine == QuarantinePolicy::kZeros) allowed += manifest->stats.set_aside_rows;
   findings.check(

@@ -234,8 +234,8 @@ ErrorDetail WorkerSession::cause(const ExitStatus& status) const {
     detail.hint = advice_on_libraries();
   }
   // Passes on only the documented exit codes; any other code would mislead a scheduler.
-  if (!reported_ && status.signal == 0 && status.code >= static_cast<int>(ExitCode::kUsage) &&
-      status.code <= static_cast<int>(ExitCode::kConfig)) {
+  const bool failed = status.signal == 0 && status.code != static_cast<int>(ExitCode::kOk);
+  if (!reported_ && failed && is_exit_code(status.code)) {
     detail.exit_code = static_cast<ExitCode>(status.code);
   }
   return detail;

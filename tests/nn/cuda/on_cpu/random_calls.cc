@@ -56,6 +56,13 @@ class Call {
     return *(choices.begin() + random_() % choices.size());
   }
   bool coin() { return random_() % 2 == 0; }
+  // Picks any mode except kNone, which pools nothing.
+  PoolingMode pick_pooling() {
+    PoolingMode mode = PoolingMode::kNone;
+    while (mode == PoolingMode::kNone)
+      mode = kPoolingModes[random_() % kPoolingModes.size()].second;
+    return mode;
+  }
   int64_t lane() const { return static_cast<int64_t>(16 / bytes_of(kernel_.type)); }
   GuardedBuffer filled(int64_t count) { return filled(count, kernel_.type); }
   GuardedBuffer filled(int64_t count, EncodeCudaType type) {
@@ -307,7 +314,7 @@ void Call::call_pool() {
                                 .width = width_,
                                 .y_stride = stride,
                                 .prompt_tokens = pick({0, 0, 1, 8, 100}),
-                                .mode = kDirectoryPoolings[random_() % kDirectoryPoolings.size()],
+                                .mode = pick_pooling(),
                                 .type = kernel_.type,
                                 .stream = nullptr};
   EncodeCudaPool expected = found;
