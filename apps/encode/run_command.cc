@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include <utility>
 
+#include "base/file.h"
 #include "base/units.h"
 #include "command.h"
 #include "pull_models.h"
@@ -26,7 +27,7 @@ struct RunFlags {
   bool overwrite = false;
   bool pull = false;
   bool retry_set_aside = false;
-  std::string shard = {};  // "": the run has no shards
+  std::optional<std::string> shard = {};  // nullopt: all rows
 };
 
 // The variables by which schedulers number the tasks of a job: Slurm, Kubernetes, torchrun and MPI
@@ -83,10 +84,22 @@ int64_t shard_number(const std::string& text, const std::string& cache_dir) {
   return index;
 }
 
+// Throws if the flags and the cache directory do not fit together.
+void check_shard_flags(const StoreOptions& store, const RunFlags& flags) {
+  const bool planned = entry_exists(ShardFiles(store.cache_dir).plan(), "shards.missing");
+  if (!flags.shard && planned)
+    refuse_usage("encode run", "the cache directory has a plan of shards", "--shard I/N",
+                 "no --shard: to encode all rows in one run, give another --cache-dir");
+  if (flags.shard && flags.fresh)
+    refuse_usage("encode run", "a shard cannot be encoded with --fresh", "--shard alone",
+                 "--shard and --fresh: to start over, plan in another --cache-dir");
+}
+
 int run(const ConfigFlags& config_flags, const RunFlags& flags) {
   LoadedConfig config = config_flags.load();
   config.run.store.fresh = flags.fresh;
   config.run.store.overwrite = flags.overwrite;
+  check_shard_flags(config.run.store, flags);
   RunEnvironment environment = run_environment();
   environment.retry_set_aside = flags.retry_set_aside;
   environment.command = command_of_this_process();
@@ -96,13 +109,21 @@ int run(const ConfigFlags& config_flags, const RunFlags& flags) {
     Terminal out(STDOUT_FILENO);
     if (flags.pull) pull_missing_models(config.run, err);
     const RunConfig& experiment = config.run;
-    stopped_by = (flags.shard.empty()
-                      ? run_experiment(experiment, environment, err, out)
-                      : run_shard(experiment, shard_number(flags.shard, experiment.store.cache_dir),
-                                  environment, err, out))
-                     .stopped_by;
+    const RunEnd end =
+        flags.shard ? run_shard({.experiment = experiment,
+                                 .index = shard_number(*flags.shard, experiment.store.cache_dir)},
+                                environment, err, out)
+                    : run_experiment(experiment, environment, err, out);
+    stopped_by = end.stopped_by;
   }
   return stopped_by == 0 ? 0 : end_by_signal(stopped_by);
+}
+
+void add_shard_flag(CLI::App& app, std::optional<std::string>& shard) {
+  app.add_option("--shard", shard,
+                 "Encode only shard I of the N shards that `encode shards plan` has made; auto "
+                 "takes I from the job array")
+      ->type_name("I/N");
 }
 
 }  // namespace
@@ -119,10 +140,7 @@ Command add_run_command(CLI::App& main) {
   app->add_flag(
       "--pull", flags->pull,
       "Download the model first, if --model is a Hugging Face id that is not on this machine");
-  app->add_option("--shard", flags->shard,
-                  "Encode only shard I of the N shards that `encode shards plan` has made; auto "
-                  "takes I from the job array")
-      ->type_name("I/N");
+  add_shard_flag(*app, flags->shard);
   app->footer(
       "Examples:\n"
       "  encode run --config configs/experiment.yaml\n"
@@ -135,12 +153,15 @@ Command add_retry_failed_command(CLI::App& main) {
   CLI::App* app = main.add_subcommand(
       "retry-failed", "Encode the rows again that failed in a run, and complete its output");
   const ConfigFlags config_flags(*app);
+  const auto flags = std::make_shared<RunFlags>();
+  flags->retry_set_aside = true;
+  add_shard_flag(*app, flags->shard);
   app->footer(
       "Example: encode retry-failed --config configs/experiment.yaml\n"
       "The chunks that have such rows are encoded again, and an output that waited for them is "
       "written. The exit code is that of encode run: 65 if a row fails again, unless --quarantine "
       "is zeros or drop.");
-  return {app, [config_flags] { return run(config_flags, {.retry_set_aside = true}); }};
+  return {app, [config_flags, flags] { return run(config_flags, *flags); }};
 }
 
 }  // namespace encode

@@ -26,8 +26,9 @@ int plan(const ConfigFlags& config_flags, int64_t shards) {
   return 0;
 }
 
-int merge(const ConfigFlags& config_flags) {
-  const LoadedConfig config = config_flags.load();
+int merge(const ConfigFlags& config_flags, bool overwrite) {
+  LoadedConfig config = config_flags.load();
+  config.run.store.overwrite = overwrite;
   Terminal err(STDERR_FILENO);
   Terminal out(STDOUT_FILENO);
   for (const MergedMatrix& merged : merge_shards(config.run, err, out)) {
@@ -64,11 +65,15 @@ Command add_shards_command(CLI::App& main) {
 Command add_merge_command(CLI::App& main) {
   CLI::App* app = main.add_subcommand("merge", "Check the parts of all shards and publish them");
   const ConfigFlags config_flags(*app);
+  const auto overwrite = std::make_shared<bool>(false);
+  app->add_flag("--overwrite", *overwrite,
+                "Replace files at the paths of the output that encode did not write");
   app->footer(
       "Example: encode merge --config run.yaml\n"
       "The parts get the names x-00000-of-00064.npy, and x.parts.json lists them. Nothing is "
-      "copied. The exit code is 66 if shards are not encoded yet.");
-  return {app, [config_flags] { return merge(config_flags); }};
+      "copied where the file system has hard links. The exit code is 66 if shards are not encoded "
+      "yet.");
+  return {app, [config_flags, overwrite] { return merge(config_flags, *overwrite); }};
 }
 
 }  // namespace encode

@@ -38,7 +38,7 @@ struct StreamIdentity {
   // True: a row has a vector for each of its tokens. The matrix is [tokens of all rows, dim], and
   // an offsets file beside it, int64 [N + 1], says where the vectors of a row begin.
   bool token_embeddings = false;
-  // Above 0 only for a shard (shards/shard_plan.h), which has the rows [first_row, first_row +
+  // Above 0 only for a shard (run_plan/shard_plan.h), which has the rows [first_row, first_row +
   // rows) of a stream. Ranges of rows, ledgers and columns of row numbers have the numbers of the
   // stream.
   int64_t first_row = 0;

@@ -1,5 +1,6 @@
 """Final and combined matrices."""
 import pathlib
+import re
 from typing import Any, Dict, List, Optional
 
 import numpy as np
@@ -174,7 +175,9 @@ class Final:
         return self.manifest["fingerprint"].get("combined", [])
 
     def _first_part(self) -> "Final":
-        path = self.path.with_name(self.manifest["parts"][0])
+        first = pathlib.PurePath(self.manifest["parts"][0])
+        shard = re.search(r"-\d{5}-of-\d{5}$", self.path.stem)  # this matrix is a part of a merged one
+        path = self.path.with_name(first.stem + (shard.group() if shard else "") + first.suffix)
         try:
             part = open_final(path)
         except FileNotFoundError:

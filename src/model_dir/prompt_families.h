@@ -34,7 +34,7 @@ struct KnownPrompts {
   std::string place;            // where the directory names it
 };
 
-// Returns the family of a directory that names one of its repositories: as the hub id of the
+// Returns the family that lists the repository which the directory names: as the hub id of the
 // Hugging Face cache, as the name of the directory ("e5-base-v2" or "intfloat--e5-base-v2"), or as
 // _name_or_path of config.json. Names are compared as a whole, without regard to case.
 std::optional<KnownPrompts> find_prompt_family(const ModelDirectory& directory);

@@ -38,7 +38,9 @@ namespace {
 //   x = LayerNorm(y + MLP(y)),  MLP(y) = W2 act(W1 y + b1) + b2
 //   Attention(x) = Wo softmax(q k^T / sqrt(head_dim)) v + bo, in several heads
 // q, k and v are projections of x with biases. MPNet adds bias[bucket(j - i)] of the head to the
-// score of query i and key j. t5.cc defines bucket(); MPNet has 32 buckets up to the distance 128.
+// score of query i and key j. With n = 16 and m = 8, the bucket of a distance d is
+//   bucket(d) = f(|d|) if d <= 0, n + f(|d|) if d > 0
+//   f(a) = a if a < m, else min(n - 1, m + floor(log(a / m) / log(128 / m) (n - m)))
 // act is hidden_act, which is gelu in the papers.
 using BertLayer = PostNormLayer<>;
 

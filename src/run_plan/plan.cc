@@ -204,22 +204,9 @@ InputOptions spool(const StreamConfig& stream, const std::string& cache_dir, Run
 }
 
 // Returns the scans of the whole inputs, without checkpoints, as the plan of the shards has them.
-std::vector<ScannedInput> scans_of_plan(const Shard& shard,
-                                        const std::vector<StreamPlan>& streams) {
+std::vector<ScannedInput> scans_of_plan(const Shard& shard) {
   std::vector<ScannedInput> scans;
-  for (size_t i = 0; i < streams.size(); ++i) {
-    const std::string name = streams[i].config.name();
-    const bool known = i < shard.plan.streams.size() && shard.plan.streams[i].identity.name == name;
-    if (!known || shard.plan.streams.size() != streams.size()) {
-      throw Error({.code = "shards.foreign",
-                   .what = "the plan of shards has other streams",
-                   .where = name,
-                   .expected = "the streams of the config, in their order",
-                   .found = format_count(std::ssize(shard.plan.streams), "stream", "streams"),
-                   .hint = "give the config of the plan, or plan in another cache directory"});
-    }
-    scans.push_back({.scan = shard.plan.streams[i].scan});
-  }
+  for (const ShardedStream& stream : shard.plan.streams) scans.push_back({.scan = stream.scan});
   return scans;
 }
 
@@ -322,6 +309,7 @@ RunPlan make_plan(const RunConfig& config, PlanPurpose purpose, RunLog& log, con
   const bool encodes = purpose == PlanPurpose::kRun;
   const bool writes = purpose != PlanPurpose::kAudit;
   if (encodes) require_driver(config);
+  if (shard != nullptr) require_plan_of(config, shard->plan);
   const std::string& cache_dir = config.store.cache_dir;
   OutputGuard guard(config.store.overwrite);
   const std::optional<MemoryLimit> limit = memory_limit_of(config.hardware);
@@ -346,7 +334,7 @@ RunPlan make_plan(const RunConfig& config, PlanPurpose purpose, RunLog& log, con
     if (planned.standard_input) planned.config.input = spool(planned.config, cache_dir, log);
   }
   std::vector<ScannedInput> inputs = shard != nullptr
-                                         ? scans_of_plan(*shard, plan.streams)
+                                         ? scans_of_plan(*shard)
                                          : scan_inputs(plan.streams, config.store, purpose, log);
 
   RunGpu gpu(config.hardware);

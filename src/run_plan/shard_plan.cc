@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <map>
 #include <optional>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "base/json.h"
 #include "base/units.h"
 #include "protocol/scan_json.h"
+#include "run_plan/shard_settings.h"
 #include "store/fingerprint/fingerprint.h"
 #include "store/layout.h"
 #include "store/sealed_json.h"
@@ -125,24 +127,36 @@ std::string hash_of_blocks(const InputScan& scan, RowRange rows) {
   return hash.hex();
 }
 
+// Returns the files that have these rows.
+std::vector<InputPart> inputs_of(const std::vector<InputPart>& files, RowRange rows) {
+  std::vector<InputPart> found;
+  for (size_t i = 0; i < files.size(); ++i) {
+    const bool ends_before = i + 1 < files.size() && files[i + 1].first_row <= rows.begin;
+    if (files[i].first_row < rows.end && !ends_before) found.push_back(files[i]);
+  }
+  return found;
+}
+
 std::string file_text(const Json& json) { return seal(json) + "\n"; }
 
 // Reads a file of the plan and calls `parse` with its fields. Throws Error "store.damaged" if a
 // field is missing or wrong.
 template <typename Parse>
 auto read_sealed(const std::string& path, const Parse& parse) {
-  const std::string text = read_file(path, kMostPlanBytes, "shards.missing");
-  if (!text.ends_with('\n'))
-    throw damage("the file does not end with a newline", path, "a whole file",
-                 "a file that was cut off");
   try {
-    const Json json = unseal(std::string_view(text).substr(0, text.size() - 1), path);
-    const JsonFields fields(json, path, kPlanCode);
+    SealedFile file = unseal_file(path, kMostPlanBytes, "shards.missing");
+    const JsonFields fields(file.object, path, kPlanCode);
     fields.integer("format", kFormat, kFormat);
     auto value = parse(fields);
-    return std::pair(std::move(value), stated_checksum(text));
+    return std::pair(std::move(value), std::move(file.checksum));
   } catch (const Error& error) {
-    throw damage(error.detail().what, path, error.detail().expected, error.detail().found);
+    if (error.exit_code() != ExitCode::kData && error.exit_code() != ExitCode::kConfig) throw;
+    ErrorDetail detail =
+        damage(error.detail().what, path, error.detail().expected, error.detail().found).detail();
+    detail.hint =
+        "remove shards.json and run `encode shards plan` again, with the same number of "
+        "shards: the work of the attempts is kept";
+    throw Error(std::move(detail));
   }
 }
 
@@ -183,25 +197,45 @@ ShardedStream stream_from_json(const Json& json, int64_t shards, const std::stri
     fields.refuse("first_rows", fmt::format("{} rows and hashes", shards),
                   fmt::format("{} rows, {} hashes", begins.size(), blocks.size()));
   for (size_t i = 0; i < count; ++i) {
-    const auto border = [&](size_t k) {
-      return k == count ? stream.identity.rows : begins[k].get<int64_t>();
-    };
     if (!begins[i].is_number_unsigned() || !blocks[i].is_string())
       fields.refuse("first_rows", "rows and hashes", "other values");
-    stream.shards.push_back({.rows = {.begin = border(i), .end = border(i + 1)},
-                             .blocks = blocks[i].get<std::string>()});
+  }
+  const auto border = [&](size_t i) {
+    return i == count ? stream.identity.rows : begins[i].get<int64_t>();
+  };
+  for (size_t i = 0; i < count; ++i) {
     if (border(i) > border(i + 1) || (i == 0 && border(i) != 0))
       fields.refuse("first_rows", "ascending rows from 0", fmt::to_string(border(i)));
+    stream.shards.push_back({.rows = {.begin = border(i), .end = border(i + 1)},
+                             .blocks = blocks[i].get<std::string>()});
   }
   return stream;
+}
+
+// Reads the scans of a shard. Throws if they are not those of the plan: a network file system may
+// show the file of an older plan.
+std::vector<InputScan> scans_of_shard(const JsonFields& fields, const ShardPlan& plan,
+                                      int64_t index) {
+  std::vector<InputScan> scans;
+  for (const Json& scan : fields.array("scans")) scans.push_back(scan_from_json(scan));
+  if (scans.size() != plan.streams.size())
+    fields.refuse("scans", fmt::format("{} scans", plan.streams.size()),
+                  fmt::to_string(scans.size()));
+  for (size_t i = 0; i < scans.size(); ++i) {
+    const ShardRows& shard = plan.streams[i].shards[static_cast<size_t>(index)];
+    const std::string expected = fmt::format("{} rows, {}", shard.rows.size(), shard.blocks);
+    const std::string found =
+        fmt::format("{} rows, {}", scans[i].rows, hash_of_blocks(scans[i], shard.rows));
+    if (found != expected) fields.refuse("scans", expected, found);
+  }
+  return scans;
 }
 
 }  // namespace
 
 std::string ShardFiles::plan() const { return join_path(cache_dir_, "shards.json"); }
-std::string ShardFiles::folder() const { return join_path(cache_dir_, "shards"); }
 std::string ShardFiles::shard(int64_t index) const {
-  return join_path(folder(), fmt::format("{:05}", index));
+  return join_path(cache_dir_, fmt::format("shards/{:05}", index));
 }
 std::string ShardFiles::scan(int64_t index) const { return join_path(shard(index), "scan.json"); }
 std::string ShardFiles::part(int64_t index) const { return join_path(shard(index), "part.json"); }
@@ -212,6 +246,7 @@ StreamIdentity ShardPlan::identity(size_t stream, int64_t shard) const {
   identity.fingerprint = with_rows(identity.fingerprint, rows.blocks);
   identity.first_row = rows.rows.begin;
   identity.rows = rows.rows.size();
+  identity.inputs = inputs_of(identity.inputs, rows.rows);
   return identity;
 }
 
@@ -270,6 +305,25 @@ ShardPlan divide(const std::vector<StreamPlan>& streams, int64_t shards) {
   return plan;
 }
 
+void require_plan_of(const RunConfig& config, const ShardPlan& plan) {
+  const std::map<std::string, std::string> settings = settings_of_shards(config);
+  const auto [planned, found] = std::ranges::mismatch(plan.settings, settings);
+  if (planned == plan.settings.end() && found == settings.end()) return;
+  const std::string& name = planned == plan.settings.end() ? found->first : planned->first;
+  const auto value = [&](const std::map<std::string, std::string>& of) {
+    const auto place = of.find(name);
+    return place == of.end() ? "no such setting"
+                             : fmt::format("{} '{}'", name, preview(place->second));
+  };
+  throw Error({.code = "shards.foreign",
+               .what = "the plan of the shards was made with other settings",
+               .where = ShardFiles(config.store.cache_dir).plan(),
+               .expected = value(plan.settings),
+               .found = value(settings),
+               .hint = "give the config and the flags of the plan, or plan again with these: "
+                       "encode shards plan"});
+}
+
 void write_shard_plan(const std::string& cache_dir, const ShardPlan& plan,
                       const std::vector<StreamPlan>& streams) {
   const ShardFiles files(cache_dir);
@@ -284,9 +338,10 @@ void write_shard_plan(const std::string& cache_dir, const ShardPlan& plan,
   }
   Json described = Json::array();
   for (const ShardedStream& stream : plan.streams) described.push_back(to_json(stream));
-  write_file_durably(
-      files.plan(),
-      file_text({{"format", kFormat}, {"shards", plan.shards}, {"streams", std::move(described)}}));
+  write_file_durably(files.plan(), file_text({{"format", kFormat},
+                                              {"shards", plan.shards},
+                                              {"settings", plan.settings},
+                                              {"streams", std::move(described)}}));
 }
 
 ShardPlan read_shard_plan(const std::string& cache_dir) {
@@ -303,6 +358,10 @@ ShardPlan read_shard_plan(const std::string& cache_dir) {
     ShardPlan read{.shards = fields.integer("shards", 1, kMostShards)};
     for (const Json& stream : fields.array("streams"))
       read.streams.push_back(stream_from_json(stream, read.shards, path));
+    for (const auto& [name, value] : fields.object("settings").items()) {
+      if (!value.is_string()) fields.refuse("settings", "strings", value.dump());
+      read.settings[name] = value.get<std::string>();
+    }
     return read;
   });
   plan.checksum = std::move(checksum);
@@ -321,13 +380,7 @@ Shard read_shard(const std::string& cache_dir, int64_t index) {
                  .hint = "number the shards from 0"});
   }
   shard.scans = read_sealed(files.scan(index), [&](const JsonFields& fields) {
-                  std::vector<InputScan> scans;
-                  for (const Json& scan : fields.array("scans"))
-                    scans.push_back(scan_from_json(scan));
-                  if (scans.size() != shard.plan.streams.size())
-                    fields.refuse("scans", fmt::format("{} scans", shard.plan.streams.size()),
-                                  fmt::to_string(scans.size()));
-                  return scans;
+                  return scans_of_shard(fields, shard.plan, index);
                 }).first;
   return shard;
 }

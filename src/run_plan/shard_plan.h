@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,6 @@ class ShardFiles {
   explicit ShardFiles(std::string cache_dir) : cache_dir_(std::move(cache_dir)) {}
 
   std::string plan() const;                // <cache>/shards.json
-  std::string folder() const;              // <cache>/shards
   std::string shard(int64_t index) const;  // <cache>/shards/00007
   std::string scan(int64_t index) const;   // its scan.json: what a run of it reads
   std::string part(int64_t index) const;   // its part.json: the shard is encoded
@@ -49,9 +49,10 @@ struct ShardedStream {
 };
 
 struct ShardPlan {
-  int64_t shards = 0;                       // 1 to kMostShards
-  std::vector<ShardedStream> streams = {};  // in the order of the config
-  std::string checksum = {};                // of the file
+  int64_t shards = 0;                                // 1 to kMostShards
+  std::vector<ShardedStream> streams = {};           // in the order of the config
+  std::map<std::string, std::string> settings = {};  // see settings_of_shards()
+  std::string checksum = {};                         // of the file
 
   // Returns the identity of a shard's rows as a stream of its own. It has no other input than these
   // rows: a shard keeps its identity if other rows change.
@@ -67,12 +68,17 @@ struct Shard {
   std::vector<InputScan> scans = {};
 };
 
-// Divides the streams of a plan, whose scans must have checkpoints. Streams of one split with equal
+// Divides the streams of a run, whose scans must have checkpoints. Streams of one split with equal
 // numbers of rows are divided alike. Throws Error kConfig "shards.config" if a compressed file
 // would have to be cut.
 ShardPlan divide(const std::vector<StreamPlan>& streams, int64_t shards);
 
-// Returns the part of a scan that has these rows.
+// Throws Error kConfig "shards.foreign" that names a setting if the config does not have the
+// settings of the plan, and what settings_of_shards() throws.
+void require_plan_of(const RunConfig& config, const ShardPlan& plan);
+
+// Returns the part of a scan that has these rows. The scan has at least one file, as scan_texts()
+// makes it.
 InputScan scan_of_rows(const InputScan& scan, RowRange rows);
 
 // Writes the files of the plan, shards.json last. `streams` are those that divide() got. Throws

@@ -60,9 +60,9 @@ class GpuWatch {
 
   // Must be called when another worker starts, because its memory begins anew.
   void worker_started();
-  // `memory` is the memory of the worker after a chunk.
+  // Returns a warning if the memory of the worker, which is `memory` after a chunk, creeps up.
   std::optional<GpuWarning> chunk_done(const DeviceMemory& memory);
-  // `encoding` is true while a worker encodes rows.
+  // Returns warnings if the card is nearly full, or idle while a worker encodes rows (`encoding`).
   std::vector<GpuWarning> sampled(Clock::time_point now, const GpuSample& sample, bool encoding);
 
  private:

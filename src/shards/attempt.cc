@@ -73,6 +73,7 @@ std::string begin_attempt(const ShardFiles& files, int64_t shard) {
 RunConfig config_of_attempt(const RunConfig& config, int64_t shard, const std::string& attempt) {
   RunConfig own = config;
   own.store.cache_dir = join_path(ShardFiles(config.store.cache_dir).shard(shard), attempt);
+  own.store.keep_chunk_cache = true;  // until the part is published: the next attempt needs them
   if (config.store.output.empty()) return own;
   const std::string parts =
       join_path(join_path(parent_directory(config.store.output), ".parts"), attempt);

@@ -16,17 +16,17 @@ namespace encode {
 // Returns the names of the attempts at a shard ("attempt-0123456789abcdef"), sorted.
 std::vector<std::string> attempts_of(const ShardFiles& files, int64_t shard);
 
-// Creates the folder of a new attempt and returns its name. Throws Error kCantCreate, kNoPermission
-// and kIoError.
+// Creates the folder of a new attempt and returns its name, which is random. Throws Error
+// kCantCreate, kNoPermission and kIoError.
 std::string begin_attempt(const ShardFiles& files, int64_t shard);
 
 // Returns the config of an attempt: its cache directory is <cache>/shards/00007/<attempt>, and an
-// output x/y.npy becomes x/.parts/<attempt>/y.npy.
+// output x/y.npy becomes x/.parts/<attempt>/y.npy. Its chunks are kept.
 RunConfig config_of_attempt(const RunConfig& config, int64_t shard, const std::string& attempt);
 
-// Gives a new attempt what earlier ones have: the committed chunks of every stream, what they
-// learned about failures, and the hashes of the model's files. Returns the number of chunks. Throws
-// what adopt_chunks() throws.
+// Gives a new attempt the committed chunks of earlier ones, and what they learned about failures.
+// It also gets the hashes of the model's files that the plan has found. Returns the number of
+// chunks. Throws what adopt_chunks() throws.
 int64_t adopt_attempts(const RunConfig& config, const Shard& shard,
                        const std::vector<std::string>& earlier, const std::string& attempt);
 

@@ -11,8 +11,8 @@
 #include "encode/store.h"
 
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/host.h"
-#include "base/json.h"
 #include "base/shell_quote.h"
 #include "base/thread_pool.h"
 #include "base/units.h"
@@ -21,15 +21,23 @@
 #include "run_record/run_log.h"
 #include "run_record/run_paths.h"
 #include "shards/part.h"
+#include "store/fingerprint/fingerprint.h"
 #include "store/link_final.h"
 #include "store/parts_list.h"
-#include "store/sealed_json.h"
 
 namespace encode {
 namespace {
 
 // The parts of all shards, each by shard and then by matrix.
 using Parts = std::vector<Part>;
+
+// Returns what a person runs to encode a shard.
+std::string command_for(const RunConfig& config, const ShardPlan& plan, int64_t shard) {
+  const std::string number = fmt::format("{}/{}", shard, plan.shards);
+  if (config.config_path.empty())
+    return fmt::format("encode run --shard {}, with the other flags of this command", number);
+  return shell_command({"encode", "run", "--config", config.config_path, "--shard", number});
+}
 
 Error missing_parts(const RunConfig& config, const ShardPlan& plan,
                     const std::vector<int64_t>& missing) {
@@ -38,9 +46,6 @@ Error missing_parts(const RunConfig& config, const ShardPlan& plan,
   for (size_t i = 0; i < std::min(missing.size(), kMostNamed); ++i)
     named.push_back(fmt::to_string(missing[i]));
   if (missing.size() > kMostNamed) named.emplace_back("...");
-  const std::string source = config.config_path.empty()
-                                 ? "with the flags of the plan"
-                                 : shell_command({"--config", config.config_path});
   return Error(
       {.code = "shards.missing",
        .what = fmt::format("{} not encoded yet",
@@ -48,8 +53,19 @@ Error missing_parts(const RunConfig& config, const ShardPlan& plan,
        .where = config.store.cache_dir,
        .expected = fmt::format("the parts of {}", format_count(plan.shards, "shard", "shards")),
        .found = fmt::format("no part of {}", fmt::join(named, ", ")),
-       .hint = fmt::format("run each of them: encode run {} --shard {}/{}", source, missing.front(),
-                           plan.shards)});
+       .hint = "run each of them: " + command_for(config, plan, missing.front())});
+}
+
+std::string in_words(FinalState state) {
+  if (state == FinalState::kAbsent) return "no file";
+  return state == FinalState::kForeign ? "a matrix of other rows"
+                                       : "a file that does not fit its manifest";
+}
+
+ShardPlan plan_of(const RunConfig& config) {
+  ShardPlan plan = read_shard_plan(config.store.cache_dir);
+  require_plan_of(config, plan);
+  return plan;
 }
 
 Parts find_parts(const RunConfig& config, const ShardPlan& plan) {
@@ -93,27 +109,45 @@ std::vector<std::string> combined_parts(const RunConfig& config, const Part& par
   return paths;
 }
 
+// A merged matrix: where its files go, and its list.
+struct Merged {
+  std::string path;  // "x.npy"; its parts are x-00000-of-00064.npy, ...
+  PartsList list;
+
+  std::string list_path() const { return parts_list_path(path); }
+};
+
 class Merge {
  public:
   Merge(const RunConfig& config, RunLog& log)
-      : config_(config),
-        log_(log),
-        plan_(read_shard_plan(config.store.cache_dir)),
-        parts_(find_parts(config, plan_)) {}
+      : config_(config), log_(log), plan_(plan_of(config)), parts_(find_parts(config, plan_)) {}
 
+  // Nothing is published before everything is checked: a merge that is refused leaves an earlier
+  // result as it is.
   std::vector<MergedMatrix> run() {
-    check_parts();
-    std::vector<MergedMatrix> merged;
+    share_calls(plan_.shards, cpu_quota(), [this](int64_t shard) { check_part(shard); });
+    std::vector<Merged> merged;
     for (size_t matrix = 0; matrix < parts_.front().matrices.size(); ++matrix)
-      merged.push_back(publish(matrix));
-    return merged;
+      merged.push_back(list_of(matrix));
+    for (const Merged& matrix : merged) check_names(matrix);
+    std::vector<MergedMatrix> results;
+    for (size_t matrix = 0; matrix < merged.size(); ++matrix) {
+      if (matrix >= plan_.streams.size())
+        merged[matrix].list.identity.fingerprint = combined_fingerprint_of(matrix, merged);
+      results.push_back(publish(matrix, merged[matrix]));
+    }
+    return results;
   }
 
  private:
-  void check_parts() const;
   void check_part(int64_t shard) const;
-  MergedMatrix publish(size_t matrix) const;
-  std::string public_path(size_t matrix) const;
+  Merged list_of(size_t matrix) const;
+  void check_names(const Merged& merged) const;
+  std::string combined_fingerprint_of(size_t matrix, const std::vector<Merged>& merged) const;
+  MergedMatrix publish(size_t matrix, const Merged& merged) const;
+  const PartMatrix& part(int64_t shard, size_t matrix) const {
+    return parts_[static_cast<size_t>(shard)].matrices[matrix];
+  }
 
   const RunConfig& config_;
   RunLog& log_;
@@ -121,69 +155,91 @@ class Merge {
   Parts parts_;
 };
 
-void Merge::check_parts() const {
-  share_calls(plan_.shards, cpu_quota(), [this](int64_t shard) { check_part(shard); });
-}
-
-// A part that is damaged is no part any more, so that its shard is encoded again.
+// If a matrix is damaged, deletes the record of the part, so that the next run of its shard encodes
+// the shard again.
 void Merge::check_part(int64_t shard) const {
   const Part& part = parts_[static_cast<size_t>(shard)];
   for (size_t i = 0; i < part.matrices.size(); ++i) {
     const PartMatrix& matrix = part.matrices[i];
+    const size_t streams = plan_.streams.size();
     const StreamIdentity identity =
-        i < plan_.streams.size()
-            ? plan_.identity(i, shard)
-            : combined_identity(
-                  combined_parts(config_, part, config_.combine[i - plan_.streams.size()]),
-                  matrix.name);
-    if (final_state(matrix.path, identity, /*check_hash=*/true) == FinalState::kValid) continue;
-    remove_file(ShardFiles(config_.store.cache_dir).part(shard));
+        i < streams ? plan_.identity(i, shard)
+                    : combined_identity(combined_parts(config_, part, config_.combine[i - streams]),
+                                        matrix.name);
+    const FinalState state = final_state(matrix.path, identity, /*check_hash=*/true);
+    if (state == FinalState::kValid) continue;
+    const std::optional<Part> named = find_part(config_, plan_, shard);
+    if (named && named->attempt == part.attempt && state != FinalState::kForeign)
+      remove_file(ShardFiles(config_.store.cache_dir).part(shard));
     throw Error({.code = "store.damaged",
-                 .what = fmt::format("a part of shard {} is damaged, or of other rows", shard),
+                 .what = fmt::format("a part of shard {} is damaged", shard),
                  .where = matrix.path,
                  .expected = "the matrix that its attempt has published",
-                 .found = "other bytes",
-                 .hint = fmt::format("encode the shard again: encode run --shard {}/{}", shard,
-                                     plan_.shards)});
+                 .found = in_words(state),
+                 .hint = "encode the shard again: " + command_for(config_, plan_, shard)});
   }
 }
 
-std::string Merge::public_path(size_t matrix) const {
-  const std::string& name = parts_.front().matrices[matrix].name;
-  return matrix < plan_.streams.size() ? final_path_of(config_, name)
-                                       : final_path(config_.store.cache_dir, name);
-}
-
-MergedMatrix Merge::publish(size_t matrix) const {
-  const std::string path = public_path(matrix);
-  create_directories_durably(parent_directory(path));
-  PartsList list;
-  for (int64_t shard = 0; shard < plan_.shards; ++shard) {
-    const PartMatrix& part = parts_[static_cast<size_t>(shard)].matrices[matrix];
-    const Manifest manifest = read_manifest(part.path).value();
-    if (manifest.identity.rows == 0) continue;
-    const std::string to = part_name(path, shard, plan_.shards);
-    if (!is_linked_final(part.path, to)) {
-      OutputGuard(config_.store.overwrite).check_final(to);
-      link_final(part.path, to);
-    }
-    list.add(std::filesystem::path(to).filename().string(), manifest);
-  }
+// Makes the list of a merged matrix from the manifests of its parts.
+Merged Merge::list_of(size_t matrix) const {
+  const std::string& name = part(0, matrix).name;
   const bool of_stream = matrix < plan_.streams.size();
-  if (of_stream) list.identity = plan_.streams[matrix].identity;
-  if (config_.hardware.strict_numerics) require_one_device(list, path);
-  MergedMatrix merged = {.name = parts_.front().matrices[matrix].name,
-                         .list = parts_list_path(path),
-                         .parts = std::ssize(list.parts),
-                         .rows = list.identity.rows,
-                         .bytes = list.file_bytes()};
-  write_parts_list(merged.list, list);
-  log_.info("merged",
-            fmt::format("{}: {} in {}, listed in {}", merged.name,
-                        format_count(merged.rows, "row", "rows"),
-                        format_count(merged.parts, "part", "parts"), merged.list),
-            {{"name", merged.name}, {"rows", merged.rows}, {"parts", merged.parts}});
+  Merged merged = {
+      .path = of_stream ? final_path_of(config_, name) : final_path(config_.store.cache_dir, name),
+      .list = {}};
+  for (int64_t shard = 0; shard < plan_.shards; ++shard) {
+    const std::string file = part_name(merged.path, shard, plan_.shards);
+    merged.list.add(std::filesystem::path(file).filename().string(),
+                    read_manifest(part(shard, matrix).path).value());
+  }
+  if (of_stream) merged.list.identity = plan_.streams[matrix].identity;
+  if (config_.hardware.strict_numerics) require_one_device(merged.list, merged.path);
   return merged;
+}
+
+// Throws if a file that encode did not write has one of the public names.
+void Merge::check_names(const Merged& merged) const {
+  const OutputGuard guard(config_.store.overwrite);
+  for (const PartsList::Entry& entry : merged.list.parts)
+    guard.check_final(parent_directory(merged.path) + "/" + entry.file);
+  guard.check_beside(merged.list_path(), is_foreign_parts_list(merged.list_path()));
+}
+
+// The fingerprint of a combined matrix has the hashes of the lists of its streams, which are
+// published before it.
+std::string Merge::combined_fingerprint_of(size_t matrix, const std::vector<Merged>& merged) const {
+  const CombineConfig& combine = config_.combine[matrix - plan_.streams.size()];
+  std::vector<CombinedPart> parts;
+  for (const std::string& stream : combine.streams) {
+    for (size_t i = 0; i < plan_.streams.size(); ++i) {
+      const StreamConfig& candidate = config_.streams[i];
+      if (candidate.split == combine.split && candidate.stream == stream)
+        parts.push_back(
+            {.identity = plan_.streams[i].identity, .xxh3_128 = xxh3_file(merged[i].list_path())});
+    }
+  }
+  return combined_fingerprint(parts);
+}
+
+MergedMatrix Merge::publish(size_t matrix, const Merged& merged) const {
+  create_directories_durably(parent_directory(merged.path));
+  for (int64_t shard = 0; shard < plan_.shards; ++shard) {
+    const std::string& from = part(shard, matrix).path;
+    const std::string to = part_name(merged.path, shard, plan_.shards);
+    const bool empty = read_manifest(from).value().identity.rows == 0;
+    if (!empty && !is_linked_final(from, to)) link_final(from, to);
+  }
+  write_parts_list(merged.list_path(), merged.list);
+  const MergedMatrix result = {.name = part(0, matrix).name,
+                               .list = merged.list_path(),
+                               .parts = std::ssize(merged.list.parts),
+                               .rows = merged.list.identity.rows};
+  log_.info("merged",
+            fmt::format("{}: {} in {}, listed in {}", result.name,
+                        format_count(result.rows, "row", "rows"),
+                        format_count(result.parts, "part", "parts"), result.list),
+            {{"name", result.name}, {"rows", result.rows}, {"parts", result.parts}});
+  return result;
 }
 
 }  // namespace

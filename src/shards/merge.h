@@ -16,18 +16,17 @@ struct MergedMatrix {
   std::string list;  // the path of the list of the parts, x.parts.json
   int64_t parts = 0;
   int64_t rows = 0;
-  int64_t bytes = 0;
 };
 
 // Checks every part against the plan and its own hash, several at a time. Links each matrix and the
 // files beside it to their public names, beside the place where an undivided run has its matrix,
-// and then writes the list of the parts. Copies nothing, and changes nothing of the attempts: an
-// attempt that publishes later has no effect on a merged result. Can be repeated after an
-// interruption. Throws Error: kNoInput "shards.missing" if parts are missing, with the commands
-// that make them; kData "store.damaged" for a part that is damaged, whose shard then counts as not
-// encoded; kConfig "shards.foreign" with strict_numerics if parts were computed on devices of
-// different kinds; kCantCreate "output.exists" if a file that encode did not write has a public
-// name; kIoError.
+// and then writes the list of the parts. Copies files only where the file system has no hard links,
+// and changes nothing of the attempts: an attempt that publishes later has no effect on a merged
+// result. Can be repeated after an interruption. Throws Error: kNoInput "shards.missing" if parts
+// are missing, with the command that makes them; kData "store.damaged" for a damaged part, whose
+// shard then counts as not encoded; kConfig "shards.foreign" if the plan was made for other
+// streams, and with strict_numerics if parts were computed on devices of different kinds;
+// kCantCreate "output.exists" if a file that encode did not write has a public name; kIoError.
 std::vector<MergedMatrix> merge_shards(const RunConfig& config, Terminal& err, Terminal& out);
 
 }  // namespace encode

@@ -59,9 +59,7 @@ std::string record_text(const Shard& shard, const std::string& attempt,
 Part read_record(const RunConfig& config, const ShardPlan& plan, int64_t shard) {
   constexpr int64_t kMostBytes = int64_t{1} << 20;
   const std::string path = ShardFiles(config.store.cache_dir).part(shard);
-  std::string text = read_file(path, kMostBytes, kDamaged);
-  if (text.ends_with('\n')) text.pop_back();
-  const Json json = unseal(text, path);
+  const Json json = unseal_file(path, kMostBytes, kDamaged).object;
   const JsonFields fields(json, path, kDamaged);
   fields.integer("format", kFormat, kFormat);
   fields.integer("shard", shard, shard);

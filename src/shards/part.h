@@ -27,7 +27,7 @@ struct Part {
       {};  // the streams in the order of the plan, then the combined ones
 };
 
-// Publishes the record of a finished attempt; an earlier record is replaced. Throws Error kIoError
+// Publishes the record of a finished attempt; an earlier record is replaced. Throws Error kData
 // "store.damaged" if a matrix of the attempt is not finished, and what write_file_durably() throws.
 void publish_part(const RunConfig& config, const Shard& shard, const std::string& attempt);
 

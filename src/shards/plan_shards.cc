@@ -8,8 +8,10 @@
 
 #include "base/file.h"
 #include "base/output_types.h"
+#include "base/stop_signal.h"
 #include "base/units.h"
 #include "run_plan/plan_steps.h"
+#include "run_plan/shard_settings.h"
 #include "run_record/run_log.h"
 #include "run_record/run_paths.h"
 #include "store/fingerprint/fingerprint.h"
@@ -17,45 +19,47 @@
 namespace encode {
 namespace {
 
-Error cannot_divide(std::string what, std::string where, std::string expected, std::string found,
-                    std::string hint) {
-  return Error({.code = "shards.config",
-                .what = std::move(what),
-                .where = std::move(where),
-                .expected = std::move(expected),
-                .found = std::move(found),
-                .hint = std::move(hint)});
-}
-
 void require_divisible(const RunConfig& config) {
   const StoreOptions& store = config.store;
   if (!store.chunked())
-    throw cannot_divide("the standard mode cannot be divided into shards", "semantic", "chunks",
-                        "use_chunked_encoding: false, or save_chunks: false",
-                        "remove these keys from the config");
+    throw Error({.code = "shards.config",
+                 .what = "the standard mode cannot be divided into shards",
+                 .where = "semantic",
+                 .expected = "a run that writes chunks",
+                 .found = "use_chunked_encoding: false, or save_chunks: false",
+                 .hint = "remove these keys from the config"});
   for (const StreamConfig& stream : config.streams) {
     if (stream.input.path == "-")
-      throw cannot_divide("standard input cannot be divided into shards", stream.name(),
-                          "files that every machine can read", "standard input",
-                          "write the texts to a file");
+      throw Error({.code = "shards.config",
+                   .what = "standard input cannot be divided into shards",
+                   .where = stream.name(),
+                   .expected = "files that every machine can read",
+                   .found = "standard input",
+                   .hint = "write the texts to a file"});
   }
   for (const TableColumn& column : store.final_format.columns) {
     if (column.source != kRowColumn)
-      throw cannot_divide("a shard cannot copy columns of the input yet", column.name,
-                          fmt::format("no columns, or only {}", kRowColumn), column.source,
-                          "remove the column, and join the tables by the number of the row");
+      throw Error(
+          {.code = "shards.config",
+           .what = "a shard cannot copy columns of the input",
+           .where = column.name,
+           .expected = fmt::format("no columns, or only {}", kRowColumn),
+           .found = column.source,
+           .hint = fmt::format("name only the column {}, and join the tables by it", kRowColumn)});
   }
   if (has_ranges(store.final_format.type) && store.final_format.ranges_file.empty())
-    throw cannot_divide("the ranges of a quantized matrix depend on the rows of all shards",
-                        "output.dtype", "a file of ranges, or another type",
-                        std::string(to_string(store.final_format.type)),
-                        "give quantization_ranges, or merge float32 and quantize then");
+    throw Error({.code = "shards.config",
+                 .what = "the ranges of a quantized matrix depend on the rows of all shards",
+                 .where = "output_dtype",
+                 .expected = "quantization_ranges, or a type without ranges",
+                 .found = std::string(to_string(store.final_format.type)),
+                 .hint = "give quantization_ranges, the file of the ranges of each column"});
 }
 
-// Throws if the directory has a plan that is not `plan`. Returns true if it has this one.
-bool is_planned(const std::string& cache_dir, const ShardPlan& plan) {
+// Throws if the directory has a plan of other rows, models or options than `plan`.
+void require_same_rows(const std::string& cache_dir, const ShardPlan& plan) {
   const std::string path = ShardFiles(cache_dir).plan();
-  if (!entry_exists(path, "shards.missing")) return false;
+  if (!entry_exists(path, "shards.missing")) return;
   const ShardPlan found = read_shard_plan(cache_dir);
   const auto refuse = [&](std::string what, std::string expected, std::string other) {
     return Error({.code = "shards.foreign",
@@ -63,7 +67,8 @@ bool is_planned(const std::string& cache_dir, const ShardPlan& plan) {
                   .where = path,
                   .expected = std::move(expected),
                   .found = std::move(other),
-                  .hint = "plan in another cache directory, or remove this one with its shards"});
+                  .hint = "plan in another cache directory; to give up this plan and its shards, "
+                          "remove shards.json"});
   };
   if (found.shards != plan.shards || found.streams.size() != plan.streams.size())
     throw refuse("the cache directory has a plan with another number of shards or streams",
@@ -78,12 +83,12 @@ bool is_planned(const std::string& cache_dir, const ShardPlan& plan) {
                        "; the plan in the cache directory is of another experiment",
                    "the plan of this experiment", describe_differences(there, wanted));
   }
-  return true;
 }
 
 }  // namespace
 
 ShardPlan plan_shards(const RunConfig& config, int64_t shards, Terminal& err, Terminal& out) {
+  end_at_once_if_asked_for_restart();
   require_divisible(config);
   const std::string& cache_dir = config.store.cache_dir;
   const CacheLock lock = CacheLock::acquire(cache_dir);
@@ -92,7 +97,9 @@ ShardPlan plan_shards(const RunConfig& config, int64_t shards, Terminal& err, Te
   log.open_file(log_path(config));
   const RunPlan run = make_plan(config, PlanPurpose::kDivide, log);
   ShardPlan plan = divide(run.streams, shards);
-  if (!is_planned(cache_dir, plan)) write_shard_plan(cache_dir, plan, run.streams);
+  plan.settings = settings_of_shards(config);
+  require_same_rows(cache_dir, plan);
+  write_shard_plan(cache_dir, plan, run.streams);
   plan = read_shard_plan(cache_dir);
   for (const ShardedStream& stream : plan.streams) {
     log.info("shards_planned",

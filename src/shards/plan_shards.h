@@ -10,10 +10,12 @@
 
 namespace encode {
 
-// Writes the plan into the cache directory of the config and returns it. If the directory has an
-// equal plan, leaves the plan as it is. Throws Error: kConfig "shards.config" if the experiment
-// cannot be divided, kConfig "shards.foreign" if the directory has another plan, kTempFail
-// "store.locked" if a run is using the directory, and what make_plan() throws.
+// Writes the plan into the cache directory of the config and returns it. If the directory has a
+// plan of the same rows, writes its files anew: the plan may then have other settings that change
+// no vector, such as `quarantine`, and the shards must be run again with these. Throws Error:
+// kConfig "shards.config" if the experiment cannot be divided, kConfig "shards.foreign" if the
+// directory has another plan, kTempFail "store.locked" if a run is using the directory, and what
+// make_plan() throws.
 ShardPlan plan_shards(const RunConfig& config, int64_t shards, Terminal& err, Terminal& out);
 
 }  // namespace encode

@@ -1,6 +1,8 @@
 #include "store/layout.h"
 
+#include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <fmt/format.h>
 
 #include "encode/error.h"
@@ -144,6 +146,19 @@ void check_stream_name(const std::string& name) {
                    "200 bytes",
                .found = fmt::format("'{}'", preview(name)),
                .hint = "rename the split or the stream in the config"});
+}
+
+std::string part_beside(const std::string& combined_path, const std::string& name) {
+  const std::filesystem::path combined(combined_path);
+  std::filesystem::path part = std::filesystem::path(name).filename();
+  const std::string stem = combined.stem().string();
+  constexpr std::string_view kForm = "-00000-of-00000";
+  const std::string suffix = stem.substr(stem.size() - std::min(stem.size(), kForm.size()));
+  const bool of_shard = std::ranges::equal(suffix, kForm, [](char found, char form) {
+    return form == '0' ? found >= '0' && found <= '9' : found == form;
+  });
+  if (of_shard) part = part.stem().string() + suffix + part.extension().string();
+  return combined.parent_path().empty() ? part.string() : (combined.parent_path() / part).string();
 }
 
 }  // namespace encode

@@ -50,6 +50,11 @@ std::string stream_of_manifest(std::string_view name);
 // x.rejected.jsonl, and x.parquet -> x.parquet.rejected.jsonl.
 std::string rejected_rows_path(const std::string& output);
 
+// Returns the path of a part of a combined matrix, which lies beside it. `name` is the part's name
+// in the manifest. The combined matrix may be one shard of a merged matrix: for
+// "a/all-00003-of-00064.npy" and "tc.npy" this is "a/tc-00003-of-00064.npy".
+std::string part_beside(const std::string& combined_path, const std::string& name);
+
 // Returns true if `name` is the name of a file, or of a temporary file, that a ChunkStore writes
 // into its folder.
 bool is_chunk_folder_name(std::string_view name);

@@ -15,7 +15,7 @@ namespace encode {
 namespace {
 
 bool same_file(const std::string& a, const std::string& b) {
-  std::error_code failure;  // a file that is missing is no other file's name
+  std::error_code failure;  // if one of the files is missing: false
   return std::filesystem::equivalent(a, b, failure);
 }
 

@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "base/names.h"
 #include "base/output_types.h"
+#include "base/path_kind.h"
 #include "store/layout.h"
 #include "store/records.h"
 #include "store/sealed_json.h"
@@ -91,17 +92,19 @@ PartsList list_from_json(const Json& json, const std::string& where) {
 }  // namespace
 
 void PartsList::add(const std::string& name, const Manifest& manifest) {
-  if (parts.empty()) {
+  if (columns == 0) {
     identity = manifest.identity;
     identity.first_row = identity.rows = 0;
     type = manifest.type;
     columns = manifest.columns;
     file = manifest.file;
   }
-  if (manifest.type != type || manifest.columns != columns || manifest.file != file)
+  if (manifest.type != type || manifest.columns != columns || manifest.file != file ||
+      manifest.identity.dim != identity.dim)
     throw damage("the parts of a matrix have different types", name,
                  fmt::format("{} columns of {}", columns, to_string(type)),
                  fmt::format("{} columns of {}", manifest.columns, to_string(manifest.type)));
+  if (manifest.identity.rows == 0) return;
   parts.push_back({.file = name,
                    .rows = manifest.identity.range(),
                    .vectors = manifest.vectors(),
@@ -117,17 +120,19 @@ int64_t PartsList::vectors() const {
                          [](int64_t sum, const Entry& part) { return sum + part.vectors; });
 }
 
-int64_t PartsList::file_bytes() const {
-  return std::accumulate(parts.begin(), parts.end(), int64_t{0},
-                         [](int64_t sum, const Entry& part) { return sum + part.seal.file_bytes; });
-}
-
 std::string parts_list_path(const std::string& matrix_path) {
   if (is_parts_list(matrix_path)) return matrix_path;
   return std::filesystem::path(matrix_path).replace_extension().string() + std::string(kListSuffix);
 }
 
 bool is_parts_list(const std::string& path) { return path.ends_with(kListSuffix); }
+
+bool is_foreign_parts_list(const std::string& path) {
+  if (!entry_exists(path, "store.manifest")) return false;
+  if (path_kind(path, "store.manifest") != PathKind::kFile) return true;
+  constexpr std::string_view kBegin = R"({"checksum":")";
+  return read_head(path, std::ssize(kBegin), "store.manifest") != kBegin;
+}
 
 void write_parts_list(const std::string& path, const PartsList& list) {
   require_tiling(list, path);
@@ -151,14 +156,14 @@ void write_parts_list(const std::string& path, const PartsList& list) {
 }
 
 PartsList read_parts_list(const std::string& path) {
-  const std::string text = read_file(path, kMostBytes, "store.manifest");
-  if (!text.ends_with('\n'))
-    throw damage("the file does not end with a newline", path, "a whole file",
-                 "a file that was cut off");
   try {
-    return list_from_json(unseal(std::string_view(text).substr(0, text.size() - 1), path), path);
+    return list_from_json(unseal_file(path, kMostBytes, "store.manifest").object, path);
   } catch (const Error& error) {
-    throw damage(error.detail().what, path, error.detail().expected, error.detail().found);
+    if (error.exit_code() != ExitCode::kData && error.exit_code() != ExitCode::kConfig) throw;
+    ErrorDetail detail =
+        damage(error.detail().what, path, error.detail().expected, error.detail().found).detail();
+    detail.hint = "run `encode merge` again: it writes the list anew";
+    throw Error(std::move(detail));
   }
 }
 

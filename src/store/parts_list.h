@@ -32,16 +32,19 @@ struct PartsList {
   std::vector<ChunkOrigin> origins = {};
   std::vector<Entry> parts = {};  // they tile the rows of the stream, in order
 
-  // Adds the next part. Throws Error kData "store.damaged" if its rows do not follow those of the
-  // part before, or if it has another type.
+  // Adds the next part, which has the manifest `manifest`. A part without rows only gives the list
+  // its type. Throws Error kData "store.damaged" if the parts have different types or columns.
+  // write_parts_list() checks that they tile the rows.
   void add(const std::string& name, const Manifest& manifest);
-  int64_t vectors() const;
-  int64_t file_bytes() const;
+  int64_t vectors() const;  // of all parts
 };
 
 // x.npy -> x.parts.json; a list is its own list.
 std::string parts_list_path(const std::string& matrix_path);
 bool is_parts_list(const std::string& path);  // by its name
+// Returns true if a file that is no list has the path of a list. Throws Error kIoError and
+// kNoPermission.
+bool is_foreign_parts_list(const std::string& path);
 
 // Throws Error kData "store.damaged" if the parts do not have all rows of the stream, and what
 // write_file_durably() throws.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <utility>
 
+#include "base/file.h"
 #include "base/hash.h"
 
 namespace encode {
@@ -43,6 +44,15 @@ Json unseal(std::string_view text, const std::string& where) {
   } catch (const Error& error) {
     throw damage("the text is not strict JSON", where, "", error.detail().found);
   }
+}
+
+SealedFile unseal_file(const std::string& path, int64_t max_bytes, ErrorCode code) {
+  std::string text = read_file(path, max_bytes, code);
+  if (!text.ends_with('\n'))
+    throw damage("the file does not end with a newline", path, "a whole file",
+                 "a file that was cut off");
+  text.pop_back();
+  return {.object = unseal(text, path), .checksum = stated_checksum(text)};
 }
 
 Error damage(std::string what, std::string where, std::string expected, std::string found) {

@@ -29,6 +29,14 @@ std::string seal(const Json& object, int indent = -1);
 // the error.
 Json unseal(std::string_view text, const std::string& where);
 
+struct SealedFile {
+  Json object;  // without the field "checksum"
+  std::string checksum;
+};
+// Reads a file with one sealed object and a newline after it. Throws Error kData "store.damaged" as
+// unseal() does, and what read_file() throws.
+SealedFile unseal_file(const std::string& path, int64_t max_bytes, ErrorCode code);
+
 // Returns the checksum at the beginning of a sealed text, without checking it. Returns "" if the
 // text does not begin with a checksum.
 std::string stated_checksum(std::string_view text);

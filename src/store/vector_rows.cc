@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/units.h"
+#include "store/layout.h"
 #include "store/sealed_json.h"
 
 namespace encode {
@@ -25,8 +26,7 @@ std::string hash_of_first_part(const Manifest& combined, const std::string& wher
 }
 
 VectorRows rows_of_first_part(const std::string& path, const Manifest& combined) {
-  const std::string name = std::filesystem::path(combined.parts.front()).filename().string();
-  const std::string part_path = fmt::format("{}/{}", parent_directory(path), name);
+  const std::string part_path = part_beside(path, combined.parts.front());
   const std::optional<Manifest> part = read_manifest(part_path);
   if (!part)
     throw damage("a part is missing that has the list of the dropped rows", part_path,

@@ -71,6 +71,7 @@ class Zsh:
     # An interactive zsh sources this. Each match is then printed between << and >>, and zsh ends after the first completion.
     SETUP = r"""
 PS1=
+LISTMAX=10000
 unset zle_bracketed_paste
 autoload -U compinit
 compinit -C -d {dump}

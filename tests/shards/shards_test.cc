@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
+#include <functional>
 #include <string>
 #include <sys/wait.h>
 #include <thread>
@@ -52,7 +53,7 @@ class Sharded : public Experiment {
   ErrorDetail run_shard(int64_t shard, const std::string& misdeed = "") {
     if (!misdeed.empty()) ::setenv("FAKE_WORKER", misdeed.c_str(), 1);
     const ErrorDetail error = call([&](Terminal& err, Terminal& out) {
-      encode::run_shard(config, shard, environment, err, out);
+      encode::run_shard({.experiment = config, .index = shard}, environment, err, out);
     });
     ::unsetenv("FAKE_WORKER");
     return error;
@@ -321,6 +322,43 @@ TEST(Shards, AMergeThatWasInterruptedCanBeRepeated) {
   EXPECT_EQ(verified(experiment.cache("train_commit_embeddings.parts.json")), ExitCode::kOk);
 }
 
+TEST(Shards, AStreamWithoutRowsHasAListWithoutParts) {
+  Sharded experiment;
+  for (const std::string stream : {"tc", "commit"}) experiment.write_input(stream, 0, stream);
+  ASSERT_FALSE(experiment.plan(2).code);
+  for (const int64_t shard : {0, 1}) ASSERT_FALSE(experiment.run_shard(shard).code);
+  ASSERT_FALSE(experiment.merge().code);
+  for (const std::string& name : kNames) {
+    EXPECT_THAT(experiment.list(name).parts, IsEmpty());
+    EXPECT_EQ(verified(experiment.cache(name + "_embeddings.parts.json")), ExitCode::kOk) << name;
+  }
+}
+
+TEST(Shards, AConfigWithOtherCombinedMatricesDoesNotGetThePlan) {
+  Sharded experiment;
+  ASSERT_FALSE(experiment.plan(1).code);
+  ASSERT_FALSE(experiment.run_shard(0).code);
+  experiment.config.combine.clear();
+  EXPECT_EQ(experiment.merge().code.name(), "shards.foreign");
+  EXPECT_EQ(experiment.run_shard(0).code.name(), "shards.foreign");
+  experiment.config.combine.push_back({.split = "train", .streams = {"tc", "commit"}});
+  EXPECT_FALSE(experiment.merge().code) << "the part is still there";
+}
+
+TEST(Shards, StrictNumericsRefusesPartsOfDifferentDevices) {
+  Sharded experiment;
+  ASSERT_FALSE(experiment.plan(2).code);
+  ASSERT_FALSE(experiment.run_shard(0).code);
+  ASSERT_FALSE(experiment.run_shard(1, "other_device:-1:9").code);
+  experiment.config.hardware.strict_numerics = true;
+  const ErrorDetail error = experiment.merge();
+  EXPECT_EQ(error.code.name(), "shards.foreign");
+  EXPECT_EQ(error.found, "fake and another");
+  experiment.config.hardware.strict_numerics = false;
+  ASSERT_FALSE(experiment.merge().code);
+  EXPECT_EQ(experiment.list("train_tc").origins.size(), 2U);
+}
+
 TEST(Shards, AnotherExperimentDoesNotGetThePlan) {
   Sharded experiment;
   ASSERT_FALSE(experiment.plan(2).code);
@@ -329,7 +367,108 @@ TEST(Shards, AnotherExperimentDoesNotGetThePlan) {
   experiment.config.streams[0].result.max_length = 8;
   const ErrorDetail other = experiment.run_shard(0);
   EXPECT_EQ(other.code.name(), "shards.foreign");
-  EXPECT_THAT(other.what, HasSubstr("max_length"));
+  EXPECT_THAT(other.found, HasSubstr("max_length '8'"));
+}
+
+// A part that was made with another setting must not lie beside the others.
+TEST(Shards, ASettingOfThePlanHoldsForEveryRunAndForTheMerge) {
+  const std::vector<std::function<void(RunConfig&)>> changes = {
+      [](RunConfig& config) { config.store.final_format.type = OutputType::kFloat16; },
+      [](RunConfig& config) { config.store.quarantine = QuarantinePolicy::kDrop; },
+      [](RunConfig& config) { config.streams[0].result.pooling = PoolingMode::kCls; },
+      [](RunConfig& config) { config.streams[1].input.limit_rows = 10; },
+      [](RunConfig& config) {
+        config.combine[0].streams = {"commit", "tc"};
+      },
+      [](RunConfig& config) { std::swap(config.streams[0].input, config.streams[1].input); },
+      [](RunConfig& config) { config.store.output = "elsewhere.npy"; }};
+  Sharded experiment;
+  ASSERT_FALSE(experiment.plan(1).code);
+  ASSERT_FALSE(experiment.run_shard(0).code);
+  const RunConfig planned = experiment.config;
+  for (const auto& change : changes) {
+    change(experiment.config);
+    EXPECT_EQ(experiment.run_shard(0).code.name(), "shards.foreign");
+    EXPECT_EQ(experiment.merge().code.name(), "shards.foreign");
+    experiment.config = planned;
+  }
+  EXPECT_FALSE(experiment.merge().code) << "the part is still there";
+  experiment.config.store.quarantine = QuarantinePolicy::kDrop;
+  EXPECT_FALSE(experiment.plan(1).code) << "the vectors are the same";
+  EXPECT_EQ(experiment.merge().code.name(), "shards.missing");
+}
+
+// As a stale view of a network file system may show it.
+TEST(Shards, TheScanOfAnotherPlanIsRefused) {
+  Sharded experiment;
+  ASSERT_FALSE(experiment.plan(3).code);
+  const std::string scan = experiment.cache("shards/00001/scan.json");
+  const std::string good = read_bytes(scan);
+  write_bytes(scan, read_bytes(experiment.cache("shards/00000/scan.json")));
+  EXPECT_EQ(experiment.run_shard(1).exit_code, ExitCode::kData);
+  EXPECT_FALSE(experiment.plan(3).code);
+  EXPECT_EQ(read_bytes(scan), good) << "the plan repairs its files";
+  EXPECT_FALSE(experiment.run_shard(1).code);
+}
+
+TEST(Shards, AnInputMayHaveSeveralFiles) {
+  Sharded experiment;
+  const std::string whole = read_bytes(experiment.config.streams[0].input.path);
+  std::vector<std::string> paths;
+  size_t begin = 0;
+  for (const int64_t rows : {3, 0, 9, 5}) {
+    size_t end = begin;
+    for (int64_t row = 0; row < rows; ++row) end = whole.find('\n', end) + 1;
+    paths.push_back(experiment.dir().write(fmt::format("tc-{}.jsonl", paths.size()),
+                                           whole.substr(begin, end - begin)));
+    begin = end;
+  }
+  InputOptions& input = experiment.config.streams[0].input;
+  input.path = paths[0];
+  input.more_paths.assign(paths.begin() + 1, paths.end());
+  ASSERT_FALSE(experiment.plan(5).code);
+  for (int64_t shard = 0; shard < 5; ++shard) ASSERT_FALSE(experiment.run_shard(shard).code);
+  ASSERT_FALSE(experiment.merge().code);
+  EXPECT_EQ(experiment.merged(), undivided());
+  EXPECT_EQ(verified(experiment.cache("train_tc_embeddings.parts.json")), ExitCode::kOk);
+}
+
+TEST(Shards, AStreamThatAnEarlierAttemptHasFinishedIsNotEncodedAgain) {
+  Sharded experiment;
+  experiment.config.store.chunk_size = 1;
+  experiment.config.hardware.max_restarts = 0;
+  ASSERT_FALSE(experiment.plan(1).code);
+  // The second time that a worker begins chunk 5 is in the second stream.
+  EXPECT_TRUE(experiment.run_shard(0, "second:5:9").code);
+  ASSERT_FALSE(experiment.run_shard(0).code);
+  EXPECT_EQ(experiment.encoded_chunks(), 2 * Experiment::kRows);
+  ASSERT_FALSE(experiment.merge().code);
+  EXPECT_EQ(experiment.merged(), undivided());
+}
+
+TEST(Shards, TheChunksGoWhenThePartIsPublished) {
+  for (const bool keep : {false, true}) {
+    Sharded experiment;
+    experiment.config.store.keep_chunk_cache = keep;
+    ASSERT_FALSE(experiment.plan(1).code);
+    ASSERT_FALSE(experiment.run_shard(0).code);
+    EXPECT_EQ(fs::exists(experiment.attempts(0).front() + "/train_tc_chunks"), keep);
+  }
+}
+
+TEST(Shards, AMergeThatIsRefusedLeavesTheEarlierResult) {
+  Sharded experiment;
+  ASSERT_FALSE(experiment.plan(2).code);
+  for (const int64_t shard : {0, 1}) ASSERT_FALSE(experiment.run_shard(shard).code);
+  ASSERT_FALSE(experiment.merge().code);
+  const std::string list = experiment.cache("train_commit_embeddings.parts.json");
+  const std::string good = read_bytes(list);
+  write_bytes(list, "of a user");
+  EXPECT_EQ(experiment.merge().code.name(), "output.exists");
+  EXPECT_EQ(read_bytes(list), "of a user");
+  write_bytes(list, good);
+  for (const std::string& name : kNames)
+    EXPECT_EQ(verified(experiment.cache(name + "_embeddings.parts.json")), ExitCode::kOk) << name;
 }
 
 TEST(Shards, RowsThatWereAddedAfterThePlanAreNotEncoded) {

@@ -6,7 +6,8 @@
 // with "unlike:-1:9" on a device of another kind. "cut:0:1" says that max_length has cut the first
 // row of chunk 0 to one token of four. With "other_build:-1:9" the worker is of another build than
 // `encode`; with "upgrade:2:1" it crashes in chunk 2, and the workers after it are of another
-// build.
+// build. "second:5:1" kills the worker in chunk 5 of the second unit. With "other_device:-1:9" the
+// rows are of another kind of device.
 #include <algorithm>
 #include <csignal>
 #include <cstdint>
@@ -149,6 +150,7 @@ class FakeWorker {
     using std::chrono::hours;
     if (misdeed_.due("crash", chunk) || misdeed_.due("upgrade", chunk)) std::raise(SIGSEGV);
     if (misdeed_.due("killed", chunk)) std::raise(SIGKILL);
+    if (unit_ == 1 && misdeed_.due("second", chunk)) std::raise(SIGKILL);
     if (misdeed_.due("hang", chunk)) std::this_thread::sleep_for(hours(1));
     if (misdeed_.due("75", chunk)) std::_Exit(75);
     if (const std::optional<int> code = misdeed_.exit_due(chunk)) std::_Exit(*code);
@@ -177,6 +179,7 @@ class FakeWorker {
   // a model. "stuck_load" never gets beyond a part.
   void load_model() {
     misbehave(-1);
+    misdeed_.due("other_device", -1);
     send(ModelLoading{});
     load_parts(-1);
   }
@@ -205,7 +208,7 @@ class FakeWorker {
       encode_rows(rows, 0, *final);
       RowStats stats;
       stats.tokens = rows_done_;
-      final->publish(stats, {.device = "fake"});
+      final->publish(stats, origin());
     }
     UnitDone done;
     done.unit = unit_;
@@ -229,6 +232,10 @@ class FakeWorker {
     }
   }
 
+  ChunkOrigin origin() const {
+    return {.device = misdeed_.done("other_device") ? "another" : "fake"};
+  }
+
   // Claims that each row takes a second to encode.
   StageSeconds stages() const { return {.encode = static_cast<double>(rows_done_)}; }
 
@@ -250,7 +257,7 @@ class FakeWorker {
       writer->append_truncated(
           std::vector<TruncatedRow>{{.row = rows.begin, .tokens = 1, .lost_tokens = 3}});
     }
-    const ChunkRecord record = writer->commit(stats, {.device = "fake"});
+    const ChunkRecord record = writer->commit(stats, origin());
     std::ofstream(records_in(job_.cache_dir) + "/encoded_chunks", std::ios::app) << chunk << '\n';
     ChunkDone done;
     done.unit = unit_;

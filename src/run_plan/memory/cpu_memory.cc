@@ -52,9 +52,9 @@ int64_t file_element_bytes(const MemoryRequest& request) {
   return known > 0 ? known : element_bytes(ComputeType::kFloat32);
 }
 
-// WeightScope::take() in models/weights.cc maps a tensor and copies it; view() maps the tensors of
-// one product, and converts them if the file has another type. Both first copy a tensor that the
-// file has in another order.
+// Returns the peak of the host memory while weights are loaded. Either the first table is in memory
+// twice, mapped and copied (WeightScope::take()), or the tensors of the last product are in memory
+// beside the packed model (view()). A tensor that the file has in another order is copied first.
 int64_t loading_peak(const MemoryRequest& request, int64_t packed) {
   const int64_t element = element_bytes(request.effective.dtype);
   const int64_t in_file = file_element_bytes(request);

@@ -15,6 +15,7 @@
 #include "base/path_kind.h"
 #include "base/units.h"
 #include "columnar/matrix_reader.h"
+#include "store/layout.h"
 
 namespace encode {
 namespace {
@@ -26,8 +27,7 @@ void check_parts(const std::string& path, const std::vector<std::string>& part_n
   std::vector<std::unique_ptr<MatrixReader>> parts;
   int64_t row_bytes = 0;
   for (const std::string& name : part_names) {
-    const std::string part_path = fmt::format("{}/{}", parent_directory(path),
-                                              std::filesystem::path(name).filename().string());
+    const std::string part_path = part_beside(path, name);
     if (!path_exists(part_path, "npy.open")) {
       return findings.warn("parts", "the parts of the combined matrix beside it",
                            "a part is missing", part_path);

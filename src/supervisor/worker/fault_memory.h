@@ -26,7 +26,8 @@ struct StreamFaults {
   RowRange probe = {};                      // the part of `search` that is left
   int64_t alone_failures = 0;               // how often `probe` has failed when it was a single row
   std::vector<SetAsideRow> set_aside = {};  // ascending
-  std::map<std::string, int64_t> budgets = {};  // DeviceFacts::name -> see BatchHalved
+  // By DeviceFacts::name: the most tokens in a batch, after the device was out of memory.
+  std::map<std::string, int64_t> budgets = {};
 };
 
 // The results do not depend on the file, except that rows stay quarantined. It is therefore written

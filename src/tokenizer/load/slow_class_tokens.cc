@@ -9,7 +9,8 @@
 namespace encode {
 namespace {
 
-// Returns the token as the constructor of the slow class has it.
+// Returns the token with the flags that its class in transformers gives it, unless the files state
+// flags.
 StatedToken with_form(StatedToken token, SlowTokenForm form) {
   if (token.has_flags || form == SlowTokenForm::kString) return token;
   token.has_flags = true;

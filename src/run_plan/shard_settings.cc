@@ -1,0 +1,97 @@
+#include "run_plan/shard_settings.h"
+
+#include <filesystem>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "base/hash.h"
+#include "base/input_format.h"
+#include "base/module_names.h"
+#include "base/names.h"
+#include "base/output_types.h"
+
+namespace encode {
+namespace {
+
+using Settings = std::map<std::string, std::string>;
+
+std::string last_part(const std::string& path) {
+  return std::filesystem::path(path).filename().string();
+}
+
+template <typename T>
+std::string in_words(const std::optional<T>& value) {
+  return value ? fmt::format("{}", *value) : "";
+}
+
+// The structured bindings name every field. So if a field is added, this file does not compile
+// until someone decides whether shards must agree on it.
+
+void add_input(const std::string& stream, const InputOptions& input, Settings& settings) {
+  const auto& [path, more_paths, field, format, bad_row, empty_row, utf8, max_row_bytes,
+               limit_rows] = input;
+  std::vector<std::string> files = {last_part(path)};
+  for (const std::string& more : more_paths) files.push_back(last_part(more));
+  const auto set = [&](const char* name, std::string_view value) {
+    settings[fmt::format("{}: {}", stream, name)] = value;
+  };
+  set("input", fmt::format("{}", fmt::join(files, ", ")));
+  set("field", field);
+  set("format", name_of(kTextFormats, format));
+  set("bad_row", name_of(kBadRowPolicies, bad_row));
+  set("empty_row", name_of(kEmptyRowPolicies, empty_row));
+  set("utf8", name_of(kUtf8Policies, utf8));
+  set("max_row_bytes", fmt::to_string(max_row_bytes));
+  set("limit_rows", fmt::to_string(limit_rows));
+}
+
+void add_result(const std::string& stream, const ResultOptions& result, Settings& settings) {
+  const auto& [model, revision, pooling, normalize, truncate_dim, max_length, prompt, prompt_name,
+               causal, dtype, float32_matmul_precision, vector_precision, special_tokens,
+               ignore_custom_code] = result;
+  const auto set = [&](const char* name, std::string_view value) {
+    settings[fmt::format("{}: {}", stream, name)] = value;
+  };
+  set("model", last_part(model));
+  set("revision", in_words(revision));
+  set("pooling", pooling ? to_string(*pooling) : "");
+  set("normalize", in_words(normalize));
+  set("truncate_dim", in_words(truncate_dim));
+  set("max_length", in_words(max_length));
+  set("prompt", in_words(prompt));
+  set("prompt_name", in_words(prompt_name));
+  set("causal", in_words(causal));
+  set("dtype", name_of(kComputeTypes, dtype));
+  set("float32_matmul_precision", name_of(kMatmulPrecisions, float32_matmul_precision));
+  set("vector_precision", name_of(kVectorPrecisions, vector_precision));
+  set("special_tokens", name_of(kSpecialTokensRules, special_tokens));
+  set("ignore_custom_code", fmt::to_string(ignore_custom_code));
+}
+
+}  // namespace
+
+Settings settings_of_shards(const RunConfig& config) {
+  Settings settings;
+  std::vector<std::string> names;
+  for (const StreamConfig& stream : config.streams) {
+    names.push_back(stream.name());
+    add_input(names.back(), stream.input, settings);
+    add_result(names.back(), stream.result, settings);
+  }
+  settings["streams"] = fmt::format("{}", fmt::join(names, ", "));
+  std::vector<std::string> combined;
+  for (const CombineConfig& combine : config.combine)
+    combined.push_back(fmt::format("{} of {}", combine.split, fmt::join(combine.streams, " and ")));
+  settings["combine"] = fmt::format("{}", fmt::join(combined, ", "));
+  const FinalFormat& format = config.store.final_format;
+  settings["output"] = config.store.output;
+  settings["output format"] = describe(format);
+  settings["quantization_ranges"] = format.ranges_file.empty() ? "" : xxh3_file(format.ranges_file);
+  settings["quarantine"] = to_string(config.store.quarantine);
+  return settings;
+}
+
+}  // namespace encode
