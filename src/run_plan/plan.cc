@@ -309,7 +309,6 @@ RunPlan make_plan(const RunConfig& config, PlanPurpose purpose, RunLog& log, con
   const bool encodes = purpose == PlanPurpose::kRun;
   const bool writes = purpose != PlanPurpose::kAudit;
   if (encodes) require_driver(config);
-  if (shard != nullptr) require_plan_of(config, shard->plan);
   const std::string& cache_dir = config.store.cache_dir;
   OutputGuard guard(config.store.overwrite);
   const std::optional<MemoryLimit> limit = memory_limit_of(config.hardware);

@@ -72,9 +72,9 @@ enum class PlanPurpose {
 //   kConfig  a stream of a combined matrix has token embeddings, or rows of token ids have a prompt
 //   kData    the streams of a combined matrix have different numbers of rows
 //
-// With `shard`, the plan is for the rows of this shard. The inputs are not read, because the plan
-// of the shards has their scans. Then also throws Error kConfig "shards.foreign" if that plan was
-// made with other options, models or inputs.
+// With `shard`, the plan is for the rows of this shard, and the config must have the settings of
+// its plan (require_plan_of()). The inputs are not read, because the plan of the shards has their
+// scans. Then also throws Error kConfig "shards.foreign" if that plan was made with another model.
 RunPlan make_plan(const RunConfig& config, PlanPurpose purpose, RunLog& log,
                   const Shard* shard = nullptr);
 

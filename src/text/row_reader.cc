@@ -44,10 +44,10 @@ class BlockHashes {
       : checkpoints_(checkpoints) {}
 
   // Adds an accepted row, which begins at `place`.
-  void add(const Record& record, InputScan::Checkpoint place) {
+  void add(const Record& record, const InputScan::Checkpoint& place) {
     if (rows_ == 0 || rows_ == most_rows() || bytes_ >= InputScan::kBlockTextBytes) {
       finish();
-      checkpoints_.push_back(std::move(place));
+      checkpoints_.push_back(place);
     }
     record.tokenized ? hash_.add(record.input_ids) : hash_.add(record.text);
     ++rows_;
