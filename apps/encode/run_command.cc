@@ -2,6 +2,7 @@
 #include <charconv>
 #include <cstdint>
 #include <cstdlib>
+#include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <memory>
@@ -11,7 +12,6 @@
 #include <unistd.h>
 #include <utility>
 
-#include "base/file.h"
 #include "base/units.h"
 #include "command.h"
 #include "pull_models.h"
@@ -86,7 +86,8 @@ int64_t shard_number(const std::string& text, const std::string& cache_dir) {
 
 // Throws if the flags and the cache directory do not fit together.
 void check_shard_flags(const StoreOptions& store, const RunFlags& flags) {
-  const bool planned = entry_exists(ShardFiles(store.cache_dir).plan(), "shards.missing");
+  std::error_code failure;  // the run reports why it cannot look at its cache directory
+  const bool planned = std::filesystem::exists(ShardFiles(store.cache_dir).plan(), failure);
   if (!flags.shard && planned)
     refuse_usage("encode run", "the cache directory has a plan of shards", "--shard I/N",
                  "no --shard: to encode all rows in one run, give another --cache-dir");
