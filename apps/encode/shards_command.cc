@@ -6,6 +6,7 @@
 
 #include "base/units.h"
 #include "command.h"
+#include "run_plan/shard_plan.h"
 #include "run_record/terminal.h"
 #include "shards/merge.h"
 #include "shards/plan_shards.h"
@@ -17,9 +18,9 @@ int plan(const ConfigFlags& config_flags, int64_t shards) {
   const LoadedConfig config = config_flags.load();
   Terminal err(STDERR_FILENO);
   Terminal out(STDOUT_FILENO);
-  const ShardPlan plan = plan_shards(config.run, shards, err, out);
+  plan_shards(config.run, shards, err, out);
   std::fputs(fmt::format("planned {}; run each of them: encode run ... --shard I/{}\n",
-                         format_count(plan.shards, "shard", "shards"), plan.shards)
+                         format_count(shards, "shard", "shards"), shards)
                  .c_str(),
              stdout);
   flush_standard_output();

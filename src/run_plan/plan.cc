@@ -109,25 +109,6 @@ OpenedModel open_fitting_model(const std::string& path, const ResultOptions& opt
 
 namespace {
 
-std::vector<CombinePlan> plan_combined(const RunConfig& config,
-                                       const std::vector<StreamPlan>& streams) {
-  std::vector<CombinePlan> plans;
-  for (const CombineConfig& combine : config.combine) {
-    CombinePlan plan;
-    plan.name = combined_name(combine);
-    plan.path = final_path(config.store.cache_dir, plan.name);
-    for (const std::string& stream : combine.streams) {
-      for (size_t i = 0; i < streams.size(); ++i) {
-        const StreamConfig& candidate = streams[i].config;
-        if (candidate.split == combine.split && candidate.stream == stream)
-          plan.streams.push_back(i);
-      }
-    }
-    plans.push_back(std::move(plan));
-  }
-  return plans;
-}
-
 void check_equal_rows(const CombinePlan& combine, const std::vector<StreamPlan>& streams) {
   const StreamPlan& first = streams[combine.streams.front()];
   for (const size_t i : combine.streams) {
@@ -234,10 +215,14 @@ void take_shard(const Shard& shard, size_t stream, StreamPlan& planned) {
 
 std::vector<CombinePlan> plan_combined_matrices(const RunConfig& config,
                                                 const std::vector<StreamPlan>& streams) {
-  std::vector<CombinePlan> plans = plan_combined(config, streams);
-  for (const CombinePlan& combine : plans) {
-    check_pooled(combine, streams);
-    check_equal_rows(combine, streams);
+  std::vector<CombinePlan> plans;
+  for (const CombineConfig& combine : config.combine) {
+    const std::string name = combined_name(combine);
+    plans.push_back({.name = name,
+                     .streams = streams_of(config, combine),
+                     .path = final_path(config.store.cache_dir, name)});
+    check_pooled(plans.back(), streams);
+    check_equal_rows(plans.back(), streams);
   }
   return plans;
 }

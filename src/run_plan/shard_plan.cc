@@ -287,8 +287,13 @@ ShardPlan divide(const std::vector<StreamPlan>& streams, int64_t shards) {
   };
   std::map<std::pair<std::string, int64_t>, Cuts> cuts;
   for (const StreamPlan& stream : streams) {
-    const auto [place, is_new] = cuts.emplace(key(stream), cuts_of(stream));
-    if (!is_new) place->second = common(std::move(place->second), cuts_of(stream));
+    Cuts own = cuts_of(stream);
+    const auto place = cuts.find(key(stream));
+    if (place == cuts.end()) {
+      cuts.emplace(key(stream), std::move(own));
+    } else {
+      place->second = common(std::move(place->second), own);
+    }
   }
   ShardPlan plan{.shards = shards};
   for (const StreamPlan& stream : streams) {

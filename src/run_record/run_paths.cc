@@ -9,6 +9,17 @@ std::string combined_name(const CombineConfig& combine) {
   return combine.split.empty() ? "combined" : combine.split + "_combined";
 }
 
+std::vector<size_t> streams_of(const RunConfig& config, const CombineConfig& combine) {
+  std::vector<size_t> found;
+  for (const std::string& name : combine.streams) {
+    for (size_t i = 0; i < config.streams.size(); ++i) {
+      const StreamConfig& stream = config.streams[i];
+      if (stream.split == combine.split && stream.stream == name) found.push_back(i);
+    }
+  }
+  return found;
+}
+
 std::string standard_path_of(const StoreOptions& store, const std::string& final_path) {
   const FinalFormat& format = store.final_format;
   const bool same = format.type == OutputType::kFloat32 && format.file == MatrixFormat::kNpy;

@@ -2,13 +2,17 @@
 // functions. They throw no Error.
 #pragma once
 
+#include <cstddef>
 #include <string>
+#include <vector>
 
 #include "encode/config.h"
 
 namespace encode {
 
 std::string combined_name(const CombineConfig& combine);  // "train_combined"
+// Returns the streams that a combined matrix has side by side, as indices into RunConfig::streams.
+std::vector<size_t> streams_of(const RunConfig& config, const CombineConfig& combine);
 // Returns the path of the final matrix of a stream.
 std::string final_path_of(const RunConfig& config, const std::string& stream_name);
 // Returns the path to which a worker writes its float32 rows in standard mode. This is the path of

@@ -31,14 +31,16 @@ std::string random_name() {
 // What the attempts have learned about failures, so that a row that ends workers is not met anew.
 void inherit_faults(const std::vector<std::string>& earlier, const std::string& cache_dir,
                     const Shard& shard) {
+  std::vector<StreamIdentity> streams;
+  for (size_t i = 0; i < shard.plan.streams.size(); ++i)
+    streams.push_back(shard.plan.identity(i, shard.index));
   FaultMemory memory(RunFiles(cache_dir).attempts());
-  for (size_t i = 0; i < shard.plan.streams.size(); ++i) {
-    const StreamIdentity identity = shard.plan.identity(i, shard.index);
-    memory.bind(identity.name, identity.fingerprint);
-    for (const std::string& other : earlier) {
-      FaultMemory found(RunFiles(other).attempts());
-      found.bind(identity.name, identity.fingerprint);
-      memory.inherit(identity.name, found.of(identity.name));
+  for (const StreamIdentity& stream : streams) memory.bind(stream.name, stream.fingerprint);
+  for (const std::string& other : earlier) {
+    FaultMemory found(RunFiles(other).attempts());
+    for (const StreamIdentity& stream : streams) {
+      found.bind(stream.name, stream.fingerprint);
+      memory.inherit(stream.name, found.of(stream.name));
     }
   }
   memory.save();

@@ -95,26 +95,16 @@ void require_one_device(const PartsList& list, const std::string& path) {
   }
 }
 
-// Returns the paths of the matrices that a combined matrix of the part has side by side.
-std::vector<std::string> combined_parts(const RunConfig& config, const Part& part,
-                                        const CombineConfig& combine) {
-  std::vector<std::string> paths;
-  for (const std::string& stream : combine.streams) {
-    for (size_t i = 0; i < config.streams.size(); ++i) {
-      const StreamConfig& candidate = config.streams[i];
-      if (candidate.split == combine.split && candidate.stream == stream)
-        paths.push_back(part.matrices[i].path);
-    }
-  }
-  return paths;
-}
-
-// A merged matrix: where its files go, and its list.
+// A merged matrix: where its files come from and go, and its list.
 struct Merged {
   std::string path;  // "x.npy"; its parts are x-00000-of-00064.npy, ...
   PartsList list;
+  std::vector<std::string> sources = {};  // the matrices of the attempts, as in `list.parts`
 
   std::string list_path() const { return parts_list_path(path); }
+  std::string public_path(const PartsList::Entry& entry) const {
+    return parent_directory(path) + "/" + entry.file;
+  }
 };
 
 class Merge {
@@ -162,10 +152,15 @@ void Merge::check_part(int64_t shard) const {
   for (size_t i = 0; i < part.matrices.size(); ++i) {
     const PartMatrix& matrix = part.matrices[i];
     const size_t streams = plan_.streams.size();
-    const StreamIdentity identity =
-        i < streams ? plan_.identity(i, shard)
-                    : combined_identity(combined_parts(config_, part, config_.combine[i - streams]),
-                                        matrix.name);
+    StreamIdentity identity;
+    if (i < streams) {
+      identity = plan_.identity(i, shard);
+    } else {
+      std::vector<std::string> paths;
+      for (const size_t stream : streams_of(config_, config_.combine[i - streams]))
+        paths.push_back(part.matrices[stream].path);
+      identity = combined_identity(paths, matrix.name);
+    }
     const FinalState state = final_state(matrix.path, identity, /*check_hash=*/true);
     if (state == FinalState::kValid) continue;
     const std::optional<Part> named = find_part(config_, plan_, shard);
@@ -188,9 +183,11 @@ Merged Merge::list_of(size_t matrix) const {
       .path = of_stream ? final_path_of(config_, name) : final_path(config_.store.cache_dir, name),
       .list = {}};
   for (int64_t shard = 0; shard < plan_.shards; ++shard) {
+    const std::string& source = part(shard, matrix).path;
+    const Manifest manifest = read_manifest(source).value();
     const std::string file = part_name(merged.path, shard, plan_.shards);
-    merged.list.add(std::filesystem::path(file).filename().string(),
-                    read_manifest(part(shard, matrix).path).value());
+    merged.list.add(std::filesystem::path(file).filename().string(), manifest);
+    if (manifest.identity.rows > 0) merged.sources.push_back(source);
   }
   if (of_stream) merged.list.identity = plan_.streams[matrix].identity;
   if (config_.hardware.strict_numerics) require_one_device(merged.list, merged.path);
@@ -201,7 +198,7 @@ Merged Merge::list_of(size_t matrix) const {
 void Merge::check_names(const Merged& merged) const {
   const OutputGuard guard(config_.store.overwrite);
   for (const PartsList::Entry& entry : merged.list.parts)
-    guard.check_final(parent_directory(merged.path) + "/" + entry.file);
+    guard.check_final(merged.public_path(entry));
   guard.check_beside(merged.list_path(), is_foreign_parts_list(merged.list_path()));
 }
 
@@ -210,24 +207,17 @@ void Merge::check_names(const Merged& merged) const {
 std::string Merge::combined_fingerprint_of(size_t matrix, const std::vector<Merged>& merged) const {
   const CombineConfig& combine = config_.combine[matrix - plan_.streams.size()];
   std::vector<CombinedPart> parts;
-  for (const std::string& stream : combine.streams) {
-    for (size_t i = 0; i < plan_.streams.size(); ++i) {
-      const StreamConfig& candidate = config_.streams[i];
-      if (candidate.split == combine.split && candidate.stream == stream)
-        parts.push_back(
-            {.identity = plan_.streams[i].identity, .xxh3_128 = xxh3_file(merged[i].list_path())});
-    }
-  }
+  for (const size_t i : streams_of(config_, combine))
+    parts.push_back(
+        {.identity = plan_.streams[i].identity, .xxh3_128 = xxh3_file(merged[i].list_path())});
   return combined_fingerprint(parts);
 }
 
 MergedMatrix Merge::publish(size_t matrix, const Merged& merged) const {
   create_directories_durably(parent_directory(merged.path));
-  for (int64_t shard = 0; shard < plan_.shards; ++shard) {
-    const std::string& from = part(shard, matrix).path;
-    const std::string to = part_name(merged.path, shard, plan_.shards);
-    const bool empty = read_manifest(from).value().identity.rows == 0;
-    if (!empty && !is_linked_final(from, to)) link_final(from, to);
+  for (size_t i = 0; i < merged.sources.size(); ++i) {
+    const std::string to = merged.public_path(merged.list.parts[i]);
+    if (!is_linked_final(merged.sources[i], to)) link_final(merged.sources[i], to);
   }
   write_parts_list(merged.list_path(), merged.list);
   const MergedMatrix result = {.name = part(0, matrix).name,

@@ -11,6 +11,7 @@
 #include "base/stop_signal.h"
 #include "base/units.h"
 #include "run_plan/plan_steps.h"
+#include "run_plan/shard_plan.h"
 #include "run_plan/shard_settings.h"
 #include "run_record/run_log.h"
 #include "run_record/run_paths.h"
@@ -87,7 +88,7 @@ void require_same_rows(const std::string& cache_dir, const ShardPlan& plan) {
 
 }  // namespace
 
-ShardPlan plan_shards(const RunConfig& config, int64_t shards, Terminal& err, Terminal& out) {
+void plan_shards(const RunConfig& config, int64_t shards, Terminal& err, Terminal& out) {
   end_at_once_if_asked_for_restart();
   require_divisible(config);
   const std::string& cache_dir = config.store.cache_dir;
@@ -100,7 +101,6 @@ ShardPlan plan_shards(const RunConfig& config, int64_t shards, Terminal& err, Te
   plan.settings = settings_of_shards(config);
   require_same_rows(cache_dir, plan);
   write_shard_plan(cache_dir, plan, run.streams);
-  plan = read_shard_plan(cache_dir);
   for (const ShardedStream& stream : plan.streams) {
     log.info("shards_planned",
              fmt::format("{}: {} in {}", stream.identity.name,
@@ -110,7 +110,6 @@ ShardPlan plan_shards(const RunConfig& config, int64_t shards, Terminal& err, Te
               {"rows", stream.identity.rows},
               {"shards", plan.shards}});
   }
-  return plan;
 }
 
 }  // namespace encode

@@ -5,17 +5,16 @@
 
 #include "encode/config.h"
 
-#include "run_plan/shard_plan.h"
 #include "run_record/terminal.h"
 
 namespace encode {
 
-// Writes the plan into the cache directory of the config and returns it. If the directory has a
-// plan of the same rows, writes its files anew: the plan may then have other settings that change
-// no vector, such as `quarantine`, and the shards must be run again with these. Throws Error:
-// kConfig "shards.config" if the experiment cannot be divided, kConfig "shards.foreign" if the
-// directory has another plan, kTempFail "store.locked" if a run is using the directory, and what
-// make_plan() throws.
-ShardPlan plan_shards(const RunConfig& config, int64_t shards, Terminal& err, Terminal& out);
+// Writes the plan into the cache directory of the config. If the directory has a plan of the same
+// rows, writes its files anew: the plan may then have other settings that change no vector, such as
+// `quarantine`, and the shards must be run again with these. Throws Error: kConfig "shards.config"
+// if the experiment cannot be divided, kConfig "shards.foreign" if the directory has a plan of
+// other rows, kTempFail "store.locked" if a run is using the directory, and what make_plan()
+// throws.
+void plan_shards(const RunConfig& config, int64_t shards, Terminal& err, Terminal& out);
 
 }  // namespace encode

@@ -269,11 +269,7 @@ std::optional<Manifest> read_manifest(const std::string& matrix_path) {
   const std::string path = manifest_path(matrix_path);
   if (!exists(path)) return std::nullopt;
   try {
-    const std::string text = read_file(path, kMaxSealedBytes, "store.manifest");
-    if (!text.ends_with('\n'))
-      throw damage("the file does not end with a newline", path, "a whole file",
-                   "a file that was cut off");
-    const Json json = unseal(std::string_view(text).substr(0, text.size() - 1), path);
+    const Json json = unseal_file(path, kMaxSealedBytes, "store.manifest").object;
     check_format(json, path);
     return parse_manifest(json, path);
   } catch (const Error& error) {
