@@ -2,8 +2,10 @@
 # Checks a bundle on a machine with a GPU, without a network. Each step runs in a process of its own, with a limit of time, so a
 # step that fails or hangs does not end the others. These are the steps in their order:
 #   facts         the machine, the card, versions, `encode preflight`
+#   models        makes the models and the rows of the next steps, several at once
 #   kernels       the tests that need a GPU
 #   parity        vectors beside sentence-transformers in float32 and bfloat16
+#   device_time   which kernels take the device's time, and how much of the time the device works
 #   throughput    tokens/s and MFU (the share of the card's peak) with 30, 128 and 512 tokens in a row
 #   peers         the same rows with sentence-transformers (SDPA) and with packed FlashAttention-2 in PyTorch
 #   more_peers    the same with torch.compile, in float16, and with a large model

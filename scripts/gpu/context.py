@@ -160,13 +160,13 @@ class Encode:
                         "text", "--device", "cuda"]
         self.work = work
 
-    def run(self, name, *options, kill_after_chunks=0, kernels=True):
-        """Returns a Run. `name` is that of its cache and its matrix; a second run with a name goes on where the first one ended."""
+    def run(self, name, *options, kill_after_chunks=0, environment=None):
+        """Returns a Run. `name` is that of its cache and its matrix; a second run with a name goes on where the first one ended.
+        `environment` has variables beside those of this process."""
         output = self.work / f"{name}.npy"
         command = [*self.command, "--cache-dir", str(self.work / f"{name}_cache"), "--output", str(output), *map(str, options)]
         print(" ".join(command), flush=True)
-        environment = os.environ if kernels else {**os.environ, "ENCODE_CUDA_KERNELS": "off"}
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, **(environment or {})})
         events = []
         for line in process.stdout:
             if line.startswith("{"):

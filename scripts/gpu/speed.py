@@ -1,11 +1,14 @@
 """The steps that measure speed. Each timing of `encode run` has the least size of context.Timing; reading and tokenizing are
 inside. Each kind of peer runs in a process of its own (peer.py), with a limit of its own."""
+import concurrent.futures
 import json
+import os
 import sys
+import time
 from dataclasses import dataclass
 
 from checks import MIB, attention
-from context import CLOCK_HEADER, HERE, ONE_WORKER, STAGES, Clocks, Skipped, encoding_seconds, read_results
+from context import CLOCK_HEADER, HERE, ONE_WORKER, STAGES, TRAINING_TEXTS, Clocks, Skipped, encoding_seconds, read_results
 from limited import run_limited
 from shapes import card_peak, flops_per_token, mfu_percent
 
@@ -17,13 +20,15 @@ WINDOW_TOKENS = 16 * 16384
 WINDOW_ROWS = 4096
 # The speed that is expected before the first run: this share of the peak, but not more tokens/s than this.
 EXPECTED_SHARE = 0.5
-EXPECTED_TOKENS_PER_SECOND = 4e6
+EXPECTED_TOKENS_PER_SECOND = 8e6
 USUAL_PEAK = 989e12  # for the expected speed on an unknown card
 # A timing aims at more than the least time, because the speed is not known before.
 MARGIN = 1.3
+LONGEST = 2  # times the aim
 TRIES = 3
 SAMPLE_ROWS = 64  # whose vectors the step `peers` compares with those of a peer
 GAIN_CASES = (("minilm", 30), ("bert-base", 512))
+WITHOUT_KERNELS = {"ENCODE_CUDA_KERNELS": "off"}
 RATIO = "encode / peer"
 PEER_HEADER = ("peer", "model", "tokens a row", "rows", "batch", "seconds", "tokens/s", "MFU %", RATIO, "lowest cosine to encode",
                *CLOCK_HEADER)  # of the rows that peer.py writes
@@ -53,7 +58,8 @@ def window_rows(row_tokens):
 def rows_for(timing, row_tokens, tokens_per_second):
     """Returns the number of rows for a timing at this speed."""
     by_time = int(MARGIN * timing.seconds * tokens_per_second / row_tokens)
-    return max(by_time, timing.windows * window_rows(row_tokens))
+    # A slow model gets fewer windows than it should have, so that its timing does not take too long.
+    return max(by_time, min(timing.windows * window_rows(row_tokens), LONGEST * by_time), 1)
 
 
 def expected_speed(name, row_tokens, quick):
@@ -66,13 +72,13 @@ class RunFailed(Exception):
     pass
 
 
-def timed_run(context, name, row_tokens, rows, *options, kernels=True):
+def timed_run(context, name, row_tokens, rows, environment=None):
     """Times one run over `rows` rows. Raises RunFailed."""
     path = context.sized_rows(name, row_tokens, rows)
     with Clocks() as sampled:
         run = context.encode(name, path).run(
             f"{name}_{row_tokens}", "--dtype", "bfloat16", "--max-length", row_tokens, "--limit-rows", rows, "--log-level", "debug",
-            *ONE_WORKER, *options, kernels=kernels)
+            *ONE_WORKER, environment=environment)
         if run.code:
             raise RunFailed(run.failure())
         stages = run.stages()
@@ -85,15 +91,40 @@ def timed_run(context, name, row_tokens, rows, *options, kernels=True):
     return Timed(rows, tokens, seconds, stages, cells, run.device())
 
 
-def timing(context, name, row_tokens, kernels=True):
+def timing(context, name, row_tokens, environment=None):
     """Returns a Timed that is long enough. Raises RunFailed."""
     rows = rows_for(context.timing, row_tokens, expected_speed(name, row_tokens, context.quick))
     for _ in range(TRIES):
-        timed = timed_run(context, name, row_tokens, rows, kernels=kernels)
+        timed = timed_run(context, name, row_tokens, rows, environment)
         if timed.seconds >= context.timing.seconds:
             break
         rows = max(rows_for(context.timing, row_tokens, timed.rate), rows + 1)
     return timed
+
+
+MADE = ("bert-tiny", "qwen2-tiny", *MODELS)  # by the step `models`: what the other steps use most
+
+
+def make_rows(context, case):
+    name, row_tokens = case
+    return context.sized_rows(name, row_tokens, rows_for(context.timing, row_tokens, expected_speed(name, row_tokens, context.quick)))
+
+
+def models(context, results):
+    """Makes what the other steps would make one after the other."""
+    import parity  # needs NumPy, which the tests of this file do not have
+    results.table("What was made")
+    # MiniLM and BERT-base have the same rows, of which MiniLM needs more.
+    sized = [(name, row_tokens) for name in ("minilm", "qwen2-1.5b") for row_tokens in ROW_TOKENS]
+    started = time.monotonic()
+    with concurrent.futures.ProcessPoolExecutor(os.cpu_count()) as pool:
+        context.rows(TRAINING_TEXTS)  # for the tokenizers of all models
+        counts = [pool.submit(context.rows, count) for count in (parity.ROWS, parity.LARGE_ROWS, context.real_rows)]
+        for model in [pool.submit(context.model, name) for name in MADE]:
+            model.result()
+        for made in [*counts, *(pool.submit(make_rows, context, case) for case in sized)]:
+            made.result()
+    results.check("models and rows", True, f"{time.monotonic() - started:.0f} s")
 
 
 def keep_sample(context, run, name, row_tokens):
@@ -140,7 +171,7 @@ def kernel_gain(context, results):
                   "ratio")
     for name, row_tokens in GAIN_CASES:
         try:
-            ours, plain = (timing(context, name, row_tokens, kernels=kernels) for kernels in (True, False))
+            ours, plain = (timing(context, name, row_tokens, environment) for environment in (None, WITHOUT_KERNELS))
         except RunFailed as failure:
             results.row(f"kernel_gain {name} {row_tokens}", "FAIL", str(failure))
             continue

@@ -18,6 +18,7 @@ sys.path.insert(0, str(ROOT / "scripts/gpu"))
 import checks
 import context
 import gpu_check
+import kernel_times
 import limited
 import shapes
 import speed
@@ -222,14 +223,19 @@ class Speeds(unittest.TestCase):
 
     def test_a_timing_has_enough_windows_and_seconds(self):
         least = context.Timing(seconds=5, windows=20)
-        self.assertEqual(speed.rows_for(least, 512, tokens_per_second=1), 20 * 512)  # a window has 512 rows of 512 tokens
-        self.assertEqual(speed.rows_for(least, 30, tokens_per_second=1), 20 * 4096)  # or 4,096 rows
+        self.assertEqual(speed.rows_for(least, 512, tokens_per_second=500e3), 20 * 512)  # a window has 512 rows of 512 tokens
+        self.assertEqual(speed.rows_for(least, 30, tokens_per_second=300e3), 20 * 4096)  # or 4,096 rows
         self.assertGreaterEqual(speed.rows_for(least, 512, tokens_per_second=10e6) * 512, 5 * 10e6)
+
+    def test_a_slow_model_gets_fewer_windows_and_at_least_a_row(self):
+        least = context.Timing(seconds=5, windows=20)
+        self.assertLessEqual(speed.rows_for(least, 512, tokens_per_second=100e3) * 512, 15 * 100e3)
+        self.assertEqual(speed.rows_for(least, 512, tokens_per_second=1), 1)
 
     def test_a_timing_that_was_too_short_is_repeated_with_more_rows(self):
         rows = []
 
-        def run(context, name, row_tokens, count, kernels):
+        def run(context, name, row_tokens, count, environment):
             rows.append(count)
             return speed.Timed(count, count * row_tokens, count * row_tokens / 20e6, {}, (), "")
 
@@ -264,6 +270,24 @@ class Runs(unittest.TestCase):
         events = [{"event": "stream_done", "seconds": {"rows awaited": 1, "encode": 4, "commit awaited": 2, "tokenize": 3}},
                   {"event": "stream_done", "rows": 100}]
         self.assertEqual(context.encoding_seconds(context.Run(events, None, 0).stages()), 7)
+
+
+class KernelTimes(TemporaryFolder):
+    def test_a_trace_without_its_last_line_is_read(self):
+        path = self.folder / "1.tsv"
+        path.write_text("name\t0\tvoid encode::norm<float>(float*)\nspan\t30\t40\t0\nspan\t10\t20\t0\nspan\t50\t")
+        trace = kernel_times.read_trace(path)
+        self.assertEqual(trace.names, {0: "void encode::norm<float>(float*)"})
+        self.assertEqual(trace.spans, [(10, 20, 0), (30, 40, 0)])
+
+    def test_the_device_is_busy_once_while_two_kernels_run(self):
+        self.assertEqual(kernel_times.busy([(0, 10, 0), (2, 5, 1), (8, 20, 0), (30, 40, 1)]), 30)
+
+    def test_a_kernel_has_its_share_of_the_time(self):
+        rows, share = kernel_times.summary([(0, 30_000, 0), (40_000, 50_000, 1), (60_000, 100_000, 0)],
+                                           {0: "void encode::norm<float>(float*)", 1: "copy to the host"})
+        self.assertEqual(rows, [("norm<float>", 2, 35.0, 0.7), ("copy to the host", 1, 10.0, 0.1)])
+        self.assertEqual(share, 0.8)
 
 
 class Peers(TemporaryFolder):

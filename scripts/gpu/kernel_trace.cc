@@ -1,0 +1,128 @@
+// Records when each kernel and each copy of a process runs on the GPU. The CUDA driver loads this library into each process that
+// has CUDA_INJECTION64_PATH, see the CUPTI documentation, "Injection". kernel_times.py builds it and reads its files.
+//
+// A process writes KERNEL_TRACE_FOLDER/PID.tsv. It has two kinds of lines:
+//   name  NUMBER  NAME          a number for a name
+//   span  BEGIN  END  NUMBER    the nanoseconds in which the operation with this name ran
+
+#include <cupti.h>
+#include <cxxabi.h>
+#include <unistd.h>
+
+#include <cinttypes>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+namespace {
+
+constexpr size_t kBufferBytes = 8 << 20;
+constexpr size_t kBufferAlignment = 8;  // CUPTI's
+// A worker can end by _exit() or a signal, so a file is written during the run.
+constexpr uint32_t kFlushMilliseconds = 200;
+
+class Trace {
+ public:
+  void add(uint64_t begin, uint64_t end, const char* mangled) {
+    std::lock_guard lock(mutex_);
+    if (file_ == nullptr) return;
+    const auto [entry, added] = numbers_.emplace(mangled, numbers_.size());
+    if (added) std::fprintf(file_, "name\t%zu\t%s\n", entry->second, plain(mangled).c_str());
+    std::fprintf(file_, "span\t%" PRIu64 "\t%" PRIu64 "\t%zu\n", begin, end, entry->second);
+  }
+
+  void flush() {
+    std::lock_guard lock(mutex_);
+    if (file_ != nullptr) std::fflush(file_);
+  }
+
+ private:
+  static FILE* open_file() {
+    const char* folder = std::getenv("KERNEL_TRACE_FOLDER");
+    if (folder == nullptr) return nullptr;
+    return std::fopen((std::string(folder) + "/" + std::to_string(::getpid()) + ".tsv").c_str(), "w");
+  }
+
+  static std::string plain(const char* mangled) {
+    int status = 0;
+    const std::unique_ptr<char, void (*)(void*)> name(
+        abi::__cxa_demangle(mangled, nullptr, nullptr, &status), std::free);
+    return status == 0 ? name.get() : mangled;
+  }
+
+  std::mutex mutex_;
+  FILE* file_ = open_file();
+  std::unordered_map<std::string, size_t> numbers_;
+};
+
+Trace& trace() {
+  static Trace* const instance = new Trace;  // outlives the threads of CUPTI
+  return *instance;
+}
+
+void CUPTIAPI request(uint8_t** buffer, size_t* size, size_t* max_records) {
+  *buffer = static_cast<uint8_t*>(std::aligned_alloc(kBufferAlignment, kBufferBytes));
+  *size = *buffer == nullptr ? 0 : kBufferBytes;
+  *max_records = 0;  // as many as fit
+}
+
+const char* direction(uint8_t kind) {
+  switch (kind) {
+    case CUPTI_ACTIVITY_MEMCPY_KIND_HTOD:
+      return "copy to the device";
+    case CUPTI_ACTIVITY_MEMCPY_KIND_DTOH:
+      return "copy to the host";
+    default:
+      return "copy on the device";
+  }
+}
+
+void add(const CUpti_Activity* record) {
+  switch (record->kind) {
+    case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL: {
+      const auto* kernel = reinterpret_cast<const CUpti_ActivityKernel10*>(record);
+      trace().add(kernel->start, kernel->end, kernel->name);
+      break;
+    }
+    case CUPTI_ACTIVITY_KIND_MEMCPY: {
+      const auto* copy = reinterpret_cast<const CUpti_ActivityMemcpy6*>(record);
+      trace().add(copy->start, copy->end, direction(copy->copyKind));
+      break;
+    }
+    case CUPTI_ACTIVITY_KIND_MEMSET: {
+      const auto* set = reinterpret_cast<const CUpti_ActivityMemset4*>(record);
+      trace().add(set->start, set->end, "memset");
+      break;
+    }
+    default:
+      break;
+  }
+}
+
+void CUPTIAPI complete(CUcontext /*context*/, uint32_t /*stream*/, uint8_t* buffer, size_t /*size*/, size_t valid) {
+  CUpti_Activity* record = nullptr;
+  while (cuptiActivityGetNextRecord(buffer, valid, &record) == CUPTI_SUCCESS) add(record);
+  trace().flush();
+  std::free(buffer);
+}
+
+bool good(CUptiResult result, const char* call) {
+  if (result != CUPTI_SUCCESS) std::fprintf(stderr, "kernel_trace: %s: CUPTI error %d\n", call, result);
+  return result == CUPTI_SUCCESS;
+}
+
+}  // namespace
+
+extern "C" int InitializeInjection() {
+  if (!good(cuptiActivityRegisterCallbacks(request, complete), "cuptiActivityRegisterCallbacks")) return 0;
+  for (const CUpti_ActivityKind kind :
+       {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMSET}) {
+    if (!good(cuptiActivityEnable(kind), "cuptiActivityEnable")) return 0;
+  }
+  good(cuptiActivityFlushPeriod(kFlushMilliseconds), "cuptiActivityFlushPeriod");
+  std::atexit([] { cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED); });
+  return 1;
+}
