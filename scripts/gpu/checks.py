@@ -29,8 +29,9 @@ FOUND_ERRORS = 77  # the exit code of compute-sanitizer, and of no test program
 # they watch only the kernels of the project, whose mangled names have its namespace.
 SANITIZER_OPTIONS = ("--kernel-regex", "kns=6encode", "--error-exitcode", str(FOUND_ERRORS), "--print-limit", "20")
 UNCACHED = {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}
-# Not the matrix products, which have no kernel of the project and are large.
-SANITIZER_TESTS = "GpuKernels.*"
+# Not the matrix products, which have no kernel of the project and are large: racecheck of 2025.3 ends with an internal error in
+# cuBLASLt's kernel for 8-bit floats.
+SANITIZER_TESTS = "GpuKernels.*-GpuKernels.Fp8Products*"
 SANITIZER_SUMMARY = re.compile(r"=+ (?:ERROR|RACECHECK) SUMMARY: (.*)")
 MIB = 1 << 20
 # The allocator keeps its blocks in segments of 2 and 20 MiB. Parts of segments may remain after a release, and this is no leak.

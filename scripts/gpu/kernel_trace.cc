@@ -1,34 +1,39 @@
-// Records when each kernel and each copy of a process runs on the GPU. The CUDA driver loads this library into each process that
-// has CUDA_INJECTION64_PATH, see the CUPTI documentation, "Injection". kernel_times.py builds it and reads its files.
+// Records when each kernel and each copy of a process runs on the GPU, or, if KERNEL_TRACE_CALLS is set, when the host is in each
+// function of the CUDA runtime and the driver. The CUDA driver loads this library into each process that has CUDA_INJECTION64_PATH,
+// see the CUPTI documentation, "Injection". kernel_times.py builds it and reads its files.
 //
 // A process writes KERNEL_TRACE_FOLDER/PID.tsv. It has two kinds of lines:
 //   name  NUMBER  NAME          a number for a name
-//   span  BEGIN  END  NUMBER    the nanoseconds in which the operation with this name ran
+//   span  BEGIN  END  NUMBER    the nanoseconds in which the operation with this name ran. The name of a call begins with the
+//                               number of its thread
 
 #include <cupti.h>
 #include <cxxabi.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <unordered_map>
+#include <vector>
 
 namespace {
 
-constexpr size_t kBufferBytes = 8 << 20;
+constexpr size_t kBufferBytes = 1 << 20;
 constexpr size_t kBufferAlignment = 8;  // CUPTI's
 // A worker can end by _exit() or a signal, so a file is written during the run.
-constexpr uint32_t kFlushMilliseconds = 200;
+constexpr std::chrono::milliseconds kFlushPeriod(100);
 
 class Trace {
  public:
-  void add(uint64_t begin, uint64_t end, const char* mangled) {
+  void add(uint64_t begin, uint64_t end, const std::string& mangled) {
     std::lock_guard lock(mutex_);
-    if (file_ == nullptr) return;
+    if (file_ == nullptr || end == 0) return;  // it has not ended yet
     const auto [entry, added] = numbers_.emplace(mangled, numbers_.size());
     if (added) std::fprintf(file_, "name\t%zu\t%s\n", entry->second, plain(mangled).c_str());
     std::fprintf(file_, "span\t%" PRIu64 "\t%" PRIu64 "\t%zu\n", begin, end, entry->second);
@@ -46,10 +51,10 @@ class Trace {
     return std::fopen((std::string(folder) + "/" + std::to_string(::getpid()) + ".tsv").c_str(), "w");
   }
 
-  static std::string plain(const char* mangled) {
+  static std::string plain(const std::string& mangled) {
     int status = 0;
     const std::unique_ptr<char, void (*)(void*)> name(
-        abi::__cxa_demangle(mangled, nullptr, nullptr, &status), std::free);
+        abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status), std::free);
     return status == 0 ? name.get() : mangled;
   }
 
@@ -97,6 +102,15 @@ void add(const CUpti_Activity* record) {
       trace().add(set->start, set->end, "memset");
       break;
     }
+    case CUPTI_ACTIVITY_KIND_RUNTIME:
+    case CUPTI_ACTIVITY_KIND_DRIVER: {
+      const auto* call = reinterpret_cast<const CUpti_ActivityAPI*>(record);
+      const char* name = nullptr;
+      cuptiGetCallbackName(
+          call->kind == CUPTI_ACTIVITY_KIND_RUNTIME ? CUPTI_CB_DOMAIN_RUNTIME_API : CUPTI_CB_DOMAIN_DRIVER_API, call->cbid, &name);
+      trace().add(call->start, call->end, std::to_string(call->threadId) + " " + (name != nullptr ? name : "unknown"));
+      break;
+    }
     default:
       break;
   }
@@ -117,12 +131,18 @@ bool good(CUptiResult result, const char* call) {
 }  // namespace
 
 extern "C" int InitializeInjection() {
+  std::vector<CUpti_ActivityKind> kinds = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY,
+                                           CUPTI_ACTIVITY_KIND_MEMSET};
+  if (std::getenv("KERNEL_TRACE_CALLS") != nullptr) kinds = {CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_ACTIVITY_KIND_DRIVER};
   if (!good(cuptiActivityRegisterCallbacks(request, complete), "cuptiActivityRegisterCallbacks")) return 0;
-  for (const CUpti_ActivityKind kind :
-       {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMSET}) {
+  for (const CUpti_ActivityKind kind : kinds) {
     if (!good(cuptiActivityEnable(kind), "cuptiActivityEnable")) return 0;
   }
-  good(cuptiActivityFlushPeriod(kFlushMilliseconds), "cuptiActivityFlushPeriod");
-  std::atexit([] { cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED); });
+  std::thread([] {
+    for (;;) {
+      std::this_thread::sleep_for(kFlushPeriod);
+      cuptiActivityFlushAll(0);
+    }
+  }).detach();
   return 1;
 }

@@ -12,7 +12,7 @@ struct ProductVariable {
   const char* value;  // what the process must have; null: the variable must not be set
 };
 
-// Returns all of these variables. They fix the workspace of cuBLAS at 32 MiB, because cuBLAS
+// Returns all of these variables. They fix the workspace of cuBLASLt at 32 MiB, because cuBLASLt
 // chooses a kernel that fits the workspace.
 const std::vector<ProductVariable>& product_environment();
 

@@ -11,8 +11,9 @@ namespace {
 // The CUDA context with the kernels of LibTorch, cuBLASLt and the plugin that a run loads. It is
 // assumed from published figures; `encode plan --profile` measures what is left of the card.
 constexpr int64_t kContextBytes = 560 * kMib;
-// set_product_environment() in nn/cuda/product_settings.cc: one workspace for cuBLAS and cuBLASLt.
-constexpr int64_t kWorkspaceBytes = 32 * kMib;
+// The workspace of cuBLASLt is set in nn/cuda/product_settings.cc. LibTorch's workspace of cuBLAS
+// has this size from compute capability 9.0 on, and is smaller on other GPUs.
+constexpr int64_t kWorkspaceBytes = 2 * 32 * kMib;
 // LibTorch's caching allocator takes memory from the device in segments of 2 MiB
 // (c10/cuda/CUDACachingAllocator: kSmallBuffer, and the pages of expandable segments).
 constexpr int64_t kSegmentBytes = 2 * kMib;
@@ -90,7 +91,7 @@ MemoryEstimate estimate_cuda(const MemoryRequest& request) {
       {MemoryKind::kAttention, cuda_attention_bytes(request),
        fmt::format("{} heads, rows of at most {} tokens", request.shape.num_attention_heads,
                    format_count(request.longest_row_tokens()))},
-      {MemoryKind::kLibraries, kWorkspaceBytes, "one workspace of cuBLAS and cuBLASLt"},
+      {MemoryKind::kLibraries, kWorkspaceBytes, "a workspace of cuBLAS and one of cuBLASLt"},
       {MemoryKind::kBatchData, batch_bytes(request),
        fmt::format("ids and positions, {} rows", format_count(request.batch_rows()))}};
   const int64_t beyond = largest_product_bytes(request) - activations;
