@@ -14,7 +14,7 @@
 #   limits        `encode bench`: the speed beside the matrix products alone
 #   fp8           parity and speed of 8-bit floats
 #   sanitizer     memcheck and racecheck of compute-sanitizer on the kernels
-#   kernel_gain   cuDNN's attention beside FlashAttention-2, and the speed with and without the project's kernels
+#   kernel_gain   the speed with and without the project's kernels
 #
 # usage: scripts/gpu_check.sh [--bundle DIR|ARCHIVE] [--output DIR] [--work DIR] [--steps LIST] [--budget SECONDS]
 #                             [--limit-scale N] [--quick]

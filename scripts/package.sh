@@ -116,14 +116,14 @@ README
 add_gpu_tests() {
   local folder=$1/tests name
   mkdir "$folder"
-  for name in gpu_kernels_test cuda_test gpu_attention_test; do
+  for name in gpu_kernels_test cuda_test; do
     [[ -x $ROOT/build/bin/$name ]] || die "no build/bin/$name: run scripts/build.sh --all first"
     cp "$ROOT/build/bin/$name" "$folder/"
     strip --strip-unneeded "$folder/$name"
     # shellcheck disable=SC2016  # the loader expands $ORIGIN
     patchelf --set-rpath '$ORIGIN/../lib/encode' "$folder/$name"
   done
-  shared_libraries "$ROOT"/build/bin/{gpu_kernels_test,cuda_test,gpu_attention_test} | xargs -I{} cp -L -n {} "$1/lib/encode/"
+  shared_libraries "$ROOT"/build/bin/{gpu_kernels_test,cuda_test} | xargs -I{} cp -L -n {} "$1/lib/encode/"
 }
 
 make_archive() {

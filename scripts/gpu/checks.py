@@ -21,7 +21,6 @@ SELF_CHECK = re.compile(r"self-check (.+) (Float|Half|BFloat16) (.+)")  # a name
 NOT_PASSED = re.compile(r"\[  (?:FAILED |SKIPPED) \] ([\w/]+\.[\w/]+)")  # a line of GoogleTest about one test
 GPU_TESTS = ("gpu_kernels_test", "cuda_test")
 FP8_CAPABILITY = 9.0
-ATTENTION_TEST = "gpu_attention_test"
 DATA = HERE.parents[1] / "tests" / "data"
 TOOLS = ("memcheck", "racecheck")
 FOUND_ERRORS = 77  # the exit code of compute-sanitizer, and of no test program
@@ -179,21 +178,6 @@ def kernels(context, results):
         passed = sum(line.startswith("[       OK") for line in lines)
         counts.append(f"{name}: {passed} tests passed, {len(not_passed(lines))} did not")
         results.headline("; ".join(counts))
-
-
-def attention(context, results):
-    """Measures what a decision needs (docs/gpu.md); no figure is right or wrong. cuDNN may end the program, for example by an
-    illegal access, which is then the finding."""
-    results.table("cuDNN beside FlashAttention-2 (docs/gpu.md says what follows)", "shape", "type", "figures")
-    if (run := run_test(context, ATTENTION_TEST)) is None:
-        results.without(ATTENTION_TEST, missing(ATTENTION_TEST))
-        return
-    code, lines = run
-    for line in lines:
-        if found := SELF_CHECK.fullmatch(line):
-            results.row(*found.groups())
-    if code:
-        results.row(ATTENTION_TEST, f"ended with {code}", lines[-1] if lines else "no output")
 
 
 def sanitizer(context, results):

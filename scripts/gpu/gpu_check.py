@@ -51,7 +51,7 @@ STEPS = (
     Step("limits", "speed:limits", 90, 20, "`encode bench`: speed beside the matrix products alone"),
     Step("fp8", "parity:fp8", 200, 30, "fp8: parity with float32, speed beside bfloat16"),
     Step("sanitizer", "checks:sanitizer", 150, 20, "compute-sanitizer memcheck and racecheck of the kernels"),
-    Step("kernel_gain", "speed:kernel_gain", 100, 20, "cuDNN's attention, and the speed without the project's kernels"),
+    Step("kernel_gain", "speed:kernel_gain", 100, 20, "the speed with and without the project's kernels"),
 )
 BY_NAME = {step.name: step for step in STEPS}
 

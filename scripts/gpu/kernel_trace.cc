@@ -1,24 +1,24 @@
-// Records when each kernel and each copy of a process runs on the GPU, or, if KERNEL_TRACE_CALLS is set, when the host is in each
-// function of the CUDA runtime and the driver. The CUDA driver loads this library into each process that has CUDA_INJECTION64_PATH,
-// see the CUPTI documentation, "Injection". kernel_times.py builds it and reads its files.
+// Records when each kernel and each copy of a process runs on the GPU, or, if KERNEL_TRACE_CALLS is
+// set, when the host is in each function of the CUDA runtime and the driver. The CUDA driver loads
+// this library into each process that has CUDA_INJECTION64_PATH, see the CUPTI documentation,
+// "Injection". kernel_times.py builds it and reads its files.
 //
 // A process writes KERNEL_TRACE_FOLDER/PID.tsv. It has two kinds of lines:
 //   name  NUMBER  NAME          a number for a name
-//   span  BEGIN  END  NUMBER    the nanoseconds in which the operation with this name ran. The name of a call begins with the
-//                               number of its thread
-
-#include <cupti.h>
-#include <cxxabi.h>
-#include <unistd.h>
+//   span  BEGIN  END  NUMBER    the nanoseconds in which the operation with this name ran. The name
+//                               of a call begins with the number of its thread
 
 #include <chrono>
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
+#include <cupti.h>
+#include <cxxabi.h>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
+#include <unistd.h>
 #include <unordered_map>
 #include <vector>
 
@@ -48,7 +48,8 @@ class Trace {
   static FILE* open_file() {
     const char* folder = std::getenv("KERNEL_TRACE_FOLDER");
     if (folder == nullptr) return nullptr;
-    return std::fopen((std::string(folder) + "/" + std::to_string(::getpid()) + ".tsv").c_str(), "w");
+    return std::fopen((std::string(folder) + "/" + std::to_string(::getpid()) + ".tsv").c_str(),
+                      "w");
   }
 
   static std::string plain(const std::string& mangled) {
@@ -106,9 +107,11 @@ void add(const CUpti_Activity* record) {
     case CUPTI_ACTIVITY_KIND_DRIVER: {
       const auto* call = reinterpret_cast<const CUpti_ActivityAPI*>(record);
       const char* name = nullptr;
-      cuptiGetCallbackName(
-          call->kind == CUPTI_ACTIVITY_KIND_RUNTIME ? CUPTI_CB_DOMAIN_RUNTIME_API : CUPTI_CB_DOMAIN_DRIVER_API, call->cbid, &name);
-      trace().add(call->start, call->end, std::to_string(call->threadId) + " " + (name != nullptr ? name : "unknown"));
+      cuptiGetCallbackName(call->kind == CUPTI_ACTIVITY_KIND_RUNTIME ? CUPTI_CB_DOMAIN_RUNTIME_API
+                                                                     : CUPTI_CB_DOMAIN_DRIVER_API,
+                           call->cbid, &name);
+      trace().add(call->start, call->end,
+                  std::to_string(call->threadId) + " " + (name != nullptr ? name : "unknown"));
       break;
     }
     default:
@@ -116,7 +119,8 @@ void add(const CUpti_Activity* record) {
   }
 }
 
-void CUPTIAPI complete(CUcontext /*context*/, uint32_t /*stream*/, uint8_t* buffer, size_t /*size*/, size_t valid) {
+void CUPTIAPI complete(CUcontext /*context*/, uint32_t /*stream*/, uint8_t* buffer, size_t /*size*/,
+                       size_t valid) {
   CUpti_Activity* record = nullptr;
   while (cuptiActivityGetNextRecord(buffer, valid, &record) == CUPTI_SUCCESS) add(record);
   trace().flush();
@@ -124,17 +128,20 @@ void CUPTIAPI complete(CUcontext /*context*/, uint32_t /*stream*/, uint8_t* buff
 }
 
 bool good(CUptiResult result, const char* call) {
-  if (result != CUPTI_SUCCESS) std::fprintf(stderr, "kernel_trace: %s: CUPTI error %d\n", call, result);
+  if (result != CUPTI_SUCCESS)
+    std::fprintf(stderr, "kernel_trace: %s: CUPTI error %d\n", call, result);
   return result == CUPTI_SUCCESS;
 }
 
 }  // namespace
 
 extern "C" int InitializeInjection() {
-  std::vector<CUpti_ActivityKind> kinds = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY,
-                                           CUPTI_ACTIVITY_KIND_MEMSET};
-  if (std::getenv("KERNEL_TRACE_CALLS") != nullptr) kinds = {CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_ACTIVITY_KIND_DRIVER};
-  if (!good(cuptiActivityRegisterCallbacks(request, complete), "cuptiActivityRegisterCallbacks")) return 0;
+  std::vector<CUpti_ActivityKind> kinds = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
+                                           CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMSET};
+  if (std::getenv("KERNEL_TRACE_CALLS") != nullptr)
+    kinds = {CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_ACTIVITY_KIND_DRIVER};
+  if (!good(cuptiActivityRegisterCallbacks(request, complete), "cuptiActivityRegisterCallbacks"))
+    return 0;
   for (const CUpti_ActivityKind kind : kinds) {
     if (!good(cuptiActivityEnable(kind), "cuptiActivityEnable")) return 0;
   }

@@ -33,7 +33,6 @@ PART_TITLES = {"products": "products", "attention": "attention", "norms": "norms
 # What a change of the program would save. Each one is computed alone.
 CHANGES = {
     "attention in tiles of 64 x 64": Change(values={"attention_tile": dict.fromkeys(("32", "64", "128"), (64, 64))}),
-    "cuDNN's attention from 512 tokens on": Change(cudnn=True),
     "the activation inside the product before it": Change(drops=frozenset({"activation"}), activates_in_product=True),
     "the norms inside other kernels (upper bound)": Change(drops=frozenset({"norm"})),
     "rotary inside attention": Change(drops=frozenset({"rotary"})),

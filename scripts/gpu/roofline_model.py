@@ -239,7 +239,6 @@ class Change:
     drops: frozenset = frozenset()  # roles of kernels that are gone
     activates_in_product: bool = False  # the product before the activation writes the activated rows
     values: dict = field(default_factory=dict)  # assumptions that are replaced
-    cudnn: bool = False
     launch_factor: int = 1
     batching: dict = field(default_factory=dict)  # fields of Batching that are replaced
 
@@ -321,8 +320,6 @@ class Clock:
         speed = self.a["attention_flops_causal" if sizes.gated else "attention_flops_full"][key]
         average = columns / tiles
         speed *= average / (average + self.a["attention_fill_columns"])
-        if self.change.cudnn and row_tokens >= 512:
-            speed *= self.a["attention_cudnn_gain"][key]
         work = rows * sizes.heads * 4 * sizes.head_dim * tile_rows * columns / speed
         return max(work, self.memory_seconds(rows * row_tokens * token_bytes))
 

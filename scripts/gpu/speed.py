@@ -7,7 +7,7 @@ import sys
 import time
 from dataclasses import dataclass
 
-from checks import MIB, attention
+from checks import MIB
 from context import CLOCK_HEADER, HERE, ONE_WORKER, STAGES, TRAINING_TEXTS, Clocks, Skipped, encoding_seconds, read_results
 from limited import run_limited
 from shapes import card_peak, flops_per_token, mfu_percent
@@ -166,7 +166,6 @@ def throughput(context, results):
 
 
 def kernel_gain(context, results):
-    attention(context, results)
     results.table("With and without the project's kernels, bfloat16", "model", "tokens a row", "tokens/s with", "tokens/s without",
                   "ratio")
     for name, row_tokens in GAIN_CASES:

@@ -151,7 +151,7 @@ run_call() {
 run_gpu_check() {
   local python steps number=0
   python=$(reference_python)
-  phase "building the programs" build_programs encode encode-worker gpu_kernels_test gpu_attention_test cuda_test nvml_stand_in
+  phase "building the programs" build_programs encode encode-worker gpu_kernels_test cuda_test nvml_stand_in
   cd "$ROOT"
   scripts/package.sh --gpu-tests
   WORK=$(mktemp -d)
