@@ -50,6 +50,8 @@ std::string render(const ErrorDetail& detail);
 //   ENOENT, ENOTDIR, ELOOP            kNoInput
 //   EACCES, EPERM, EROFS              kNoPermission
 //   EMFILE, ENFILE, EAGAIN, ENOMEM    kOsError
+//   ESTALE, ETIMEDOUT, EREMOTEIO      kTempFail, because the server of a network file system may
+//                                     answer again
 //   any other, such as ENOSPC, EIO    kIoError
 ExitCode exit_code_for_errno(int error_number);
 

@@ -752,6 +752,11 @@ inline constexpr auto kRows = std::to_array<ErrorFacts>({
      {kConfig},
      "a stream's name cannot be part of a file name",
      "rename the split or the stream"},
+    {"store.taken",
+     {kTempFail},
+     "another run has taken the lock of the cache directory as well, because the locks of the file "
+     "system do not exclude other machines or mounts; the error names its process and host",
+     "wait for that run; divide work among machines with `encode shards plan`"},
     {"text.changed",
      {kIoError},
      "an input was written to, replaced or lost during the run, or its rows are not the ones that "

@@ -66,7 +66,8 @@ inline constexpr auto kExitCodes = std::to_array<ExitCodeFacts>({
      "after the cause is removed, for example after someone has made space"},
     {ExitCode::kTempFail, "The same command continues the run: run it again.",
      "**the same command continues the run**: the cache is in use, the CUDA context failed, a "
-     "worker cannot be killed, a download was cut off, or the run was preempted (SIGUSR1, SIGUSR2, "
+     "worker cannot be killed, a download was cut off, the server of a network file system did not "
+     "answer (ESTALE, ETIMEDOUT), or the run was preempted (SIGUSR1, SIGUSR2, "
      "SIGXCPU, SIGALRM, SIGPWR)",
      "**yes**"},
     {ExitCode::kNoPermission, "Permission denied, or a read-only file system.",

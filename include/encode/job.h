@@ -59,6 +59,7 @@ inline constexpr int64_t kProbeParts = 16;
 // The supervisor writes the JobSpec to a file as JSON and gives the worker the path of that file.
 struct JobSpec {
   std::string cache_dir;
+  std::string lock_token = {};  // of the supervisor's CacheLock; "": it has none (bench, preflight)
   HardwareOptions hardware;
   EmbeddingCacheOptions embedding_cache = {};
   std::vector<JobUnit> units;

@@ -67,11 +67,23 @@ class CacheLock {
   CacheLock& operator=(CacheLock&&) = delete;
   ~CacheLock();
   int fd() const { return fd_; }
+  // A random number that the file LOCK has, see require_lock().
+  const std::string& token() const { return token_; }
 
  private:
-  explicit CacheLock(int fd) : fd_(fd) {}
+  CacheLock(int fd, std::string token) : fd_(fd), token_(std::move(token)) {}
   int fd_ = -1;
+  std::string token_;
 };
+
+// Throws Error kTempFail "store.taken" if the lock file of the directory has another token, because
+// another run has taken the lock as well. On some file systems, the locks of one machine are
+// unknown to the others (Lustre with localflock, a directory that is mounted twice). There this
+// check ends the earlier of two runs before its next commit. It cannot prove that no other run is
+// at work: a run may commit in the moment before the other one writes its token. Also throws what
+// reading the file throws. A lock file that is absent or has no token is no error. Any thread may
+// call it.
+void require_lock(const std::string& cache_dir, const std::string& token);
 
 // Writes one .npy of float32 vectors in bounded memory. It writes a temporary file, syncs it,
 // renames it and syncs the directory. A writer that is destroyed before it has published removes

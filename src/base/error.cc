@@ -70,6 +70,10 @@ ExitCode exit_code_for_errno(int error_number) {
     case EAGAIN:
     case ENOMEM:
       return ExitCode::kOsError;
+    case ESTALE:
+    case ETIMEDOUT:
+    case EREMOTEIO:
+      return ExitCode::kTempFail;
     default:
       return ExitCode::kIoError;
   }
@@ -111,6 +115,12 @@ Advice advice_for(int error_number) {
       return {"free memory and free processes", "free memory, or give the job more of it"};
     case ENAMETOOLONG:
       return {"a path that the file system accepts", "choose a shorter path"};
+    case ESTALE:
+    case ETIMEDOUT:
+    case EREMOTEIO:
+      return {"an answer of the network file system",
+              "run the same command again; if it fails again, check the server and the mount of "
+              "the file system"};
     default:
       return {"an operation that succeeds",
               "check the file system and the system log (dmesg), then run the same command again"};

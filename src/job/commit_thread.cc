@@ -93,6 +93,26 @@ class FinalSink : public RowSink {
   ChunkOrigin origin_;
 };
 
+class LockedSink : public RowSink {
+ public:
+  LockedSink(std::unique_ptr<RowSink> sink, const JobSpec& job)
+      : sink_(std::move(sink)), job_(job) {}
+
+  void begin(const ChunkTask& chunk) override { sink_->begin(chunk); }
+  void append(const WindowPart& part, std::span<const float> values) override {
+    sink_->append(part, values);
+  }
+  void end(const RowStats& stats, const ChunkOrigin& origin) override { sink_->end(stats, origin); }
+  std::vector<CommittedFile> commit() override {
+    require_lock(job_.cache_dir, job_.lock_token);
+    return sink_->commit();
+  }
+
+ private:
+  const std::unique_ptr<RowSink> sink_;
+  const JobSpec& job_;
+};
+
 }  // namespace
 
 std::unique_ptr<RowSink> chunk_sink(ChunkStore& store) {
@@ -100,6 +120,9 @@ std::unique_ptr<RowSink> chunk_sink(ChunkStore& store) {
 }
 std::unique_ptr<RowSink> final_sink(const JobUnit& unit) {
   return std::make_unique<FinalSink>(unit);
+}
+std::unique_ptr<RowSink> locked_sink(std::unique_ptr<RowSink> sink, const JobSpec& job) {
+  return std::make_unique<LockedSink>(std::move(sink), job);
 }
 
 CommitThread::CommitThread(RowSink& sink, EventPipe& events, int64_t unit, ChunkOrigin origin)

@@ -57,6 +57,8 @@ class RowSink {
 std::unique_ptr<RowSink> chunk_sink(ChunkStore& store);
 // Returns a sink that writes the final matrix. The unit must outlive it.
 std::unique_ptr<RowSink> final_sink(const JobUnit& unit);
+// Returns a sink that calls require_lock() before each commit of `sink`. The job must outlive it.
+std::unique_ptr<RowSink> locked_sink(std::unique_ptr<RowSink> sink, const JobSpec& job);
 
 // Commits the chunks that end in a window together, kChunksTogether at a time, and sends ChunkDone
 // for each. push() and finish() must be called on one thread. Holds one window, which is being

@@ -103,6 +103,7 @@ UnitRun::End UnitRun::encode(std::unique_ptr<RowSink> sink, TaskQueue tasks,
   if (cache_.on()) plan.keys = &keys.emplace(key_rules(plan));
   sink = caching_sink(std::move(sink), cache_);
   WindowProducer producer(unit_, std::move(tasks), plan);
+  sink = locked_sink(std::move(sink), context_.job);
   CommitThread committer(*sink, context_.events, number_, origin_);
   const End end = encode_all(producer, committer, retirement);
   if (end == End::kStopped) return end;

@@ -63,7 +63,7 @@ ENCODE_FIELDS(EffectiveResult, pooling, normalize, truncate_dim, modules, max_le
 ENCODE_FIELDS(JobUnit, identity, input, scan, speed, model_path, model_files, effective, chunk_rows,
               chunk_files, final_path, window_share, host_share, budget_limits, set_aside, probe,
               avoid, alone)
-ENCODE_FIELDS(JobSpec, cache_dir, hardware, embedding_cache, units, product_seconds,
+ENCODE_FIELDS(JobSpec, cache_dir, lock_token, hardware, embedding_cache, units, product_seconds,
               measure_refused, workers, required_kind, check_only)
 
 Json to_json(const InputScan& scan) { return JsonWriter::to_value(scan); }

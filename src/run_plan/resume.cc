@@ -282,12 +282,14 @@ void StreamFinisher::publish(const StreamPlan& stream, ChunkStore& store,
                                 .set_aside = rows,
                                 .columns = columns_of(options_, stream)};
   require_input(stream);
+  require_lock(options_.cache_dir, lock_.token());
   store.assemble(stream.final_path, content, [this](int64_t /*chunk*/) {
     if (stop_.number() != 0) throw Stopped();
   });
   // Chunks with quarantined rows are kept: another policy, or another try, needs them.
   const bool keep = options_.keep_chunk_cache || !rows.empty();
   const int64_t chunks = store.chunk_count();
+  require_lock(options_.cache_dir, lock_.token());  // another run may need these chunks
   if (!keep) store.remove();
   const bool drops = options_.quarantine == QuarantinePolicy::kDrop;
   StreamIdentity identity = stream.identity;

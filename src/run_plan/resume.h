@@ -31,12 +31,13 @@ struct StreamState {
   std::vector<SetAsideRow> set_aside = {};  // of the committed chunks; empty if `finished`
 };
 
-// Requires the CacheLock. finish() may run on another thread while a worker writes other streams.
+// finish() may run on another thread while a worker writes other streams.
 // The arguments of the constructor must outlive the finisher.
 class StreamFinisher {
  public:
-  StreamFinisher(const StoreOptions& options, RunLog& log, const StopSignal& stop)
-      : options_(options), log_(log), stop_(stop) {}
+  StreamFinisher(const StoreOptions& options, const CacheLock& lock, RunLog& log,
+                 const StopSignal& stop)
+      : options_(options), lock_(lock), log_(log), stop_(stop) {}
 
   // Returns false in standard mode, which writes the final matrix in one pass.
   bool chunk_files() const { return options_.chunked(); }
@@ -74,7 +75,7 @@ class StreamFinisher {
   // says that no worker writes to the stream's folder. A damaged or missing chunk is then dropped,
   // and the state says that rows are missing. If workers still write, the state is empty instead,
   // and finish() must be called again when they have ended. Throws the errors of ChunkStore and
-  // require_unchanged(), and Stopped if a signal comes while it assembles.
+  // require_unchanged() and require_lock(), and Stopped if a signal comes while it assembles.
   StreamState finish(const StreamPlan& stream, bool alone) const;
 
   // With QuarantinePolicy::kDrop: publishes the final matrices of the streams of a split, which
@@ -96,6 +97,7 @@ class StreamFinisher {
                const std::vector<SetAsideRow>& rows) const;
 
   const StoreOptions& options_;
+  const CacheLock& lock_;
   RunLog& log_;
   const StopSignal& stop_;
 };

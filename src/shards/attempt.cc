@@ -1,16 +1,12 @@
 #include "shards/attempt.h"
 
-#include <array>
-#include <cerrno>
 #include <filesystem>
 #include <fmt/format.h>
-#include <sys/random.h>
 
 #include "encode/error.h"
 
 #include "base/file.h"
-#include "base/hash.h"
-#include "base/system_call.h"
+#include "base/random.h"
 #include "store/layout.h"
 #include "store/run_files.h"
 #include "supervisor/worker/fault_memory.h"
@@ -19,14 +15,6 @@ namespace encode {
 namespace {
 
 constexpr std::string_view kPrefix = "attempt-";
-
-std::string random_name() {
-  std::array<std::byte, 8> bytes = {};
-  if (retried([&] { return ::getrandom(bytes.data(), bytes.size(), 0); }) !=
-      static_cast<ssize_t>(bytes.size()))
-    throw system_error("io.read", "read", "random bytes (getrandom)", errno);
-  return std::string(kPrefix) + hex_of(bytes);
-}
 
 // What the attempts have learned about failures, so that a row that ends workers is not met anew.
 void inherit_faults(const std::vector<std::string>& earlier, const std::string& cache_dir,
@@ -67,7 +55,7 @@ std::vector<std::string> attempts_of(const ShardFiles& files, int64_t shard) {
 }
 
 std::string begin_attempt(const ShardFiles& files, int64_t shard) {
-  std::string name = random_name();
+  std::string name = std::string(kPrefix) + random_hex();
   create_directories_durably(join_path(files.shard(shard), name));
   return name;
 }

@@ -19,6 +19,7 @@
 #include "base/file.h"
 #include "base/host.h"
 #include "base/json.h"
+#include "base/random.h"
 #include "base/system_call.h"
 #include "base/units.h"
 #include "base/utf8.h"
@@ -51,17 +52,15 @@ bool has_ended(int64_t pid) {
   return name_end != std::string::npos && stat.compare(name_end, 3, ") Z") == 0;
 }
 
-// Writes into the lock file who holds the lock. A failed write is ignored, because only the error
-// message of another run uses this text, and the lock itself is in the kernel.
-void write_owner(int fd) {
+// Writes into the lock file who holds the lock. A failed write is ignored, because the lock itself
+// is in the kernel: only the error messages of other runs and require_lock() use this text.
+void write_owner(int fd, const std::string& token) {
   const std::string now = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
-  const std::string owner = Json{{"pid", ::getpid()},
-                                 {"pid_namespace", pid_namespace()},
-                                 {"host", host_name()},
-                                 {"boot_id", boot_id()},
-                                 {"started", now}}
-                                .dump(-1, ' ', false, Json::error_handler_t::replace) +
-                            "\n";
+  const std::string owner =
+      Json{{"pid", ::getpid()},   {"token", token},       {"pid_namespace", pid_namespace()},
+           {"host", host_name()}, {"boot_id", boot_id()}, {"started", now}}
+          .dump(-1, ' ', false, Json::error_handler_t::replace) +
+      "\n";
   if (retried([&] { return ::ftruncate(fd, 0); }) != 0) return;
   [[maybe_unused]] const ssize_t written =
       retried([&] { return ::pwrite(fd, owner.data(), owner.size(), 0); });
@@ -191,10 +190,36 @@ CacheLock CacheLock::acquire(const std::string& cache_dir) {
     wait_for_lock(path, [&] { return try_lock(fd, path); });
     // Someone may have deleted LOCK after this process opened it and before this process locked it.
     if (!is_still_named(fd, path, "store.lock")) continue;
-    write_owner(fd.get());
-    return CacheLock(fd.release());
+    std::string token = random_hex();
+    write_owner(fd.get(), token);
+    return CacheLock(fd.release(), std::move(token));
   }
   throw locked_error(path);
+}
+
+void require_lock(const std::string& cache_dir, const std::string& token) {
+  const std::string path = RunFiles(cache_dir).lock();
+  if (!entry_exists(path, "store.lock")) return;
+  std::string found;
+  try {
+    const Json owner =
+        read_json_file(path, {.max_bytes = kMaxOwnerBytes, .max_depth = 2}, "store.lock");
+    found = JsonFields(owner, path, "store.lock").string_or("token", "");
+  } catch (const Error& error) {
+    // The text is not complete: the other run may be writing its name at this moment.
+    if (error.exit_code() == ExitCode::kConfig) return;
+    throw;
+  }
+  if (found.empty() || found == token) return;
+  throw Error({.code = "store.taken",
+               .exit_code = ExitCode::kTempFail,
+               .what = "another run has taken this cache directory",
+               .where = path,
+               .expected = "the lock of this run",
+               .found = "the lock of " + owner_in_words(path),
+               .hint = "the locks of this file system do not exclude other machines or mounts; "
+                       "run the same command again when that run has ended, and divide work among "
+                       "machines with encode shards plan"});
 }
 
 void check_lock_free(const std::string& cache_dir) {
@@ -238,7 +263,8 @@ LockState read_lock_state(const std::string& cache_dir) {
   return state;
 }
 
-CacheLock::CacheLock(CacheLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+CacheLock::CacheLock(CacheLock&& other) noexcept
+    : fd_(std::exchange(other.fd_, -1)), token_(std::move(other.token_)) {}
 
 CacheLock::~CacheLock() {
   if (fd_ >= 0) ::close(fd_);

@@ -207,7 +207,7 @@ void Run::prepare() {
   recovery_.run_started();
   reporter_.emplace(log_, progress_, config_, plan_.streams.size());
   reporter_->command = environment_.command;
-  finisher_ = std::make_unique<StreamFinisher>(config_.store, log_, signals_->stop());
+  finisher_ = std::make_unique<StreamFinisher>(config_.store, lock_, log_, signals_->stop());
   changes_ = environment_.retry_set_aside || store.fresh;
   if (environment_.retry_set_aside) take_back();
   for (const StreamPlan& stream : plan_.streams) {

@@ -118,6 +118,12 @@ TEST(ExitCodeForErrno, TellsSchedulersWhatTheyCanDo) {
   EXPECT_EQ(exit_code_for_errno(EIO), ExitCode::kIoError);
 }
 
+// A server of a network file system that starts again causes these.
+TEST(ExitCodeForErrno, ALostServerIsTriedAgain) {
+  for (const int lost : {ESTALE, ETIMEDOUT, EREMOTEIO})
+    EXPECT_EQ(exit_code_for_errno(lost), ExitCode::kTempFail) << lost;
+}
+
 TEST(SystemError, NamesTheActionThePathAndTheNextStep) {
   const Error error = system_error("io.write", "write", "/data/x.npy", ENOSPC);
   EXPECT_EQ(error.exit_code(), ExitCode::kIoError);

@@ -160,5 +160,23 @@ TEST(FinalSink, PublishesNoMatrixOfAnInputThatHasChanged) {
   }
 }
 
+TEST(LockedSink, CommitsNothingAfterAnotherRunHasTakenTheDirectory) {
+  const testing::TempDir dir;
+  const CacheLock lock = CacheLock::acquire(dir.path());
+  JobSpec job;
+  job.cache_dir = dir.path();
+  job.lock_token = lock.token();
+  auto slow = std::make_unique<SlowSink>();
+  SlowSink& inner = *slow;
+  inner.allowed = true;
+  const std::unique_ptr<RowSink> sink = locked_sink(std::move(slow), job);
+  sink->end({}, {});
+  EXPECT_EQ(sink->commit().size(), 1);
+  dir.write("LOCK", R"({"pid":1,"token":"0123456789abcdef","host":"node7","started":""})");
+  sink->end({}, {});
+  EXPECT_EQ(testing::code_of([&] { sink->commit(); }), "store.taken");
+  EXPECT_EQ(inner.committed, 1);
+}
+
 }  // namespace
 }  // namespace encode

@@ -116,6 +116,7 @@ class Filler {
   SetAsideRow set_aside() { return {integer(), text(), text()}; }
   JobSpec job() {
     return {text(),
+            text(),
             {parse_device("cuda:7"),
              {parse_device("cpu"), parse_device("cuda")},
              true,

@@ -166,6 +166,39 @@ TEST(Lock, FreedByItsDestructor) {
   EXPECT_EQ(acquire_error(dir.path()).exit_code, ExitCode::kOk);
 }
 
+TEST(Lock, IsOursUntilAnotherRunHasWrittenItsToken) {
+  const TempDir dir;
+  const CacheLock lock = CacheLock::acquire(dir.path());
+  EXPECT_EQ(lock.token().size(), 16);
+  EXPECT_NO_THROW(require_lock(dir.path(), lock.token()));
+  Json other = Json::parse(read_bytes(dir.file("LOCK")));
+  other["token"] = "0123456789abcdef";
+  other["host"] = "node7";
+  dir.write("LOCK", other.dump());
+  try {
+    require_lock(dir.path(), lock.token());
+    FAIL() << "the lock is another's";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.detail().code.name(), "store.taken");
+    EXPECT_EQ(error.exit_code(), ExitCode::kTempFail);
+    EXPECT_THAT(error.detail().found, HasSubstr("node7"));
+  }
+}
+
+// An earlier version writes no token, and another run may be writing its name just now.
+TEST(Lock, IsNotLostToAFileThatDoesNotSay) {
+  const TempDir dir;
+  const CacheLock lock = CacheLock::acquire(dir.path());
+  Json other = Json::parse(read_bytes(dir.file("LOCK")));
+  other.erase("token");
+  for (const std::string& content : {other.dump(), std::string(), std::string("{\"pid\":12")}) {
+    dir.write("LOCK", content);
+    EXPECT_NO_THROW(require_lock(dir.path(), lock.token())) << content;
+  }
+  std::filesystem::remove(dir.file("LOCK"));
+  EXPECT_NO_THROW(require_lock(dir.path(), lock.token())) << "no file";
+}
+
 TEST(Lock, FileSystemWithoutLocksIsRefused) {
   const TempDir dir;
   FaultPlan plan = fault_plan(dir.path(), FaultMode::kErrno, 1);

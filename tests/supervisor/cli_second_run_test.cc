@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include <unistd.h>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -50,6 +52,23 @@ TEST_F(SecondRun, ASecondRunOfACompleteOutputDoesNotRepeatTheWarnings) {
   std::vector<std::string> as_json = flags("run");
   as_json.emplace_back("--json");
   EXPECT_THAT(encode(as_json).out, HasSubstr("\"already_complete\":true"));
+}
+
+// As on a file system whose locks are unknown to other machines.
+TEST_F(SecondRun, ARunWhoseDirectoryAnotherMachineHasTakenEndsAndPublishesNothing) {
+  std::vector<std::string> words = flags("run");
+  words.insert(words.end(), {"--chunk-size", "2"});
+  Program program(dir_.path(), words,
+                  {{"FAKE_WORKER_RECORDS", dir_.file("records")}, {"FAKE_WORKER_SLOW_MS", "300"}});
+  while (!fs::exists(cache("job.json"))) ::usleep(1000);
+  dir_.write("out/.x.npy.cache/LOCK",
+             R"({"pid":1,"token":"0123456789abcdef","host":"node7","started":"2026-11-27"})");
+  const ProgramEnd end = program.wait();
+  EXPECT_EQ(end.exit_code, 75) << end.err;
+  EXPECT_THAT(end.err, HasSubstr("store.taken"));
+  EXPECT_THAT(end.err, HasSubstr("node7"));
+  EXPECT_FALSE(fs::exists(output()));
+  EXPECT_EQ(run().exit_code, 0) << "the same command goes on";
 }
 
 TEST_F(SecondRun, ARunWithOtherOptionsIsToldToChooseAnotherOutput) {
