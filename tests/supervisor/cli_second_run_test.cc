@@ -1,9 +1,8 @@
 // Tests a run with --output beside the result of an earlier one.
 #include <filesystem>
 #include <string>
-#include <vector>
-
 #include <unistd.h>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
