@@ -21,10 +21,11 @@ set -euo pipefail
 
 CAPABILITIES=(75 80 89 90 100 120)
 TYPES=float32,bfloat16,float16,fp8
-# The checks of numbers. Each must end with figures and fail: all vectors of encode are equal on the stand-in, and the peer's
-# vectors are zero.
+# The checks of numbers. Each must end with figures and fail: all vectors of encode are equal on the stand-in, the peer's vectors
+# are zero, and CUPTI sees no kernel.
 CHECKS_OF_NUMBERS=(gpu_kernels_test cuda_test memcheck racecheck {bert-tiny,qwen2-tiny,minilm,bert-base}' float32'
-  {bert-tiny,qwen2-tiny,minilm,bert-base,qwen2-1.5b}' bfloat16' {minilm,bert-base,qwen2-1.5b}' fp8')
+  {bert-tiny,qwen2-tiny,minilm,bert-base,qwen2-1.5b}' bfloat16' {minilm,bert-base,qwen2-1.5b}' fp8'
+  'minilm 30' 'minilm 128' 'bert-base 512' 'qwen2-1.5b 30' 'qwen2-1.5b 512')
 # The check that compares times with the time of kernels. It may fail, but only because of a percentage.
 CHECK_OF_TIMES='chunks and batch_tokens'
 TOO_SLOW='^FAIL: .* %$'
