@@ -13,7 +13,7 @@ namespace {
 constexpr int64_t kContextBytes = 560 * kMib;
 // The workspace of cuBLASLt is set in nn/cuda/product_settings.cc. LibTorch's workspace of cuBLAS
 // has this size from compute capability 9.0 on, and is smaller on other GPUs.
-constexpr int64_t kWorkspaceBytes = 2 * 32 * kMib;
+constexpr int64_t kWorkspaceBytes = 64 * kMib;  // 32 MiB each
 // LibTorch's caching allocator takes memory from the device in segments of 2 MiB
 // (c10/cuda/CUDACachingAllocator: kSmallBuffer, and the pages of expandable segments).
 constexpr int64_t kSegmentBytes = 2 * kMib;
