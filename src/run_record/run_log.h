@@ -68,4 +68,15 @@ class RunLog {
   std::shared_ptr<spdlog::logger> file_;  // writes to `stream_`
 };
 
+// Calls `work`. Writes an Error that it throws to the log with final_error(), and throws it again.
+template <typename Work>
+void logging_errors(RunLog& log, const Work& work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    log.final_error(error.detail());
+    throw;
+  }
+}
+
 }  // namespace encode

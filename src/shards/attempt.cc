@@ -58,23 +58,31 @@ void copy_model_hashes(const std::string& from, const std::string& to) {
 
 }  // namespace
 
+bool is_attempt_name(std::string_view name) {
+  constexpr size_t kDigits = 16;
+  return name.starts_with(kPrefix) && name.size() == kPrefix.size() + kDigits &&
+         name.find_first_not_of("0123456789abcdef", kPrefix.size()) == std::string_view::npos;
+}
+
+std::string attempt_folder(const ShardFiles& files, int64_t shard, const std::string& attempt) {
+  return join_path(files.shard(shard), attempt);
+}
+
 std::vector<std::string> attempts_of(const ShardFiles& files, int64_t shard) {
   std::vector<std::string> names = list_directory(files.shard(shard));
-  std::erase_if(names, [](const std::string& name) {
-    return !name.starts_with(kPrefix) || name.size() != kPrefix.size() + 16;
-  });
+  std::erase_if(names, [](const std::string& name) { return !is_attempt_name(name); });
   return names;
 }
 
 std::string begin_attempt(const ShardFiles& files, int64_t shard) {
   std::string name = random_name();
-  create_directories_durably(join_path(files.shard(shard), name));
+  create_directories_durably(attempt_folder(files, shard, name));
   return name;
 }
 
 RunConfig config_of_attempt(const RunConfig& config, int64_t shard, const std::string& attempt) {
   RunConfig own = config;
-  own.store.cache_dir = join_path(ShardFiles(config.store.cache_dir).shard(shard), attempt);
+  own.store.cache_dir = attempt_folder(ShardFiles(config.store.cache_dir), shard, attempt);
   own.store.keep_chunk_cache = true;  // until the part is published: the next attempt needs them
   if (config.store.output.empty()) return own;
   const std::string parts =

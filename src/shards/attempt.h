@@ -5,6 +5,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "encode/config.h"
@@ -12,6 +13,11 @@
 #include "run_plan/shard_plan.h"
 
 namespace encode {
+
+// Returns true for a name that begin_attempt() may have made.
+bool is_attempt_name(std::string_view name);
+// Returns <cache>/shards/00007/<attempt>: the cache directory of an attempt.
+std::string attempt_folder(const ShardFiles& files, int64_t shard, const std::string& attempt);
 
 // Returns the names of the attempts at a shard ("attempt-0123456789abcdef"), sorted.
 std::vector<std::string> attempts_of(const ShardFiles& files, int64_t shard);
