@@ -68,11 +68,12 @@ class RunLog {
   std::shared_ptr<spdlog::logger> file_;  // writes to `stream_`
 };
 
-// Calls `work`. Writes an Error that it throws to the log with final_error(), and throws it again.
+// Returns what `work` returns. Writes an Error that it throws to the log with final_error(), and
+// throws it again.
 template <typename Work>
-void logging_errors(RunLog& log, const Work& work) {
+auto logging_errors(RunLog& log, const Work& work) {
   try {
-    work();
+    return work();
   } catch (const Error& error) {
     log.final_error(error.detail());
     throw;

@@ -230,12 +230,10 @@ MergedMatrix Merge::publish(size_t matrix, const Merged& merged) const {
 
 std::vector<MergedMatrix> merge_shards(const RunConfig& config, Terminal& err, Terminal& out) {
   RunLog log(config.log, err, out);
-  std::vector<MergedMatrix> merged;
-  logging_errors(log, [&] {
+  return logging_errors(log, [&] {
     const CacheLock lock = CacheLock::acquire(config.store.cache_dir);
-    merged = Merge(config, log).run();
+    return Merge(config, log).run();
   });
-  return merged;
 }
 
 }  // namespace encode
