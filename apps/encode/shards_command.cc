@@ -79,21 +79,9 @@ int clean(const ConfigFlags& config_flags, const CleanFlags& flags) {
   Terminal err(STDERR_FILENO);
   Terminal out(STDOUT_FILENO);
   RunLog log(config.run.log, err, out);
-  logging_errors(log, [&] {
-    const CleanReport report = clean_shards(
-        config.run, {.dry_run = flags.dry_run, .older_than_seconds = seconds_of(flags.older_than)});
-    for (const std::string& path : report.deleted)
-      log.result("attempt_deleted",
-                 fmt::format("{} {}\n", flags.dry_run ? "would delete" : "deleted", path),
-                 {{"path", path}, {"dry_run", flags.dry_run}});
-    for (const KeptPath& kept : report.kept)
-      log.result("attempt_kept", fmt::format("kept {}: {}\n", kept.path, kept.why),
-                 {{"path", kept.path}, {"why", kept.why}});
-    log.result("shards_cleaned",
-               fmt::format("{} {}\n", format_bytes(report.freed_bytes),
-                           flags.dry_run ? "would be free" : "freed"),
-               {{"freed_bytes", report.freed_bytes}, {"dry_run", flags.dry_run}});
-  });
+  const CleanOptions options = {.dry_run = flags.dry_run,
+                                .older_than_seconds = seconds_of(flags.older_than)};
+  logging_errors(log, [&] { log_cleaning(clean_shards(config.run, options), options, log); });
   return 0;
 }
 

@@ -151,7 +151,8 @@ bool Cleaning::may_delete(const std::string& folder) {
 
 void Cleaning::take(const std::string& folder, AttemptFiles files) {
   for (const std::string& path : files.foreign) keep(path, "not a file of encode");
-  if (files.files.empty() && files.folders.empty()) return;
+  const bool stays = files.folders.empty() || !files.foreign.empty();
+  if (files.files.empty() && stays) return;
   report_.deleted.push_back(folder);
   if (options_.dry_run) {
     dry_deleted_.insert(dry_deleted_.end(), files.files.begin(), files.files.end());
@@ -271,6 +272,20 @@ CleanReport clean_shards(const RunConfig& config, const CleanOptions& options) {
   std::optional<CacheLock> lock;
   if (!options.dry_run) lock.emplace(CacheLock::acquire(config.store.cache_dir));
   return Cleaning(config, options).run();
+}
+
+void log_cleaning(const CleanReport& report, const CleanOptions& options, RunLog& log) {
+  const bool dry = options.dry_run;
+  for (const std::string& path : report.deleted)
+    log.result("attempt_deleted", fmt::format("{} {}\n", dry ? "would delete" : "deleted", path),
+               {{"path", path}, {"dry_run", dry}});
+  for (const KeptPath& kept : report.kept)
+    log.result("attempt_kept", fmt::format("kept {}: {}\n", kept.path, kept.why),
+               {{"path", kept.path}, {"why", kept.why}});
+  log.result(
+      "shards_cleaned",
+      fmt::format("{} {}\n", format_bytes(report.freed_bytes), dry ? "would be free" : "freed"),
+      {{"freed_bytes", report.freed_bytes}, {"dry_run", dry}});
 }
 
 }  // namespace encode

@@ -7,6 +7,8 @@
 
 #include "encode/config.h"
 
+#include "run_record/run_log.h"
+
 namespace encode {
 
 struct CleanOptions {
@@ -42,5 +44,8 @@ struct CleanReport {
 // Error: kTempFail "store.locked" if a plan or a merge is using the directory, what
 // read_shard_plan() and require_plan_of() throw, kIoError and kNoPermission.
 CleanReport clean_shards(const RunConfig& config, const CleanOptions& options);
+
+// Writes what was deleted and kept as results of the command. Throws no Error.
+void log_cleaning(const CleanReport& report, const CleanOptions& options, RunLog& log);
 
 }  // namespace encode

@@ -50,13 +50,22 @@ std::string line_of(const RunningShard& shard) {
   return text + fmt::format("\n          {}\n", preview(shard.folder, 300));
 }
 
+// Returns the ranges, cut if they are many; the JSON has all of them.
+std::string short_ranges(const std::vector<int64_t>& shards) {
+  constexpr size_t kMostBytes = 120;
+  const std::string text = ranges_of_shards(shards);
+  if (text.size() <= kMostBytes) return text;
+  return fmt::format("{},... ({} in all)", text.substr(0, text.rfind(',', kMostBytes)),
+                     format_count(std::ssize(shards)));
+}
+
 std::string line_of(const ShardFailure& failure) {
   std::string text = "  ";
   if (failure.exit_code != 0) text += fmt::format("exit code {} ", failure.exit_code);
   if (!failure.code.empty()) text += fmt::format("[{}] ", preview(failure.code));
   return text + fmt::format("{}: {} {}\n", preview(failure.what, 200),
                             failure.shards.size() == 1 ? "shard" : "shards",
-                            ranges_of_shards(failure.shards));
+                            short_ranges(failure.shards));
 }
 
 Json to_json(const ShardFailure& failure) {

@@ -39,7 +39,7 @@ struct FoundShard {
   ShardFailure failure = {};  // if `state` is kInterrupted or kFailed
   RunningShard running = {};  // if `state` is kAtWork
   int64_t rows_done = 0;
-  std::string config_path = {};
+  std::string config_path = {};  // of its newest attempt; "" if it is not known
   std::vector<std::string> problems = {};
 };
 
@@ -74,6 +74,8 @@ class StatusReader {
       : files_(cache_dir), plan_(read_shard_plan(cache_dir)) {}
 
   int64_t shards() const { return plan_.shards; }
+  // Returns the config that the last attempt at the shard was given; "" if it is not known.
+  std::string config_of(int64_t shard) const;
   int64_t rows_of(int64_t shard) const;
   FoundShard read(int64_t shard) const;
 
@@ -89,6 +91,18 @@ int64_t StatusReader::rows_of(int64_t shard) const {
   for (const ShardedStream& stream : plan_.streams)
     rows += stream.shards[static_cast<size_t>(shard)].rows.size();
   return rows;
+}
+
+std::string StatusReader::config_of(int64_t shard) const {
+  RunStatus status;
+  try {
+    const std::string attempt = newest_attempt(files_, shard);
+    if (attempt.empty()) return "";
+    status.cache_dir = attempt_folder(files_, shard, attempt);
+    read_run_state(status);
+  } catch (const Error&) {  // NOLINT(bugprone-empty-catch): only the advice has the config
+  }
+  return status.config_path;
 }
 
 FoundShard StatusReader::read(int64_t shard) const {
@@ -237,6 +251,9 @@ ShardsStatus read_shards_status(const std::string& cache_dir, const std::string&
     if (status.config_path.empty()) status.config_path = found.config_path;
     status.problems.insert(status.problems.end(), found.problems.begin(), found.problems.end());
   }
+  const std::vector<int64_t> published = status.shards_in(ShardState::kPublished);
+  if (status.config_path.empty() && !published.empty())
+    status.config_path = reader.config_of(published.front());
   std::ranges::stable_sort(status.failures, std::greater(),
                            [](const ShardFailure& failure) { return failure.shards.size(); });
   return status;
