@@ -41,10 +41,12 @@ Command add_compare_command(CLI::App& main) {
   CLI::App* app =
       main.add_subcommand("compare", "Compare two matrices row by row: cosines and differences");
   const auto flags = std::make_shared<CompareFlags>();
-  app->add_option("A", flags->a,
-                  fmt::format("A matrix: a .npy, Parquet or Arrow file of any output type. {} need "
-                              "their manifest beside them",
-                              quantized_types_in_words()))
+  app->add_option(
+         "A", flags->a,
+         fmt::format(
+             "A matrix: a .npy, Parquet or Arrow file of any output type, or a list of parts "
+             "(x.parts.json). {} need their manifest beside them",
+             quantized_types_in_words()))
       ->required()
       ->type_name("FILE");
   app->add_option("B", flags->b,

@@ -17,6 +17,7 @@
 #include "run_record/terminal.h"
 #include "search/search.h"
 #include "search/search_report.h"
+#include "store/parts_list.h"
 
 namespace encode {
 namespace {
@@ -69,7 +70,7 @@ void sort_words(const CLI::App& app, SearchFlags& flags) {
                  fmt::format("--stream {}", preview(flags.stream)));
   if (by_config || app.count("--matrix") > 0) {
     if (app.count(kMatrixWord) > 0) flags.queries.insert(flags.queries.begin(), word);
-  } else if (matrix_format_of(word) || path_exists(word, "npy.open")) {
+  } else if (matrix_format_of(word) || is_parts_list(word) || path_exists(word, "npy.open")) {
     flags.matrix = word;
   } else {
     refuse_first_word(word, flags.queries);
@@ -140,8 +141,8 @@ int search(const CLI::App& app, SearchFlags& flags) {
 void add_flags(CLI::App& app, SearchFlags& flags) {
   app.add_option(
          kMatrixWord, flags.first_word,
-         "Output of encode run to search: a .npy, Parquet or Arrow file of any output type. With "
-         "--config or --matrix this is the first text")
+         "Output of encode run to search: a .npy, Parquet or Arrow file of any output type, or the "
+         "list x.parts.json of encode merge. With --config or --matrix this is the first text")
       ->type_name("FILE");
   app.add_option("text", flags.queries,
                  "Texts to search for, each a query of its own; put a text of several words in "

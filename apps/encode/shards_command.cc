@@ -1,13 +1,21 @@
+#include <algorithm>
+#include <array>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <fmt/format.h>
 #include <memory>
+#include <string>
+#include <string_view>
 #include <unistd.h>
+#include <utility>
 
 #include "base/units.h"
 #include "command.h"
 #include "run_plan/shard_plan.h"
+#include "run_record/run_log.h"
 #include "run_record/terminal.h"
+#include "shards/clean_shards.h"
 #include "shards/merge.h"
 #include "shards/plan_shards.h"
 
@@ -19,6 +27,7 @@ int plan(const ConfigFlags& config_flags, int64_t shards) {
   Terminal err(STDERR_FILENO);
   Terminal out(STDOUT_FILENO);
   plan_shards(config.run, shards, err, out);
+  if (config.run.log.json) return 0;  // the log has said it
   std::fputs(fmt::format("planned {}; run each of them: encode run ... --shard I/{}\n",
                          format_count(shards, "shard", "shards"), shards)
                  .c_str(),
@@ -33,6 +42,7 @@ int merge(const ConfigFlags& config_flags, bool overwrite) {
   Terminal err(STDERR_FILENO);
   Terminal out(STDOUT_FILENO);
   for (const MergedMatrix& merged : merge_shards(config.run, err, out)) {
+    if (config.run.log.json) continue;  // the log has said it
     std::fputs(
         fmt::format("{}: {} in {}: {}\n", merged.name, format_count(merged.rows, "row", "rows"),
                     format_count(merged.parts, "part", "parts"), merged.list)
@@ -43,24 +53,82 @@ int merge(const ConfigFlags& config_flags, bool overwrite) {
   return 0;
 }
 
+struct CleanFlags {
+  bool dry_run = false;
+  std::string older_than = "1d";
+};
+
+// Returns the seconds of a time such as "12h".
+int64_t seconds_of(const std::string& text) {
+  constexpr std::array<std::pair<char, int64_t>, 4> kUnits = {
+      {{'s', 1}, {'m', 60}, {'h', 60 * 60}, {'d', 24 * 60 * 60}}};
+  constexpr int64_t kMost = 1'000'000;
+  int64_t count = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), count);
+  const auto* const unit = std::ranges::find_if(kUnits, [&](const auto& one) {
+    return std::string_view(end, text.data() + text.size()) == std::string_view(&one.first, 1);
+  });
+  if (failure != std::errc() || count < 0 || count > kMost || unit == kUnits.end())
+    refuse_usage("encode shards clean", "--older-than does not name a time",
+                 "a number and a unit: 30m, 12h, 1d", fmt::format("'{}'", preview(text)));
+  return count * unit->second;
+}
+
+int clean(const ConfigFlags& config_flags, const CleanFlags& flags) {
+  const LoadedConfig config = config_flags.load();
+  Terminal err(STDERR_FILENO);
+  Terminal out(STDOUT_FILENO);
+  RunLog log(config.run.log, err, out);
+  const CleanOptions options = {.dry_run = flags.dry_run,
+                                .older_than_seconds = seconds_of(flags.older_than)};
+  logging_errors(log, [&] { log_cleaning(clean_shards(config.run, options), options, log); });
+  return 0;
+}
+
+CLI::App* add_plan_verb(CLI::App& shards, int64_t& count) {
+  CLI::App* verb = shards.add_subcommand("plan", "Scan the inputs once and write the plan");
+  verb->add_option("--shards", count, "Number of shards")
+      ->required()
+      ->check(CLI::Range(int64_t{1}, kMostShards))
+      ->type_name("N");
+  verb->footer(
+      "Example: encode shards plan --config run.yaml --shards 64\n"
+      "Then run every shard, on any machine that sees the files: encode run --config run.yaml "
+      "--shard 0/64. At last: encode merge --config run.yaml. docs/scale.md describes it.");
+  return verb;
+}
+
+CLI::App* add_clean_verb(CLI::App& shards, CleanFlags& flags) {
+  CLI::App* verb =
+      shards.add_subcommand("clean", "Delete the attempts that the experiment does not need");
+  verb->add_flag("--dry-run", flags.dry_run, "Only say what would be deleted");
+  verb->add_option("--older-than", flags.older_than,
+                   "Keep an attempt that may be at work on another machine until its folder has "
+                   "not been changed for this time: 30m, 12h, 2d (default: 1d)")
+      ->type_name("TIME");
+  verb->footer(
+      "Example: encode shards clean --config run.yaml --dry-run\n"
+      "It deletes attempts at shards that are published by another attempt, and attempts of other "
+      "plans. It keeps attempts at work, those with which a shard goes on, and the matrices of "
+      "every part, before and after a merge. docs/scale.md describes it.");
+  return verb;
+}
+
 }  // namespace
 
 Command add_shards_command(CLI::App& main) {
   CLI::App* app =
       main.add_subcommand("shards", "Divide an experiment into shards for several machines");
   app->require_subcommand(1);
-  CLI::App* plan_app = app->add_subcommand("plan", "Scan the inputs once and write the plan");
-  const ConfigFlags config_flags(*plan_app);
   const auto shards = std::make_shared<int64_t>(0);
-  plan_app->add_option("--shards", *shards, "Number of shards")
-      ->required()
-      ->check(CLI::Range(int64_t{1}, kMostShards))
-      ->type_name("N");
-  plan_app->footer(
-      "Example: encode shards plan --config run.yaml --shards 64\n"
-      "Then run every shard, on any machine that sees the files: encode run --config run.yaml "
-      "--shard 0/64. At last: encode merge --config run.yaml. docs/scale.md describes it.");
-  return {app, [config_flags, shards] { return plan(config_flags, *shards); }};
+  const auto clean_flags = std::make_shared<CleanFlags>();
+  CLI::App* plan_verb = add_plan_verb(*app, *shards);
+  CLI::App* clean_verb = add_clean_verb(*app, *clean_flags);
+  const ConfigFlags of_plan(*plan_verb);
+  const ConfigFlags of_clean(*clean_verb, {"--output", "--cache-dir", "--json"});
+  return {app, [of_plan, of_clean, shards, clean_flags, clean_verb] {
+            return clean_verb->parsed() ? clean(of_clean, *clean_flags) : plan(of_plan, *shards);
+          }};
 }
 
 Command add_merge_command(CLI::App& main) {

@@ -13,6 +13,7 @@
 #include "run_record/run_of_output.h"
 #include "run_record/run_status.h"
 #include "run_record/runs_below.h"
+#include "shards/shards_status.h"
 #include "store/audit.h"
 
 namespace encode {
@@ -84,17 +85,36 @@ void show(const std::string& text, bool redraw) {
   flush_standard_output();
 }
 
+// Shows all shards of the experiment. Returns true if one of them is at work.
+bool show_shards(const std::string& cache_dir, const std::string& config_path, bool json,
+                 bool redraw) {
+  const ShardsStatus status = read_shards_status(cache_dir, config_path);
+  show(json ? render_json(status) + "\n" : render_text(status), redraw);
+  return !status.running.empty();
+}
+
+// Shows one run. Returns true if it goes on.
+bool show_run(const NamedRun& run, const StatusFlags& flags, bool json, bool redraw) {
+  RunStatus status = read_run_status(run.request);
+  if (has_shard_plan(status.cache_dir))  // the only run below the folder
+    return show_shards(status.cache_dir, status.config_path, json, redraw);
+  if (run.by_default) status.newer = newer_runs_below(kHere, status);
+  show(rendered(status, json, flags.verbose), redraw);
+  return status.state == "running";
+}
+
 int show_status(const CLI::App& app, const ConfigFlags& config_flags, const StatusFlags& flags) {
   const NamedRun run = named_run(config_flags, flags.run);
   const bool json = app.count("--json") > 0;
   const bool redraw = flags.watch && !json && ::isatty(STDOUT_FILENO) == 1;
-  while (true) {
-    RunStatus status = read_run_status(run.request);
-    if (run.by_default) status.newer = newer_runs_below(kHere, status);
-    show(rendered(status, json, flags.verbose), redraw);
-    if (!flags.watch || status.state != "running") return 0;
-    std::this_thread::sleep_for(kRedraw);
-  }
+  const StatusRequest& request = run.request;
+  const auto goes_on = [&] {
+    if (has_shard_plan(request.cache_dir))
+      return show_shards(request.cache_dir, request.config_path, json, redraw);
+    return show_run(run, flags, json, redraw);
+  };
+  while (goes_on() && flags.watch) std::this_thread::sleep_for(kRedraw);
+  return 0;
 }
 
 }  // namespace
@@ -118,7 +138,10 @@ Command add_status_command(CLI::App& main) {
       "  encode status --config configs/experiment.yaml --watch\n"
       "  encode status books.npy\n"
       "  encode status cache --json\n"
-      "The command reads files only: it never takes the lock of the run. It ends with exit code 0 "
+      "For an experiment in shards it shows all of them: how many are published, at work, failed "
+      "and "
+      "missing. The command reads files only: it never takes the lock of the run. It ends with "
+      "exit code 0 "
       "if the status was shown, however the run itself has ended.");
   return {app, [app, config_flags, flags] { return show_status(*app, config_flags, *flags); }};
 }

@@ -17,6 +17,7 @@
 #include "run_record/run_log.h"
 #include "run_record/run_of_output.h"
 #include "run_record/run_status.h"
+#include "shards/shards_status.h"
 #include "store/verify/verify.h"
 
 namespace encode {
@@ -119,7 +120,8 @@ std::string repairing_command(const ConfigFlags& config_flags, const VerifyRepor
   }
   if (failed.empty()) return "";
   if (config_flags.describing() == "--config")
-    return shell_command({"encode", "run", "--config", config_flags.config_path()});
+    return shell_command(
+        {"encode", report.in_shards ? "merge" : "run", "--config", config_flags.config_path()});
   std::set<std::string> commands;
   for (const MatrixSummary& matrix : report.matrices) {
     if (failed.contains(matrix.name)) commands.insert(recorded_command(matrix.path));
@@ -128,12 +130,13 @@ std::string repairing_command(const ConfigFlags& config_flags, const VerifyRepor
 }
 
 int verify(const CLI::App& app, const ConfigFlags& config_flags, const VerifyFlags& flags) {
-  const VerifyOptions options{.sha256 = flags.sha256};
+  VerifyOptions options{.sha256 = flags.sha256};
   const bool json = app.count("--json") > 0;
   VerifyReport report;
   const std::vector<std::string> files = named_files(config_flags, flags.files);
   if (files.empty()) {
     const RunConfig config = config_flags.load().run;
+    options.in_shards = has_shard_plan(config.store.cache_dir);
     report = verify_run(expected_matrices(config), config.store.cache_dir, options);
   } else {
     const std::string& first = files.front();
@@ -161,9 +164,10 @@ Command add_verify_command(CLI::App& main) {
   const ConfigFlags config_flags(
       *app, {"--model", "--input", "--field", "--output", "--cache-dir", "--json"});
   const auto flags = std::make_shared<VerifyFlags>();
-  app->add_option("files", flags->files,
-                  "Matrices (.npy, .parquet, .arrow) to check without a config, or a folder with "
-                  "matrices")
+  app->add_option(
+         "files", flags->files,
+         "Matrices (.npy, .parquet, .arrow) and lists of parts (x.parts.json) to check without a "
+         "config, or a folder with them")
       ->type_name("FILE");
   app->add_flag("--sha256", flags->sha256, "Also print the SHA-256 of each file");
   return {app, [app, config_flags, flags] { return verify(*app, config_flags, *flags); }};

@@ -38,10 +38,11 @@ class VectorRows {
 std::vector<int64_t> row_numbers(const std::vector<SetAsideRow>& rows);
 
 // Reads the list of the dropped rows of a matrix, which must have one vector for each row. A
-// combined matrix has the list of its first part, which must be in the same folder. Throws Error
-// kData "store.damaged" if the list is missing, does not fit the manifest or has another number of
-// rows than the manifest states, or if the first part is not the one that was combined. Also throws
-// what set_aside_rows() and read_manifest() throw.
+// combined matrix has the list of its first part, which must be in the same folder. The path may
+// also be that of a list of parts (x.parts.json): the rows are then those of all parts. Throws
+// Error kData "store.damaged" if the list is missing, does not fit the manifest or has another
+// number of rows than the manifest states, or if the first part is not the one that was combined.
+// Also throws what set_aside_rows() and read_manifest() throw.
 VectorRows read_vector_rows(const std::string& matrix_path, const Manifest& manifest);
 
 }  // namespace encode

@@ -7,18 +7,38 @@
 #include "encode/store.h"
 
 #include "base/names.h"
+#include "base/shell_quote.h"
 #include "base/units.h"
 #include "report/report.h"
 #include "run_record/texts_of_output.h"
 #include "store/fingerprint/fingerprint.h"
+#include "store/parts_list.h"
 
 namespace encode {
 namespace {
 
 constexpr size_t kShownBytesOfPath = 400;
 
+// Makes the Error for a merged matrix, which was made by a run for each of its parts.
+Error merged_error(const std::string& list_path) {
+  const PartsList list = read_parts_list(list_path);
+  std::string hint = "it has no rows";
+  if (!list.parts.empty())
+    hint =
+        fmt::format("report one of its parts: {}",
+                    shell_command({"encode", "report", part_path(list_path, list.parts.front())}));
+  return Error(
+      {.code = "report.combined",
+       .what = "a merged matrix has no run of its own",
+       .where = list_path,
+       .expected = "the matrix of one run",
+       .found = fmt::format("a list of {}", format_count(std::ssize(list.parts), "part", "parts")),
+       .hint = std::move(hint)});
+}
+
 // Returns what the run encodes; nullopt if it has not begun to encode.
 std::optional<StreamIdentity> identity_of(const RunOfOutput& run) {
+  if (is_parts_list(run.output)) throw merged_error(run.output);
   const std::optional<Manifest> manifest = read_manifest(run.output);
   if (!manifest) {
     if (!run.unit) return std::nullopt;

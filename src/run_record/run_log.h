@@ -68,4 +68,16 @@ class RunLog {
   std::shared_ptr<spdlog::logger> file_;  // writes to `stream_`
 };
 
+// Returns what `work` returns. Writes an Error that it throws to the log with final_error(), and
+// throws it again.
+template <typename Work>
+auto logging_errors(RunLog& log, const Work& work) {
+  try {
+    return work();
+  } catch (const Error& error) {
+    log.final_error(error.detail());
+    throw;
+  }
+}
+
 }  // namespace encode

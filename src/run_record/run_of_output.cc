@@ -8,12 +8,14 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/named_path.h"
 #include "base/path_kind.h"
 #include "protocol/same_build.h"
 #include "run_record/finished_run.h"
 #include "run_record/run_command.h"
 #include "run_record/status_file.h"
 #include "store/audit.h"
+#include "store/parts_list.h"
 #include "store/run_files.h"
 
 namespace encode {
@@ -57,6 +59,21 @@ void take_record(const Manifest& manifest, RunOfOutput& run) {
   }
 }
 
+// A merged matrix was made by many runs. The folder that has their plan is its cache directory.
+RunOfOutput run_of_parts(const std::string& list_path) {
+  require_named_file(list_path, "status.output");
+  const PartsList list = read_parts_list(list_path);
+  RunOfOutput run;
+  run.output = list_path;
+  run.stream = list.identity.name;
+  const std::string folder = parent_directory(list_path);
+  run.cache_dir = has_run(folder) ? folder : own_run_dir(matrix_of_list(list_path, list));
+  if (list.parts.empty()) return run;
+  const std::optional<Manifest> first = read_manifest(part_path(list_path, list.parts.front()));
+  if (first) run.model = first->identity.model;
+  return run;
+}
+
 }  // namespace
 
 std::optional<JobUnit> recorded_unit(const std::string& cache_dir, const std::string& stream) {
@@ -72,6 +89,7 @@ std::optional<JobUnit> recorded_unit(const std::string& cache_dir, const std::st
 }
 
 RunOfOutput run_of_output(const std::string& path) {
+  if (is_parts_list(path)) return run_of_parts(path);
   RunOfOutput run;
   run.output = path;
   const std::optional<Manifest> manifest = read_manifest(path);

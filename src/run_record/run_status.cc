@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
-#include <map>
 #include <optional>
 #include <set>
 #include <utility>
@@ -12,157 +11,23 @@
 #include "encode/store.h"
 
 #include "base/file.h"
-#include "base/names.h"
 #include "base/own_cache.h"
 #include "base/path_kind.h"
 #include "base/units.h"
-#include "run_record/cache_report.h"
 #include "run_record/finished_run.h"
 #include "run_record/run_advice.h"
+#include "run_record/run_state.h"
 #include "run_record/runs_below.h"
-#include "run_record/stage_report.h"
-#include "run_record/status_file.h"
 #include "store/layout.h"
 #include "store/run_files.h"
 
 namespace encode {
 namespace {
 
-// Calls `read` and turns its Error into a sentence. Returns false if there was one.
-template <typename Read>
-bool guarded(RunStatus& status, const std::string& path, const Read& read) {
-  try {
-    read();
-    return true;
-  } catch (const Error& error) {
-    const ErrorDetail& detail = error.detail();
-    status.problems.push_back(fmt::format("{}: {}{}", preview(path, 300), preview(detail.what, 200),
-                                          detail.found.empty() ? "" : ", found " + detail.found));
-    return false;
-  }
-}
-
-// Returns false only if the file certainly does not exist. A link counts as a file.
-bool is_there(const std::string& path) {
-  std::error_code error;
-  const auto type = std::filesystem::symlink_status(path, error).type();
-  return type != std::filesystem::file_type::not_found;
-}
-
-// Takes the fields of status.json. An older version writes fewer keys, so a missing key counts as
-// not known.
-void take_status_file(const Json& json, const std::string& path, RunStatus& status) {
-  const JsonFields fields(json, path, "status.damaged");
-  status.phase = fields.string("state");
-  status.written = fields.integer_or("time", 0, 0, kMaxInteger);
-  status.started = fields.integer_or("started", 0, 0, kMaxInteger);
-  status.restarts = fields.integer_or("restarts", 0, 0, kMaxInteger);
-  status.rows_per_second = fields.number_or("rows_per_second", 0, 0, kMaxRecordedRate);
-  status.tokens_per_second = fields.number_or("tokens_per_second", 0, 0, kMaxRecordedRate);
-  status.seconds_left = fields.number_or("seconds_left", -1, -1, kMaxRecordedSeconds);
-  status.exit_code = fields.integer_or("exit_code", 0, 0, 255);
-  if (status.config_path.empty()) status.config_path = fields.string_or("config", "");
-  if (fields.has("command"))
-    status.command = run_command_from(JsonFields(fields.object("command"), path, "status.damaged"));
-  if (fields.has("workers")) {
-    for (const Json& entry : fields.array("workers")) {
-      const JsonFields worker(entry, path, "status.damaged");
-      status.workers.push_back({.device = worker.string("device"),
-                                .name = worker.string_or("name", ""),
-                                .state = worker.string("state"),
-                                .stream = worker.string_or("stream", "")});
-    }
-  }
-  if (fields.has("embedding_cache"))
-    status.reuse =
-        cache_counts_from(JsonFields(fields.object("embedding_cache"), path, "status.damaged"));
-  if (fields.has("stages"))
-    status.stages = stage_seconds_from(JsonFields(fields.object("stages"), path, "status.damaged"));
-  if (fields.has("refused")) {
-    const JsonFields refused(fields.object("refused"), path, "status.damaged");
-    status.refused = {.time = refused.integer_or("time", 0, 0, kMaxInteger),
-                      .code = refused.string_or("code", ""),
-                      .what = refused.string_or("what", ""),
-                      .where = refused.string_or("where", ""),
-                      .exit_code = refused.integer_or("exit_code", 0, 0, 255)};
-  }
-  if (!fields.has("error")) return;
-  const JsonFields error(fields.object("error"), path, "status.damaged");
-  status.error_code = error.string_or("code", "");
-  status.error_what = error.string_or("what", "");
-  status.error_where = error.string_or("where", "");
-}
-
-// What status.json says about a stream that the last worker had.
-struct ReportedStream {
-  int64_t rows = 0;
-  int64_t rows_computed = 0;
-  bool encoding = false;  // a worker is encoding it
-};
-using ReportedStreams = std::map<std::string, ReportedStream>;
-
-ReportedStreams reported_streams(const Json& json, const std::string& path,
-                                 const RunStatus& status) {
-  ReportedStreams streams;
-  const JsonFields fields(json, path, "status.damaged");
-  if (!fields.has("streams")) return streams;
-  const std::string current = fields.string_or("stream", "");
-  for (const Json& entry : fields.array("streams")) {
-    const JsonFields stream(entry, path, "status.damaged");
-    const std::string name = stream.string("stream");
-    const bool encoding =
-        name == current || std::any_of(status.workers.begin(), status.workers.end(),
-                                       [&](const auto& worker) { return worker.stream == name; });
-    streams[name] = {.rows = stream.integer("rows", 0, kMaxInteger),
-                     .rows_computed = stream.integer_or("rows_done", 0, 0, kMaxInteger),
-                     .encoding = encoding};
-  }
-  return streams;
-}
-
-std::string state_of(const RunStatus& status, bool own_file) {
-  // The worker of a killed run still holds the lock for a moment, so the owner of the lock decides.
-  if (status.lock.held == LockState::Held::kYes && !status.lock.owner_ended) return "running";
-  if (status.lock.held == LockState::Held::kUnknown) return "unknown";
-  if (!own_file) return status.written == 0 && status.lock.pid == 0 ? "none" : "died";
-  const std::optional<RunPhase> phase = find_value(kRunPhases, status.phase);
-  return phase && *phase >= RunPhase::kDone ? status.phase : "died";
-}
-
-// Reads status.json. It counts only if the process that LOCK names has written it: a run that has
-// just begun leaves the file of the run before it.
-ReportedStreams read_status_file(RunStatus& status) {
-  const std::string path = RunFiles(status.cache_dir).status();
-  ReportedStreams streams;
-  bool own_file = false;
-  if (is_there(path)) {
-    guarded(status, path, [&] {
-      const Json json = read_json_file(path, kStatusFileLimits, "status.damaged");
-      const JsonFields fields(json, path, "status.damaged");
-      const int64_t pid = fields.integer_or("pid", 0, 0, kMaxInteger);
-      take_status_file(json, path, status);
-      streams = reported_streams(json, path, status);
-      own_file = status.lock.pid == 0 || pid == status.lock.pid;
-    });
-  }
-  status.state = state_of(status, own_file);
-  const bool encodes = status.state == "running" && own_file;
-  // Until a run has read its inputs, status.json is from the run before it.
-  if (!own_file)
-    status.phase = status.state == "running" || status.state == "died" ? "scanning" : "";
-  if (!encodes) {
-    status.rows_per_second = 0;
-    status.tokens_per_second = 0;
-    status.seconds_left = -1;
-    for (auto& [name, stream] : streams) stream = {.rows = stream.rows};  // no worker encodes it
-  }
-  return streams;
-}
-
 // Takes the final matrix of a stream, if there is one. Returns false if there is none.
 bool take_final(const std::string& path, StreamStatus& stream, RunStatus& status) {
   bool found = false;
-  const bool readable = guarded(status, manifest_path(path), [&] {
+  const bool readable = guarded_read(status, manifest_path(path), [&] {
     const std::optional<Manifest> manifest = read_manifest(path);
     if (!manifest) return;
     const int64_t bytes = file_size(open_for_reading(path, "status.matrix"), path);
@@ -184,7 +49,7 @@ bool take_final(const std::string& path, StreamStatus& stream, RunStatus& status
 void take_chunks(StreamStatus& stream, RunStatus& status) {
   const std::string directory = chunks_dir(status.cache_dir, stream.name);
   if (!is_there(join_path(directory, kStreamFile))) return;
-  const bool readable = guarded(status, directory, [&] {
+  const bool readable = guarded_read(status, directory, [&] {
     const ChunkProgress progress = read_chunk_progress(directory);
     stream.rows_set_aside = progress.rows_set_aside;
     stream.chunks = progress.chunk_count;
@@ -306,7 +171,7 @@ void take_finished_run(const StatusRequest& request, RunStatus& status) {
   std::optional<FinishedRun> run;
   std::optional<Manifest> manifest;
   const std::string path = finished_run_path(request.output);
-  guarded(status, path, [&] {
+  guarded_read(status, path, [&] {
     if (request.output.empty()) return;
     manifest = read_manifest(request.output);
     run = read_finished_run(request.output);
@@ -355,9 +220,7 @@ RunStatus read_run_status(const StatusRequest& request) {
     return status;
   }
   list_cache(request.cache_dir);
-  status.lock = read_lock_state(request.cache_dir);
-  if (!status.lock.problem.empty()) status.problems.push_back(preview(status.lock.problem, 400));
-  const ReportedStreams reported = read_status_file(status);
+  const ReportedStreams reported = read_run_state(status);
   for (const StatusRequest::Stream& stream : all_streams(request, reported)) {
     status.streams.push_back(stream_status(stream, reported, status));
     take_input_copy(request.cache_dir, stream.name, status);

@@ -107,7 +107,7 @@ bool may_have_zeros(const Manifest& manifest) {
 
 std::vector<std::byte> stored_zeros(const Matrix& matrix) {
   const Ranges ranges =
-      has_ranges(matrix.type()) ? Ranges::of_final(matrix.path(), matrix.manifest()) : Ranges(0);
+      has_ranges(matrix.type()) ? Ranges::of_final(matrix.file(), matrix.manifest()) : Ranges(0);
   std::vector<std::byte> bytes;
   Quantizer(matrix.type(), matrix.dim(), ranges)
       .convert(std::vector<float>(static_cast<size_t>(matrix.dim())), bytes);

@@ -10,13 +10,16 @@
 #include "encode/store.h"
 
 #include "base/path_kind.h"
+#include "base/shell_quote.h"
 #include "base/units.h"
 #include "run_plan/plan.h"
+#include "run_plan/shard_plan.h"
 #include "run_record/run_of_output.h"
 #include "run_record/texts_of_output.h"
 #include "search/run_match.h"
 #include "store/audit.h"
 #include "store/layout.h"
+#include "store/parts_list.h"
 #include "store/run_files.h"
 
 namespace encode {
@@ -43,8 +46,23 @@ const StreamConfig& stream_of(const RunConfig& config, const std::string& name) 
                .hint = "name one stream"});
 }
 
+// Makes the Error for a stream whose shards are not merged.
+Error unmerged(const RunConfig& config, const StreamConfig& stream, const std::string& list) {
+  return Error(
+      {.code = "search.unfinished",
+       .what = fmt::format("the shards of the stream {} are not merged", stream.name()),
+       .where = list,
+       .expected = "the list of the parts, which a merge writes",
+       .found = "no list",
+       .hint = fmt::format("`{}` says how far the shards are; then merge them: {}",
+                           shell_command({"encode", "status", config.store.cache_dir}),
+                           shell_command({"encode", "merge", "--config", config.config_path}))});
+}
+
 // Makes the Error for a stream that has no final matrix yet. It says how far the stream is.
 Error unfinished(const RunConfig& config, const StreamConfig& stream, const std::string& path) {
+  if (path_exists(ShardFiles(config.store.cache_dir).plan(), "npy.open"))
+    return unmerged(config, stream, parts_list_path(path));
   std::string found = "no encoded rows";
   const std::string folder = chunks_dir(config.store.cache_dir, stream.name());
   if (path_exists(join_path(folder, kStreamFile), "store.stream")) {
@@ -87,6 +105,9 @@ SearchTarget find_stream(const RunConfig& config, const std::string& name) {
   const StreamConfig& stream = stream_of(config, name);
   SearchTarget target;
   target.matrix_path = final_path_of(config, stream.name());
+  const std::string list = parts_list_path(target.matrix_path);
+  if (!path_exists(target.matrix_path, "npy.open") && path_exists(list, "npy.open"))
+    target.matrix_path = list;
   if (!path_exists(target.matrix_path, "npy.open"))
     throw unfinished(config, stream, target.matrix_path);
   target.model = stream.result.model;

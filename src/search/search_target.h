@@ -25,7 +25,8 @@ struct SearchTarget {
   std::string hash_cache = {};    // see hash_model_files()
 };
 
-// Returns the target for a stream of a config. `name` is the name of the stream ("tc"), with its
+// Returns the target for a stream of a config: its matrix, or the list of the parts if its shards
+// are merged. `name` is the name of the stream ("tc"), with its
 // split if several splits have it ("train_tc"), or "" if the config has only one stream. Throws
 // Error:
 // - kUsage "search.stream" if there is no such stream, or if several streams have the name; the

@@ -7,6 +7,8 @@
 
 #include "base/file.h"
 #include "base/random.h"
+#include "run_record/run_paths.h"
+#include "store/audit.h"
 #include "store/layout.h"
 #include "store/run_files.h"
 #include "supervisor/worker/fault_memory.h"
@@ -44,25 +46,66 @@ void copy_model_hashes(const std::string& from, const std::string& to) {
   }
 }
 
+// Throws if something cannot be read. Damage is no reason: it costs only what is damaged.
+void read_attempt(const RunConfig& own, const Shard& shard) {
+  const auto reading = [](const auto& read) {
+    try {
+      read();
+    } catch (const Error& error) {
+      if (error.exit_code() != ExitCode::kData && error.exit_code() != ExitCode::kNoInput) throw;
+    }
+  };
+  list_directory(own.store.cache_dir);
+  for (size_t i = 0; i < shard.plan.streams.size(); ++i) {
+    const StreamIdentity identity = shard.plan.identity(i, shard.index);
+    reading([&] { logged_rows(own.store.cache_dir, identity); });
+    reading(
+        [&] { final_state(final_path_of(own, identity.name), identity, /*check_hash=*/false); });
+  }
+}
+
 }  // namespace
+
+bool is_attempt_name(std::string_view name) {
+  constexpr size_t kDigits = 16;
+  return name.starts_with(kPrefix) && name.size() == kPrefix.size() + kDigits &&
+         name.find_first_not_of("0123456789abcdef", kPrefix.size()) == std::string_view::npos;
+}
+
+std::string attempt_folder(const ShardFiles& files, int64_t shard, const std::string& attempt) {
+  return join_path(files.shard(shard), attempt);
+}
 
 std::vector<std::string> attempts_of(const ShardFiles& files, int64_t shard) {
   std::vector<std::string> names = list_directory(files.shard(shard));
-  std::erase_if(names, [](const std::string& name) {
-    return !name.starts_with(kPrefix) || name.size() != kPrefix.size() + 16;
-  });
+  std::erase_if(names, [](const std::string& name) { return !is_attempt_name(name); });
   return names;
+}
+
+std::vector<std::string> readable_attempts(
+    const RunConfig& config, const Shard& shard, const std::vector<std::string>& attempts,
+    const std::function<void(const std::string&, const ErrorDetail&)>& left_out) {
+  std::vector<std::string> readable;
+  for (const std::string& attempt : attempts) {
+    try {
+      read_attempt(config_of_attempt(config, shard.index, attempt), shard);
+      readable.push_back(attempt);
+    } catch (const Error& error) {
+      left_out(attempt, error.detail());
+    }
+  }
+  return readable;
 }
 
 std::string begin_attempt(const ShardFiles& files, int64_t shard) {
   std::string name = std::string(kPrefix) + random_hex();
-  create_directories_durably(join_path(files.shard(shard), name));
+  create_directories_durably(attempt_folder(files, shard, name));
   return name;
 }
 
 RunConfig config_of_attempt(const RunConfig& config, int64_t shard, const std::string& attempt) {
   RunConfig own = config;
-  own.store.cache_dir = join_path(ShardFiles(config.store.cache_dir).shard(shard), attempt);
+  own.store.cache_dir = attempt_folder(ShardFiles(config.store.cache_dir), shard, attempt);
   own.store.keep_chunk_cache = true;  // until the part is published: the next attempt needs them
   if (config.store.output.empty()) return own;
   const std::string parts =

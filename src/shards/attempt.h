@@ -4,17 +4,32 @@
 // functions.
 #pragma once
 
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "encode/config.h"
+#include "encode/error.h"
 
 #include "run_plan/shard_plan.h"
 
 namespace encode {
 
+// Returns true for a name that begin_attempt() may have made.
+bool is_attempt_name(std::string_view name);
+// Returns <cache>/shards/00007/<attempt>: the cache directory of an attempt.
+std::string attempt_folder(const ShardFiles& files, int64_t shard, const std::string& attempt);
+
 // Returns the names of the attempts at a shard ("attempt-0123456789abcdef"), sorted.
 std::vector<std::string> attempts_of(const ShardFiles& files, int64_t shard);
+
+// Returns those of these attempts of which everything can be read that a new attempt would read.
+// Calls `left_out` with the name and the error of each other one: it may be the attempt of another
+// user, and no attempt needs it.
+std::vector<std::string> readable_attempts(
+    const RunConfig& config, const Shard& shard, const std::vector<std::string>& attempts,
+    const std::function<void(const std::string&, const ErrorDetail&)>& left_out);
 
 // Creates the folder of a new attempt and returns its name, which is random. Throws Error
 // kCantCreate, kNoPermission and kIoError.

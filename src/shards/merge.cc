@@ -13,7 +13,6 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/host.h"
-#include "base/shell_quote.h"
 #include "base/thread_pool.h"
 #include "base/units.h"
 #include "run_plan/output_guard.h"
@@ -21,6 +20,7 @@
 #include "run_record/run_log.h"
 #include "run_record/run_paths.h"
 #include "shards/part.h"
+#include "shards/shard_words.h"
 #include "store/fingerprint/fingerprint.h"
 #include "store/link_final.h"
 #include "store/parts_list.h"
@@ -30,14 +30,6 @@ namespace {
 
 // The parts of all shards, each by shard and then by matrix.
 using Parts = std::vector<Part>;
-
-// Returns what a person runs to encode a shard.
-std::string command_for(const RunConfig& config, const ShardPlan& plan, int64_t shard) {
-  const std::string number = fmt::format("{}/{}", shard, plan.shards);
-  if (config.config_path.empty())
-    return fmt::format("encode run --shard {}, with the other flags of this command", number);
-  return shell_command({"encode", "run", "--config", config.config_path, "--shard", number});
-}
 
 Error missing_parts(const RunConfig& config, const ShardPlan& plan,
                     const std::vector<int64_t>& missing) {
@@ -53,7 +45,8 @@ Error missing_parts(const RunConfig& config, const ShardPlan& plan,
        .where = config.store.cache_dir,
        .expected = fmt::format("the parts of {}", format_count(plan.shards, "shard", "shards")),
        .found = fmt::format("no part of {}", fmt::join(named, ", ")),
-       .hint = "run each of them: " + command_for(config, plan, missing.front())});
+       .hint =
+           "run each of them: " + shard_command(config.config_path, missing.front(), plan.shards)});
 }
 
 std::string in_words(FinalState state) {
@@ -171,7 +164,8 @@ void Merge::check_part(int64_t shard) const {
                  .where = matrix.path,
                  .expected = "the matrix that its attempt has published",
                  .found = in_words(state),
-                 .hint = "encode the shard again: " + command_for(config_, plan_, shard)});
+                 .hint = "encode the shard again: " +
+                         shard_command(config_.config_path, shard, plan_.shards)});
   }
 }
 
@@ -235,9 +229,11 @@ MergedMatrix Merge::publish(size_t matrix, const Merged& merged) const {
 }  // namespace
 
 std::vector<MergedMatrix> merge_shards(const RunConfig& config, Terminal& err, Terminal& out) {
-  const CacheLock lock = CacheLock::acquire(config.store.cache_dir);
   RunLog log(config.log, err, out);
-  return Merge(config, log).run();
+  return logging_errors(log, [&] {
+    const CacheLock lock = CacheLock::acquire(config.store.cache_dir);
+    return Merge(config, log).run();
+  });
 }
 
 }  // namespace encode

@@ -1,5 +1,6 @@
 #include "shards/part.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
 #include <utility>
@@ -8,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/path_kind.h"
 #include "run_record/run_paths.h"
 #include "shards/attempt.h"
 #include "store/sealed_json.h"
@@ -55,18 +57,52 @@ std::string record_text(const Shard& shard, const std::string& attempt,
          "\n";
 }
 
-// Reads a record. Throws Error kData, kConfig or kNoInput if there is none of this plan.
-Part read_record(const RunConfig& config, const ShardPlan& plan, int64_t shard) {
+// Writing a record would fail only at the end of a shard, so what has its path is refused before.
+void require_place_of_record(const std::string& path) {
+  const PathKind kind = path_kind(path, "shards.missing");
+  if (kind == PathKind::kAbsent || kind == PathKind::kFile) return;
+  throw Error({.code = "shards.config",
+               .what = "the record of a shard cannot be read or written",
+               .where = path,
+               .expected = "no entry, or the file that an attempt has published",
+               .found = kind == PathKind::kDirectory ? "a folder" : "a device, a pipe or a socket",
+               .hint = "move it away, and run the same command again"});
+}
+
+// A record, whose matrices are not checked yet. It has no attempt if there is none of this plan.
+struct Record {
+  std::string attempt;
+  Json json = {};
+};
+
+bool is_of_no_plan(const Error& error) {
+  return error.exit_code() == ExitCode::kNoInput || error.exit_code() == ExitCode::kData ||
+         error.exit_code() == ExitCode::kConfig;
+}
+
+Record read_record(const std::string& path, const ShardPlan& plan, int64_t shard) {
   constexpr int64_t kMostBytes = int64_t{1} << 20;
-  const std::string path = ShardFiles(config.store.cache_dir).part(shard);
-  const Json json = unseal_file(path, kMostBytes, kDamaged).object;
-  const JsonFields fields(json, path, kDamaged);
-  fields.integer("format", kFormat, kFormat);
-  fields.integer("shard", shard, shard);
-  if (fields.string("plan") != plan.checksum)
-    fields.refuse("plan", plan.checksum, fields.string("plan"));
-  Part part{.attempt = fields.string("attempt")};
-  part.matrices = matrices_of(config, shard, part.attempt);
+  require_place_of_record(path);
+  try {
+    Record record = {.attempt = "", .json = unseal_file(path, kMostBytes, kDamaged).object};
+    const JsonFields fields(record.json, path, kDamaged);
+    fields.integer("format", kFormat, kFormat);
+    fields.integer("shard", shard, shard);
+    if (fields.string("plan") != plan.checksum) return {};
+    const std::string attempt = fields.string("attempt");
+    if (is_attempt_name(attempt)) record.attempt = attempt;
+    return record;
+  } catch (const Error& error) {
+    if (!is_of_no_plan(error)) throw;
+    return {};
+  }
+}
+
+// Throws Error kData or kConfig if the record does not have the matrices of the config.
+Part part_of(const Record& record, const RunConfig& config, int64_t shard,
+             const std::string& path) {
+  Part part{.attempt = record.attempt, .matrices = matrices_of(config, shard, record.attempt)};
+  const JsonFields fields(record.json, path, kDamaged);
   const Json& matrices = fields.array("matrices");
   if (matrices.size() != part.matrices.size())
     fields.refuse("matrices", fmt::format("{} matrices", part.matrices.size()),
@@ -102,13 +138,19 @@ void publish_part(const RunConfig& config, const Shard& shard, const std::string
                      record_text(shard, attempt, matrices));
 }
 
+std::string published_attempt(const ShardFiles& files, const ShardPlan& plan, int64_t shard) {
+  return read_record(files.part(shard), plan, shard).attempt;
+}
+
 std::optional<Part> find_part(const RunConfig& config, const ShardPlan& plan, int64_t shard) {
+  const std::string path = ShardFiles(config.store.cache_dir).part(shard);
+  const Record record = read_record(path, plan, shard);
+  if (record.attempt.empty()) return std::nullopt;
   try {
-    Part part = read_record(config, plan, shard);
+    Part part = part_of(record, config, shard, path);
     if (std::ranges::all_of(part.matrices, has_size)) return part;
   } catch (const Error& error) {
-    const ExitCode code = error.exit_code();
-    if (code != ExitCode::kNoInput && code != ExitCode::kData && code != ExitCode::kConfig) throw;
+    if (!is_of_no_plan(error)) throw;
   }
   return std::nullopt;
 }

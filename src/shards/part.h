@@ -31,9 +31,15 @@ struct Part {
 // "store.damaged" if a matrix of the attempt is not finished, and what write_file_durably() throws.
 void publish_part(const RunConfig& config, const Shard& shard, const std::string& attempt);
 
+// Returns the attempt that the record of a shard names; "" if the shard has no record of this plan.
+// Looks at no matrix: find_part() does. Throws Error kConfig "shards.config" if a folder or another
+// entry that is no file has the path of the record, kNoPermission and kIoError.
+std::string published_attempt(const ShardFiles& files, const ShardPlan& plan, int64_t shard);
+
 // Returns the part of a shard; nullopt if the shard is not encoded yet, if its record is damaged or
 // belongs to another plan, or if a matrix has another size than the record says. No hash is
-// compared: `encode merge` and `encode verify` do that. Throws what file_size() throws.
+// compared: `encode merge` and `encode verify` do that. Throws what published_attempt() and
+// file_size() throw.
 std::optional<Part> find_part(const RunConfig& config, const ShardPlan& plan, int64_t shard);
 
 // Returns the name under which a merge publishes a part: "x-00007-of-00064.npy" for "x.npy".

@@ -86,14 +86,10 @@ void require_same_rows(const std::string& cache_dir, const ShardPlan& plan) {
   }
 }
 
-}  // namespace
-
-void plan_shards(const RunConfig& config, int64_t shards, Terminal& err, Terminal& out) {
-  end_at_once_if_asked_for_restart();
+void write_plan(const RunConfig& config, int64_t shards, RunLog& log) {
   require_divisible(config);
   const std::string& cache_dir = config.store.cache_dir;
   const CacheLock lock = CacheLock::acquire(cache_dir);
-  RunLog log(config.log, err, out);
   check_log(config);
   log.open_file(log_path(config));
   const RunPlan run = make_plan(config, PlanPurpose::kDivide, log);
@@ -110,6 +106,14 @@ void plan_shards(const RunConfig& config, int64_t shards, Terminal& err, Termina
               {"rows", stream.identity.rows},
               {"shards", plan.shards}});
   }
+}
+
+}  // namespace
+
+void plan_shards(const RunConfig& config, int64_t shards, Terminal& err, Terminal& out) {
+  end_at_once_if_asked_for_restart();
+  RunLog log(config.log, err, out);
+  logging_errors(log, [&] { write_plan(config, shards, log); });
 }
 
 }  // namespace encode

@@ -1,6 +1,7 @@
 #include "shards/run_shard.h"
 
 #include <fmt/format.h>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -22,12 +23,12 @@ namespace {
 
 // Saves the work of a second attempt where the file system has locks. Where it has none, the
 // attempts work side by side.
-std::optional<CacheLock> lock_shard(const std::string& folder) {
+std::unique_ptr<const CacheLock> lock_shard(const std::string& folder) {
   try {
-    return CacheLock::acquire(folder);
+    return std::make_unique<const CacheLock>(CacheLock::acquire(folder));
   } catch (const Error& error) {
     ErrorDetail detail = error.detail();
-    if (detail.code == "store.lock") return std::nullopt;
+    if (detail.code == "store.lock") return nullptr;
     if (detail.code == "store.locked") {
       detail.what = "another attempt at this shard is at work";
       detail.expected = "no other attempt";
@@ -75,42 +76,87 @@ void remove_chunks_of(const RunConfig& own, bool keep) {
   }
 }
 
+// What a run of a shard begins with.
+struct BegunShard {
+  Shard shard = {};
+  std::string done_by = {};  // the attempt that has published the part; "": it must be encoded
+  std::unique_ptr<const CacheLock> lock = {};  // null if the file system has no locks
+  std::string attempt = {};                    // the new one
+};
+
+class ShardRun {
+ public:
+  ShardRun(const ShardOfRun& run, RunLog& log)
+      : config_(run.experiment), index_(run.index), log_(log) {}
+
+  // `again` is true if the shard must be encoded although its part is there.
+  BegunShard begin(bool again) const;
+
+ private:
+  std::vector<std::string> earlier_attempts(const ShardFiles& files, const Shard& shard) const;
+  void say_done(const BegunShard& begun) const {
+    log_.info("shard_done",
+              fmt::format("shard {} of {} is already encoded, by {}", index_,
+                          format_count(begun.shard.plan.shards), begun.done_by),
+              {{"shard", index_}, {"attempt", begun.done_by}});
+  }
+
+  const RunConfig& config_;
+  const int64_t index_;
+  RunLog& log_;
+};
+
+std::vector<std::string> ShardRun::earlier_attempts(const ShardFiles& files,
+                                                    const Shard& shard) const {
+  const auto warn = [&](const std::string& attempt, const ErrorDetail& detail) {
+    log_.warning("attempt_left_out",
+                 fmt::format("{} cannot be read, so its chunks are encoded again: {} ({})", attempt,
+                             detail.what, detail.where),
+                 {{"shard", index_}, {"attempt", attempt}, {"where", detail.where}});
+  };
+  return readable_attempts(config_, shard, attempts_of(files, index_), warn);
+}
+
+BegunShard ShardRun::begin(bool again) const {
+  const std::string& cache_dir = config_.store.cache_dir;
+  BegunShard begun = {.shard = read_shard(cache_dir, index_)};
+  require_plan_of(config_, begun.shard.plan);
+  const ShardFiles files(cache_dir);
+  const std::optional<Part> part = find_part(config_, begun.shard.plan, index_);
+  if (part && !again) {
+    begun.done_by = part->attempt;
+    say_done(begun);
+    return begun;
+  }
+  begun.lock = lock_shard(files.shard(index_));
+  const std::vector<std::string> earlier = earlier_attempts(files, begun.shard);
+  begun.done_by = again ? "" : finished_attempt(config_, begun.shard, earlier);
+  if (!begun.done_by.empty()) {
+    publish_part(config_, begun.shard, begun.done_by);
+    say_done(begun);
+    return begun;
+  }
+  begun.attempt = begin_attempt(files, index_);
+  adopt_attempts(config_, begun.shard, earlier, begun.attempt);
+  return begun;
+}
+
 }  // namespace
 
 RunEnd run_shard(const ShardOfRun& run, RunEnvironment environment, Terminal& err, Terminal& out) {
   end_at_once_if_asked_for_restart();
   const RunConfig& config = run.experiment;
-  const bool again = environment.retry_set_aside;  // also if the part is there
-  const Shard shard = read_shard(config.store.cache_dir, run.index);
-  require_plan_of(config, shard.plan);
-  const ShardFiles files(config.store.cache_dir);
-  const auto say_done = [&](const std::string& attempt) {
+  const BegunShard begun = [&] {
     RunLog log(config.log, err, out);
-    log.info("shard_done",
-             fmt::format("shard {} of {} is already encoded, by {}", run.index,
-                         format_count(shard.plan.shards), attempt),
-             {{"shard", run.index}, {"attempt", attempt}});
-  };
-  const std::optional<Part> part = find_part(config, shard.plan, run.index);
-  if (part && !again) {
-    say_done(part->attempt);
-    return {};
-  }
-  const std::optional<CacheLock> lock = lock_shard(files.shard(run.index));
-  const std::vector<std::string> earlier = attempts_of(files, run.index);
-  const std::string finished = again ? "" : finished_attempt(config, shard, earlier);
-  if (!finished.empty()) {
-    publish_part(config, shard, finished);
-    say_done(finished);
-    return {};
-  }
-  const std::string attempt = begin_attempt(files, run.index);
-  adopt_attempts(config, shard, earlier, attempt);
-  environment.shard = &shard;
-  const RunConfig own = config_of_attempt(config, run.index, attempt);
+    return logging_errors(log,
+                          [&] { return ShardRun(run, log).begin(environment.retry_set_aside); });
+  }();
+  if (!begun.done_by.empty()) return {};
+  environment.shard = &begun.shard;
+  const RunConfig own = config_of_attempt(config, run.index, begun.attempt);
   RunEnd end = run_experiment(own, environment, err, out);
   if (end.stopped_by != 0) return end;
-  publish_part(config, shard, attempt);
+  publish_part(config, begun.shard, begun.attempt);
   remove_chunks_of(own, config.store.keep_chunk_cache);
   return end;
 }

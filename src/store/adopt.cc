@@ -54,20 +54,29 @@ class Adoption {
     return std::nullopt;
   }
 
-  // Returns false, and takes nothing, if a file of the chunk is gone: the other run has removed its
-  // chunks meanwhile.
+  // Returns false, and takes nothing, if a file of the chunk is gone, because the other run has
+  // removed its chunks meanwhile, or if this user may not read it.
   bool take_files(const std::string& directory, const ChunkRecord& record) const {
     std::vector<std::string> taken;
     for (const ChunkPart part : kChunkParts) {
       const std::string name = chunk_file_name(record.index, part);
       if (!has_part(record, part)) continue;
-      if (!link_or_copy(join_path(directory, name), join_path(directory_, name))) {
+      if (!take_file(join_path(directory, name), join_path(directory_, name))) {
         for (const std::string& path : taken) remove_file(path);
         return false;
       }
       taken.push_back(join_path(directory_, name));
     }
     return true;
+  }
+
+  static bool take_file(const std::string& from, const std::string& to) {
+    try {
+      return link_or_copy(from, to);
+    } catch (const Error& error) {
+      if (error.exit_code() == ExitCode::kNoPermission) return false;
+      throw;
+    }
   }
 
   std::string directory_;

@@ -72,6 +72,21 @@ ChunkProgress read_chunk_progress(const std::string& directory) {
   return progress;
 }
 
+std::optional<int64_t> logged_rows(const std::string& cache_dir, const StreamIdentity& identity) {
+  const std::string directory = chunks_dir(cache_dir, identity.name);
+  const std::string stream_path = join_path(directory, kStreamFile);
+  if (!path_exists(stream_path, "store.stream")) return std::nullopt;
+  const StreamFile stream = read_stream_file(stream_path);
+  if (!same_stream(stream.identity, identity)) return std::nullopt;
+  std::set<int64_t> chunks;
+  int64_t rows = 0;
+  for (const LogRecord& record : read_chunk_log(join_path(directory, kLogFile)).records) {
+    if (record.belongs_to(stream) && chunks.insert(record.chunk.index).second)
+      rows += stream.chunk(record.chunk.index).size();
+  }
+  return rows;
+}
+
 ChunkFolder read_chunk_folder(const std::string& directory) {
   const StreamFile stream = read_stream_file(join_path(directory, kStreamFile));
   ChunkLog log = read_chunk_log(join_path(directory, kLogFile));

@@ -86,6 +86,12 @@ struct ChunkProgress {
 // what read_chunk_folder() throws.
 ChunkProgress read_chunk_progress(const std::string& directory);
 
+// Returns the number of rows in the committed chunks of a stream, from stream.json and chunks.log
+// alone: it looks at no chunk, so it takes two reads for any number of chunks. A run may be
+// changing the folder. Returns nullopt if the folder has no chunks of this stream. Throws what
+// read_chunk_folder() throws.
+std::optional<int64_t> logged_rows(const std::string& cache_dir, const StreamIdentity& identity);
+
 // The state of the lock of a cache directory, and what its holder has written about itself.
 struct LockState {
   enum class Held { kNo, kYes, kUnknown };

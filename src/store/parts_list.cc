@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "encode/error.h"
@@ -125,6 +126,11 @@ std::string parts_list_path(const std::string& matrix_path) {
   return std::filesystem::path(matrix_path).replace_extension().string() + std::string(kListSuffix);
 }
 
+std::string matrix_of_list(const std::string& list_path, const PartsList& list) {
+  return fmt::format("{}.{}", list_path.substr(0, list_path.size() - kListSuffix.size()),
+                     to_string(list.file));
+}
+
 bool is_parts_list(const std::string& path) { return path.ends_with(kListSuffix); }
 
 bool is_foreign_parts_list(const std::string& path) {
@@ -153,6 +159,32 @@ void write_parts_list(const std::string& path, const PartsList& list) {
                      {"parts", parts_json(list)},
                      {"fingerprint", Json::parse(list.identity.fingerprint)}};
   write_file_durably(path, seal(json, /*indent=*/2) + "\n");
+}
+
+std::string part_path(const std::string& list_path, const PartsList::Entry& part) {
+  return join_path(parent_directory(list_path), part.file);
+}
+
+std::vector<Manifest> read_part_manifests(const std::string& list_path, const PartsList& list) {
+  std::vector<Manifest> manifests;
+  for (const PartsList::Entry& part : list.parts) {
+    const std::string path = part_path(list_path, part);
+    std::optional<Manifest> manifest = read_manifest(path);
+    if (manifest && manifest->xxh3_128 == part.seal.xxh3_128 &&
+        manifest->identity.range() == part.rows) {
+      manifests.push_back(std::move(*manifest));
+      continue;
+    }
+    ErrorDetail detail = damage("a part is not the one in the list", path,
+                                fmt::format("rows {} to {}, XXH3-128 {}", part.rows.begin,
+                                            part.rows.end - 1, part.seal.xxh3_128),
+                                manifest ? "another matrix" : "no manifest")
+                             .detail();
+    detail.hint =
+        fmt::format("run `encode merge` again; `encode verify {}` checks every part", list_path);
+    throw Error(std::move(detail));
+  }
+  return manifests;
 }
 
 PartsList read_parts_list(const std::string& path) {

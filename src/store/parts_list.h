@@ -41,6 +41,8 @@ struct PartsList {
 
 // x.npy -> x.parts.json; a list is its own list.
 std::string parts_list_path(const std::string& matrix_path);
+// x.parts.json -> x.npy, or another suffix for the format of the parts. No file has this name.
+std::string matrix_of_list(const std::string& list_path, const PartsList& list);
 bool is_parts_list(const std::string& path);  // by its name
 // Returns true if a file that is no list has the path of a list. Throws Error kIoError and
 // kNoPermission.
@@ -51,5 +53,10 @@ bool is_foreign_parts_list(const std::string& path);
 void write_parts_list(const std::string& path, const PartsList& list);
 // Throws Error kNoInput if there is no list, kData "store.damaged" if it is damaged.
 PartsList read_parts_list(const std::string& path);
+
+std::string part_path(const std::string& list_path, const PartsList::Entry& part);
+// Returns the manifests of the parts, in order. Throws Error kData "store.damaged" if a part has
+// none, or if it is not the part in the list, and what read_manifest() throws.
+std::vector<Manifest> read_part_manifests(const std::string& list_path, const PartsList& list);
 
 }  // namespace encode

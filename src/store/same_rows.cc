@@ -9,10 +9,18 @@
 #include "encode/store.h"
 #include "encode/vector_rows.h"
 
+#include "store/parts_list.h"
+
 namespace encode {
 namespace {
 
 std::vector<int64_t> rows_without_vector(const std::string& path) {
+  if (is_parts_list(path)) {
+    Manifest merged;
+    merged.dropped_rows = read_parts_list(path).dropped_rows;
+    return merged.dropped_rows == 0 ? std::vector<int64_t>()
+                                    : read_vector_rows(path, merged).dropped();
+  }
   const std::optional<Manifest> manifest = read_manifest(path);
   if (!manifest || manifest->dropped_rows == 0) return {};
   return read_vector_rows(path, *manifest).dropped();

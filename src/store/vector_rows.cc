@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "base/units.h"
 #include "store/layout.h"
+#include "store/parts_list.h"
 #include "store/sealed_json.h"
 
 namespace encode {
@@ -40,6 +41,17 @@ VectorRows rows_of_first_part(const std::string& path, const Manifest& combined)
                  fmt::format("{} rows, {} of them dropped, XXH3-128 {}", part->identity.rows,
                              part->dropped_rows, part->xxh3_128));
   return read_vector_rows(part_path, *part);
+}
+
+VectorRows rows_of_parts(const std::string& list_path) {
+  const PartsList list = read_parts_list(list_path);
+  const std::vector<Manifest> manifests = read_part_manifests(list_path, list);
+  std::vector<int64_t> dropped;
+  for (size_t i = 0; i < manifests.size(); ++i) {
+    const VectorRows rows = read_vector_rows(part_path(list_path, list.parts[i]), manifests[i]);
+    dropped.insert(dropped.end(), rows.dropped().begin(), rows.dropped().end());
+  }
+  return {list.identity.range(), std::move(dropped), list_path};
 }
 
 }  // namespace
@@ -88,6 +100,7 @@ std::vector<int64_t> row_numbers(const std::vector<SetAsideRow>& rows) {
 
 VectorRows read_vector_rows(const std::string& matrix_path, const Manifest& manifest) {
   if (manifest.dropped_rows == 0) return {manifest.identity.range(), {}, matrix_path};
+  if (is_parts_list(matrix_path)) return rows_of_parts(matrix_path);
   if (!manifest.parts.empty()) return rows_of_first_part(matrix_path, manifest);
   return {manifest.identity.range(), row_numbers(set_aside_rows(matrix_path, manifest)),
           set_aside_path(matrix_path)};

@@ -38,6 +38,7 @@
 #include "supervisor/finished_matrices.h"
 #include "supervisor/run_reporter.h"
 #include "supervisor/run_signals.h"
+#include "supervisor/shard_hint.h"
 #include "supervisor/worker/worker_recovery.h"
 
 namespace encode {
@@ -135,6 +136,7 @@ RunEnd Run::execute() {
   } catch (const Error& error) {
     progress_.clear();
     ErrorDetail detail = error.detail();
+    if (environment_.shard != nullptr) give_hint_for_shard(detail);
     add_command(detail);
     log_.final_error(detail);
     record_end(RunPhase::kFailed, &detail);

@@ -292,5 +292,37 @@ TEST(SearchMiniLm, TheVectorsMeanSomething) {
   EXPECT_EQ(row, 3);
 }
 
+TEST_F(Search, AMergedMatrixGivesTheHitsOfOneRun) {
+  run_.run({"--normalize"});
+  const auto encode = [&](std::vector<std::string> command) {
+    const std::vector<std::string> flags = {"--model",     run_.model(),
+                                            "--input",     run_.texts(),
+                                            "--output",    run_.dir().file("parts.npy"),
+                                            "--cache-dir", run_.dir().file("cache"),
+                                            "--normalize", "--device",
+                                            "cpu"};
+    command.insert(command.end(), flags.begin(), flags.end());
+    const ProgramEnd end = Program(run_.dir().path(), std::move(command)).wait();
+    ASSERT_EQ(end.exit_code, 0) << end.err;
+  };
+  encode({"shards", "plan", "--shards", "3"});
+  for (const char* shard : {"0/3", "1/3", "2/3"}) encode({"run", "--shard", shard});
+  encode({"merge"});
+  const std::vector<std::string> queries = {"a date", "number", SearchedRun::rows()[7]};
+  const std::vector<Json> expected = run_.hits(queries);
+  std::vector<std::string> words = {run_.dir().file("parts.parts.json"), "--json", "--device",
+                                    "cpu"};
+  words.insert(words.end(), queries.begin(), queries.end());
+  const ProgramEnd end = run_.search(words);
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  std::istringstream lines(end.out);
+  size_t i = 0;
+  for (std::string line; std::getline(lines, line); ++i) {
+    ASSERT_LT(i, expected.size());
+    EXPECT_EQ(Json::parse(line)["hits"], expected[i]["hits"]);
+  }
+  EXPECT_EQ(i, queries.size());
+}
+
 }  // namespace
 }  // namespace encode::testing

@@ -16,6 +16,8 @@
 #include "base/scratch_folder.h"
 #include "base/shell_quote.h"
 #include "columnar/matrix_reader.h"
+#include "store/matrix/parts_matrix.h"
+#include "store/parts_list.h"
 #include "store/quantize.h"
 
 namespace encode {
@@ -162,6 +164,7 @@ std::span<const float> Matrix::floats(RowRange rows, MatrixBuffer& buffer) const
 }
 
 std::unique_ptr<Matrix> open_matrix(const std::string& path, RowAccess access) {
+  if (is_parts_list(path)) return open_parts(path, access);
   UniqueFd fd = open_named_file(path, "npy.open");
   Manifest manifest = require_manifest(path);
   Vectors vectors = manifest.file == MatrixFormat::kNpy

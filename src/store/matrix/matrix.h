@@ -27,6 +27,9 @@ class Matrix {
   virtual ~Matrix() = default;
 
   const std::string& path() const { return path_; }
+  // Returns the path of a matrix file, beside which the ranges of these rows are: path(), or the
+  // first part if path() is a list of parts.
+  virtual const std::string& file() const { return path_; }
   const Manifest& manifest() const { return manifest_; }
   OutputType type() const { return manifest_.type; }
   int64_t rows() const { return manifest_.vectors(); }  // of the matrix, not of the input
@@ -61,7 +64,8 @@ enum class RowAccess {
   kFewRows,
 };
 
-// Opens a finished matrix. The vectors of a Parquet or Arrow file are copied to a temporary file,
+// Opens a finished matrix, or all parts of a merged one if `path` is a list of parts
+// (x.parts.json). The vectors of a Parquet or Arrow file are copied to a temporary file,
 // which needs row_bytes() for each row on the disk of temporary_place(). Compares the header of the
 // matrix with the manifest. Does not check the hash; `encode verify` checks it. Throws Error:
 // - kNoInput "npy.open" if there is no such file,
@@ -69,7 +73,7 @@ enum class RowAccess {
 // - kData "matrix.damaged" if its size, shape or type differs from the manifest,
 // - kData "npy.header" if it should be a .npy file and is not,
 // - what open_matrix_reader() throws for a table,
-// - what read_manifest() throws.
+// - what read_manifest() throws, and for a list what read_parts_list() throws.
 std::unique_ptr<Matrix> open_matrix(const std::string& path, RowAccess access = RowAccess::kMapped);
 
 }  // namespace encode

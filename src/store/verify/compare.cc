@@ -6,13 +6,11 @@
 #include <cstring>
 #include <fmt/format.h>
 #include <limits>
-#include <memory>
 #include <span>
 
 #include "base/non_finite.h"
-#include "columnar/matrix_reader.h"
-#include "store/matrix/stored_values.h"
 #include "store/same_rows.h"
+#include "store/verify/number_reader.h"
 
 namespace encode {
 namespace {
@@ -175,29 +173,6 @@ class Comparison {
 };
 
 constexpr const char* kSameRowsHint = "compare two matrices of the same rows and the same model";
-
-// Reads the numbers of a matrix from the first row to the last.
-class NumberReader {
- public:
-  explicit NumberReader(const std::string& path)
-      : reader_(open_matrix_reader(path, Elements::kAny)),
-        values_(StoredValues::of_file(*reader_)) {}
-
-  OutputType type() const { return values_.type(); }
-  int64_t rows() const { return reader_->rows(); }
-  int64_t dim() const { return values_.dim(); }
-  std::string shape() const { return fmt::format("{} x {}", rows(), dim()); }
-
-  // Returns the next rows, or nothing at the end. The view is valid until the next call.
-  std::span<const float> next(int64_t max_rows) {
-    return values_.convert(reader_->next_bytes(max_rows), buffer_);
-  }
-
- private:
-  std::unique_ptr<MatrixReader> reader_;
-  StoredValues values_;
-  std::vector<float> buffer_;
-};
 
 }  // namespace
 

@@ -58,9 +58,10 @@ struct CompareReport {
   ExitCode exit_code() const { return failures.empty() ? ExitCode::kOk : ExitCode::kData; }
 };
 
-// Reads both files block by block in less than 100 MB of memory. Throws Error: kNoInput, kData
-// "compare.shape" for different shapes, kData for a file that is no matrix, what
-// StoredValues::of_file() throws, and kIoError if reading fails.
+// Reads both files, or the parts in a list (x.parts.json) one after the other, block by block in
+// less than 100 MB of memory. Throws Error: kNoInput, kData "compare.shape" for different shapes,
+// kData for a file that is no matrix, what StoredValues::of_file() throws, and kIoError if reading
+// fails.
 CompareReport compare_matrices(const std::string& a_path, const std::string& b_path,
                                const CompareOptions& options);
 

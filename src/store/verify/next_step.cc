@@ -22,6 +22,15 @@ bool is_one_of(std::span<const std::string_view> checks, const std::string& chec
   return std::find(checks.begin(), checks.end(), check) != checks.end();
 }
 
+// The advice about matrices that a merge makes. A merge checks the parts of all shards.
+std::string next_merge(const VerifyReport& report) {
+  constexpr const char* kEffect =
+      "it names the shards that are missing or damaged, and the command that encodes them";
+  return report.command.empty()
+             ? fmt::format("repeat the `encode merge` of the experiment: {}", kEffect)
+             : fmt::format("merge the shards ({}): {}", kEffect, report.command);
+}
+
 }  // namespace
 
 std::string next_step(const VerifyReport& report) {
@@ -31,12 +40,16 @@ std::string next_step(const VerifyReport& report) {
     });
   };
   if (fails([](const std::string& check) { return is_one_of(kOfAnotherRun, check); })) {
+    if (report.in_shards)
+      return "check the matrix with the config or the flags of its own plan; to encode with these, "
+             "run `encode shards plan` with another --cache-dir";
     return "check the matrix with the config or the flags of its own run; to make it again with "
            "these, add --fresh to `encode run`";
   }
   if (fails([](const std::string& check) { return is_one_of(kOfInputs, check); }))
     return "give each input of the split one row for each sample, and run `encode run` again";
   const bool damaged = fails([](const std::string& check) { return !is_one_of(kOfValues, check); });
+  if (damaged && report.in_shards) return next_merge(report);
   if (damaged) {
     constexpr const char* kEffect = "makes again what is missing or damaged, and keeps the rest";
     return report.command.empty()

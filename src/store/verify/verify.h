@@ -28,7 +28,8 @@ struct ExpectedMatrix {
 };
 
 struct VerifyOptions {
-  bool sha256 = false;  // also compute the SHA-256 of each file
+  bool sha256 = false;     // also compute the SHA-256 of each file
+  bool in_shards = false;  // the matrices are those of an experiment in shards
 };
 
 enum class CheckStatus { kOk, kWarning, kFailed };
@@ -81,6 +82,7 @@ struct VerifyReport {
   std::vector<MatrixSummary> matrices;
   std::vector<Finding> findings;
   std::string command = {};  // for a shell: makes the failed matrices again; "": not known
+  bool in_shards = false;    // a merge makes the matrices
 
   // Returns kOk if no check failed, kNoInput if all failed checks are about matrices that do not
   // exist, and kData otherwise. Warnings do not count.
@@ -92,8 +94,9 @@ struct VerifyReport {
 // kIoError only if the file system does not let it read a file.
 VerifyReport verify_run(const std::vector<ExpectedMatrix>& matrices, const std::string& cache_dir,
                         const VerifyOptions& options);
-// Checks the matrices in a folder: those that have a manifest, and those that a run in this folder
-// has begun. Throws what verify_run() throws, and Error kNoInput "npy.open" if there are none.
+// Checks the matrices in a folder: those that have a manifest, those that a list of parts names,
+// and those that a run in this folder has begun. Throws what verify_run() throws, and Error
+// kNoInput "npy.open" if there are none.
 VerifyReport verify_folder(const std::string& folder, const VerifyOptions& options);
 // Throws Error kNoInput "npy.open" if there is no such file. Its hint names the run that has begun
 // the matrix, if there is one.

@@ -16,8 +16,10 @@
 #include "base/shell_quote.h"
 #include "store/audit.h"
 #include "store/layout.h"
+#include "store/parts_list.h"
 #include "store/verify/chunk_check.h"
 #include "store/verify/verify.h"
+#include "store/verify/verify_findings.h"
 
 namespace encode {
 namespace {
@@ -35,6 +37,22 @@ std::map<std::string, ExpectedMatrix> finished_in(const std::string& folder) {
     matrices[path] = {.name = stream.empty() ? matrix : stream, .path = path};
   }
   return matrices;
+}
+
+// Puts the merged matrices of the folder in the place of their parts. A list that cannot be read
+// leaves its parts as matrices of their own.
+void merge_parts(const std::string& folder, std::map<std::string, ExpectedMatrix>& matrices) {
+  for (const std::string& name : list_directory(folder)) {
+    if (!is_parts_list(name)) continue;
+    const std::string path = join_path(folder, name);
+    try {
+      for (const PartsList::Entry& part : read_parts_list(path).parts)
+        matrices.erase(join_path(folder, part.file));
+    } catch (const Error& error) {  // the check of the list reports it
+      if (!tells_about_the_file(error)) throw;
+    }
+    matrices[path] = {.name = name, .path = path};
+  }
 }
 
 // Adds the streams that have chunks in the folder and no matrix.
@@ -56,6 +74,7 @@ void add_unfinished(const std::string& folder, std::map<std::string, ExpectedMat
 
 VerifyReport verify_folder(const std::string& folder, const VerifyOptions& options) {
   std::map<std::string, ExpectedMatrix> by_path = finished_in(folder);
+  merge_parts(folder, by_path);
   // The chunks in the cache directory of an output belong to a matrix elsewhere.
   const std::string output = output_of_cache_dir(folder);
   if (output.empty()) add_unfinished(folder, by_path);

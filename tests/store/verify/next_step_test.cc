@@ -46,5 +46,18 @@ TEST(VerifyNext, SaysWhatToDoAboutEveryKindOfFailure) {
   EXPECT_EQ(Json::parse(render_json(known))["next"], next_step(known));
 }
 
+TEST(VerifyNext, OfMatricesInShardsIsAMerge) {
+  VerifyReport report;
+  report.in_shards = true;
+  report.findings = {finding_of("exists", CheckStatus::kFailed)};
+  EXPECT_THAT(next_step(report), HasSubstr("repeat the `encode merge`"));
+  report.command = "encode merge --config run.yaml";
+  EXPECT_THAT(next_step(report), EndsWith(": encode merge --config run.yaml"));
+  report.findings = {finding_of("fingerprint", CheckStatus::kFailed)};
+  EXPECT_THAT(next_step(report), HasSubstr("encode shards plan"));
+  report.findings = {finding_of("fingerprint", CheckStatus::kOk)};
+  EXPECT_EQ(next_step(report), "");
+}
+
 }  // namespace
 }  // namespace encode::testing

@@ -1,0 +1,119 @@
+// Tests the commands for shards as programs: what they print, and their exit codes.
+#include "supervisor/program.h"
+
+#include <filesystem>
+#include <fmt/format.h>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/json.h"
+#include "support/temp_dir.h"
+
+namespace encode::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class ShardCommands : public ::testing::Test {
+ protected:
+  ShardCommands() {
+    std::string lines;
+    for (int row = 0; row < 17; ++row) lines += fmt::format("{{\"text\":\"row {}\"}}\n", row);
+    dir_.write("tc.jsonl", lines);
+    dir_.write("run.yaml", fmt::format("semantic: {{model: {}, chunk_size: 5, cache_dir: cache}}\n"
+                                       "input: {{file: tc.jsonl, field: text}}\n",
+                                       test_data("models/bert")));
+    EXPECT_EQ(encode({"shards", "plan", "--config", "run.yaml", "--shards", "3"}).exit_code, 0);
+  }
+  ProgramEnd encode(std::vector<std::string> arguments) const {
+    const auto go_there = [this] { fs::current_path(dir_.path()); };
+    return Program(dir_.path(), std::move(arguments), {}, go_there).wait();
+  }
+  void run_shard(int64_t shard) const {
+    ASSERT_EQ(
+        encode({"run", "--config", "run.yaml", "--shard", fmt::format("{}/3", shard)}).exit_code,
+        0);
+  }
+
+  TempDir dir_;
+};
+
+TEST_F(ShardCommands, StatusShowsAllShardsByConfigAndByFolder) {
+  run_shard(1);
+  for (const std::vector<std::string>& named : {std::vector<std::string>{"--config", "run.yaml"},
+                                                {"cache"},
+                                                {"--cache-dir", "cache"},
+                                                {"."}}) {
+    std::vector<std::string> arguments = {"status", "--json"};
+    arguments.insert(arguments.end(), named.begin(), named.end());
+    const ProgramEnd end = encode(arguments);
+    ASSERT_EQ(end.exit_code, 0) << end.err;
+    const Json json = Json::parse(end.out);
+    EXPECT_EQ(json["published"], 1) << named[0];
+    EXPECT_EQ(json["missing"], "0,2");
+    EXPECT_EQ(json["rows"], 17);
+    EXPECT_THAT(json["next"].get<std::string>(), HasSubstr("--config run.yaml --shard 0/3"));
+  }
+  EXPECT_THAT(encode({"status", "cache"}).out, HasSubstr("1 published, 2 not begun"));
+}
+
+TEST_F(ShardCommands, AMergeWithJsonWritesOnlyObjects) {
+  const auto merge = [&] { return encode({"merge", "--config", "run.yaml", "--json"}); };
+  const ProgramEnd refused = merge();
+  EXPECT_EQ(refused.exit_code, 66);
+  const Json error = Json::parse(refused.out);
+  EXPECT_EQ(error["event"], "error");
+  EXPECT_EQ(error["code"], "shards.missing");
+  EXPECT_EQ(error["exit_code"], 66);
+  for (const int64_t shard : {0, 1, 2}) run_shard(shard);
+  EXPECT_THAT(encode({"status", "cache"}).out, HasSubstr("encode merge --config run.yaml\n"));
+  const ProgramEnd merged = merge();
+  ASSERT_EQ(merged.exit_code, 0) << merged.err;
+  std::istringstream lines(merged.out);
+  int count = 0;
+  for (std::string line; std::getline(lines, line); ++count)
+    EXPECT_EQ(Json::parse(line)["event"], "merged");
+  EXPECT_EQ(count, 1);
+}
+
+TEST_F(ShardCommands, VerifyBeforeAMergeHintsAtTheMerge) {
+  const ProgramEnd before = encode({"verify", "--config", "run.yaml"});
+  EXPECT_EQ(before.exit_code, 66);
+  EXPECT_THAT(before.out, HasSubstr("encode merge --config run.yaml"));
+  EXPECT_THAT(before.out, Not(HasSubstr("encode run")));
+  for (const int64_t shard : {0, 1, 2}) run_shard(shard);
+  ASSERT_EQ(encode({"merge", "--config", "run.yaml"}).exit_code, 0);
+  EXPECT_EQ(encode({"verify", "--config", "run.yaml"}).exit_code, 0);
+}
+
+TEST_F(ShardCommands, CleanSaysWhatItDeletes) {
+  const ProgramEnd end = encode({"shards", "clean", "--config", "run.yaml", "--dry-run"});
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_EQ(end.out, "0 B would be free\n");
+  for (const char* wrong : {"1", "d", "-1d", "1w", "1dd", ""}) {
+    const ProgramEnd refused =
+        encode({"shards", "clean", "--config", "run.yaml", "--older-than", wrong});
+    EXPECT_EQ(refused.exit_code, 64) << wrong;
+  }
+  const ProgramEnd json =
+      encode({"shards", "clean", "--config", "run.yaml", "--older-than", "2h", "--json"});
+  EXPECT_EQ(Json::parse(json.out)["freed_bytes"], 0);
+}
+
+TEST_F(ShardCommands, AReportOfAMergedMatrixNamesAPart) {
+  for (const int64_t shard : {0, 1, 2}) run_shard(shard);
+  ASSERT_EQ(encode({"merge", "--config", "run.yaml"}).exit_code, 0);
+  const std::string list = "cache/embeddings_embeddings.parts.json";
+  const ProgramEnd end = encode({"report", list});
+  EXPECT_EQ(end.exit_code, 64);
+  EXPECT_THAT(end.err, HasSubstr("encode report cache/embeddings_embeddings-00000-of-00003.npy"));
+}
+
+}  // namespace
+}  // namespace encode::testing
