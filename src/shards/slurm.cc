@@ -1,7 +1,6 @@
 #include "shards/slurm.h"
 
 #include <array>
-#include <cstdlib>
 #include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -33,11 +32,6 @@ namespace {
 constexpr auto kOwnOptions = std::to_array<std::string_view>(
     {"--array", "-a", "--chdir", "-D", "--dependency", "-d", "--kill-on-invalid-dep", "--parsable",
      "--wrap", "--wait", "-W", "--test-only", "--help", "-h", "--usage", "--version", "-V"});
-
-// Variables that would change the answers of the programs of Slurm.
-constexpr auto kMisleading = std::to_array<const char*>(
-    {"SBATCH_ARRAY_INX", "SBATCH_WAIT", "SQUEUE_ACCOUNT", "SQUEUE_ARRAY", "SQUEUE_NAMES",
-     "SQUEUE_PARTITION", "SQUEUE_QOS", "SQUEUE_STATES", "SQUEUE_USERS"});
 
 // What encode needs of the environment. A cluster may start jobs without it (SBATCH_EXPORT=NONE).
 constexpr auto kVariables =
@@ -85,16 +79,28 @@ bool has_plan(const RunConfig& config) {
   return entry_exists(ShardFiles(config.store.cache_dir).plan(), "shards.missing");
 }
 
+// Cancels jobs of an earlier call that wait in vain. Throws if other ones are in the queue.
 void require_none_queued(const std::string& cache_dir) {
   const std::vector<SlurmJobId> earlier = read_slurm_record(cache_dir);
-  const std::vector<std::string> queued = queued_slurm_jobs(earlier);
-  if (queued.empty()) return;
+  std::vector<SlurmJobId> in_vain;
+  std::vector<std::string> release = {"scontrol", "release"};
+  std::vector<std::string> named;
+  for (const QueuedSlurmJob& job : queued_slurm_jobs(earlier)) {
+    if (job.waits_in_vain()) in_vain.push_back(job.id);
+    if (job.is_held()) release.push_back(job.id.number);
+    named.push_back(fmt::format("{} {}", job.id.number, job.state));
+  }
+  if (named.size() == in_vain.size()) {
+    cancel_slurm_jobs(in_vain);
+    return;
+  }
   constexpr size_t kMostNamed = 20;
-  std::vector<std::string> named = queued;
   if (named.size() > kMostNamed) {
     named.resize(kMostNamed);
     named.emplace_back("...");
   }
+  std::string hint = "wait until they have ended";
+  if (release.size() > 2) hint += ", let those go on that are held: " + shell_command(release);
   std::vector<std::string> cancel = {"scancel"};
   for (const SlurmJobId& job : earlier) cancel.push_back(job.number);
   throw Error({.code = "slurm.queued",
@@ -102,7 +108,7 @@ void require_none_queued(const std::string& cache_dir) {
                .where = slurm_record_path(cache_dir),
                .expected = "no job in the queue",
                .found = fmt::format("{}", fmt::join(named, ", ")),
-               .hint = "wait until they have ended, or cancel them: " + shell_command(cancel)});
+               .hint = hint + ", or cancel them: " + shell_command(cancel)});
 }
 
 // Throws if it is certain that the jobs would fail.
@@ -256,7 +262,7 @@ void print_jobs(const SlurmExperiment& experiment, const std::vector<SlurmJob>& 
 
 void submit_to_slurm(const RunConfig& config, const SlurmRequest& request, Terminal& err,
                      Terminal& out) {
-  for (const char* name : kMisleading) ::unsetenv(name);
+  forget_slurm_variables();
   check_request(config, request);
   RunLog log(config.log, err, out);
   const std::string& cache_dir = config.store.cache_dir;

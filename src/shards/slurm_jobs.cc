@@ -29,16 +29,12 @@ std::string command_of(const SlurmExperiment& experiment, const std::vector<std:
   return shell_command(words);
 }
 
-std::string head(const SlurmExperiment& experiment, const std::string& more_options) {
+std::string head(const SlurmExperiment& experiment) {
   std::string text = fmt::format(
       "#!/bin/bash\n"
-      "#SBATCH --job-name=encode-shards\n"
-      "#SBATCH --requeue\n"
-      "#SBATCH --open-mode=append\n"
-      "{}"
       "# encode slurm has made this script; docs/howto/slurm.md describes it.\n"
       "cd -- {} || exit 66\n",
-      more_options, quoted(experiment.directory));
+      quoted(experiment.directory));
   for (const std::string& variable : experiment.variables) {
     const size_t equals = variable.find('=');
     text += fmt::format("export {}={}\n", variable.substr(0, equals),
@@ -78,7 +74,7 @@ std::string notes_of(const SlurmExperiment& experiment, const std::string& name)
 
 std::string script_of_job(const SlurmExperiment& experiment, const std::string& name,
                           const std::vector<std::string>& command) {
-  return head(experiment, "") + command_of(experiment, command) +
+  return head(experiment) + command_of(experiment, command) +
          fmt::format(
              "\n"
              "code=$?\n"
@@ -95,7 +91,7 @@ std::string script_of_shards(const SlurmExperiment& experiment, int64_t offset) 
   const std::string number =
       offset == 0 ? "$SLURM_ARRAY_TASK_ID" : fmt::format("$((SLURM_ARRAY_TASK_ID + {}))", offset);
   const std::string shards = join_path(experiment.cache_dir, "shards");
-  return head(experiment, "#SBATCH --signal=B:TERM@120\n") +
+  return head(experiment) +
          fmt::format(
              "shard={}\n"
              "echo \"shard $shard on $(hostname), restarts: ${{SLURM_RESTART_COUNT:-0}}\"\n"
@@ -200,13 +196,17 @@ std::vector<SlurmJob> slurm_jobs(const SlurmExperiment& experiment, const SlurmW
   return jobs;
 }
 
-// The options that the user may replace come first, because the last one of several counts.
+// The options that the user may replace come first, because the last one of several counts. None of
+// them is a #SBATCH line of the script, because variables such as SBATCH_NO_REQUEUE, which some
+// sites set, would win over these.
 std::vector<std::string> sbatch_options(const SlurmExperiment& experiment, const SlurmJob& job,
                                         const std::vector<std::string>& ids) {
   const char* const name = job.kind == SlurmJobKind::kPlan     ? "plan-%j.out"
                            : job.kind == SlurmJobKind::kShards ? "shards-%A_%a.out"
                                                                : "merge-%j.out";
-  std::vector<std::string> words = {"--output=" + output_path(experiment, name)};
+  std::vector<std::string> words = {"--job-name=encode-shards", "--requeue", "--open-mode=append",
+                                    "--output=" + output_path(experiment, name)};
+  if (job.kind == SlurmJobKind::kShards) words.emplace_back("--signal=B:TERM@120");
   words.insert(words.end(), job.options.begin(), job.options.end());
   words.push_back("--chdir=" + experiment.directory);
   if (!job.array.empty()) words.push_back("--array=" + job.array);

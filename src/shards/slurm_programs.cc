@@ -1,12 +1,16 @@
 #include "shards/slurm_programs.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
+#include <cstdlib>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <map>
 #include <optional>
 #include <sstream>
+#include <string_view>
+#include <unistd.h>
 #include <utility>
 
 #include "encode/error.h"
@@ -79,6 +83,21 @@ std::map<std::string, std::vector<std::string>> by_cluster(const std::vector<Slu
 
 }  // namespace
 
+void forget_slurm_variables() {
+  constexpr auto kSettings = std::to_array<std::string_view>(
+      {"SBATCH_ARRAY_INX", "SBATCH_WAIT", "SQUEUE_ACCOUNT", "SQUEUE_ARRAY", "SQUEUE_NAMES",
+       "SQUEUE_PARTITION", "SQUEUE_QOS", "SQUEUE_STATES", "SQUEUE_USERS"});
+  std::vector<std::string> names;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    const std::string_view name = text.substr(0, text.find('='));
+    const bool of_user = name.starts_with("SLURM_CONF") || name == "SLURM_CLUSTERS";
+    const bool of_job = name.starts_with("SLURM_") && !of_user;
+    if (of_job || std::ranges::find(kSettings, name) != kSettings.end()) names.emplace_back(name);
+  }
+  for (const std::string& name : names) ::unsetenv(name.c_str());
+}
+
 bool is_slurm_number(const std::string& text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
 }
@@ -116,8 +135,8 @@ SlurmJobId submit_slurm_job(const std::vector<std::string>& options, const std::
                {.exit_code = 0, .out = output.out});
 }
 
-std::vector<std::string> queued_slurm_jobs(const std::vector<SlurmJobId>& jobs) {
-  std::vector<std::string> found;
+std::vector<QueuedSlurmJob> queued_slurm_jobs(const std::vector<SlurmJobId>& jobs) {
+  std::vector<QueuedSlurmJob> found;
   for (const auto& [cluster, numbers] : by_cluster(jobs)) {
     const std::vector<std::string> words =
         with_cluster({"squeue", "--noheader", "--format=%F %T (%r)",
@@ -131,7 +150,11 @@ std::vector<std::string> queued_slurm_jobs(const std::vector<SlurmJobId>& jobs) 
       constexpr std::string_view kNoReason = " (None)";
       if (line.starts_with("CLUSTER:")) continue;
       if (line.ends_with(kNoReason)) line.resize(line.size() - kNoReason.size());
-      if (std::ranges::find(found, line) == found.end()) found.push_back(line);
+      const size_t space = std::min(line.find(' '), line.size());
+      QueuedSlurmJob job = {.id = {.number = line.substr(0, space), .cluster = cluster},
+                            .state = trimmed(line.substr(space))};
+      if (!is_slurm_number(job.id.number)) throw failed(words, "lines like 12 RUNNING", output);
+      if (std::ranges::find(found, job) == found.end()) found.push_back(std::move(job));
     }
   }
   return found;

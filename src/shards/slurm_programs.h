@@ -28,11 +28,31 @@ int64_t slurm_max_array_size();
 // Submits a script. `options` are what follows sbatch --parsable.
 SlurmJobId submit_slurm_job(const std::vector<std::string>& options, const std::string& script);
 
-// Returns what squeue says about those of the jobs that have not ended, such as "1234 RUNNING" or
-// "1235 PENDING (Dependency)", each text once. Jobs that Slurm has forgotten have ended.
-std::vector<std::string> queued_slurm_jobs(const std::vector<SlurmJobId>& jobs);
+// What squeue says about a job, or about some tasks of an array.
+struct QueuedSlurmJob {
+  SlurmJobId id;
+  std::string state = {};  // "RUNNING", or with a reason "PENDING (Dependency)"
+
+  // The job waits for one that has failed. Slurm removes such a job only if the cluster is set so,
+  // or if the job asks for it; some versions keep it all the same.
+  bool waits_in_vain() const { return state == "PENDING (DependencyNeverSatisfied)"; }
+  // Slurm holds a task that a broken node could not start, until someone releases it. The reasons
+  // are "launch failed requeued held", "JobHeldUser" and so on.
+  bool is_held() const { return state.find("eld") != std::string::npos; }
+  bool operator==(const QueuedSlurmJob&) const = default;
+};
+
+// Returns those of the jobs that have not ended, each state of a job once. Jobs that Slurm has
+// forgotten have ended.
+std::vector<QueuedSlurmJob> queued_slurm_jobs(const std::vector<SlurmJobId>& jobs);
 
 void cancel_slurm_jobs(const std::vector<SlurmJobId>& jobs);
+
+// Removes the variables from the environment of this process that would change what the programs of
+// Slurm do, or what the jobs do: those of a job in which this process runs, such as
+// SLURM_RESTART_COUNT, and a few settings of sbatch and squeue. To be called while no other thread
+// runs.
+void forget_slurm_variables();
 
 // Returns true if the text consists of digits only.
 bool is_slurm_number(const std::string& text);

@@ -20,9 +20,9 @@ FAKE = r"""#!@PYTHON@
 import json, os, pathlib, sys
 place = pathlib.Path(sys.argv[0]).parent
 name = pathlib.Path(sys.argv[0]).name
-call = {"program": name, "words": sys.argv[1:], "array": os.environ.get("SBATCH_ARRAY_INX")}
+call = {"program": name, "words": sys.argv[1:]}
 if name == "sbatch":
-    call["script"] = sys.stdin.read()
+    call |= {"script": sys.stdin.read(), "variables": {name: os.environ[name] for name in os.environ if name.startswith("S")}}
 with open(place / "calls", "a") as calls:
     calls.write(json.dumps(call) + "\n")
 def text(suffix, other=""):

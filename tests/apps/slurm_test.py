@@ -50,7 +50,9 @@ class Submission(unittest.TestCase):
         self.assertEqual([option(job, "--array") for job in jobs], [None, "0-3%2", None])
         self.assertEqual([option(job, "--dependency") for job in jobs], [None, "afterok:100", "afterok:101"])
         for job in jobs:
-            self.assertEqual(job["words"][2:5], ["--partition", "gpu", "--gres=gpu:1"])
+            self.assertIn("--partition gpu --gres=gpu:1", " ".join(job["words"]))
+            self.assertIn("--requeue", job["words"])
+            self.assertEqual(option(job, "--signal"), "B:TERM@120" if option(job, "--array") else None)
             self.assertEqual("--kill-on-invalid-dep=yes" in job["words"], option(job, "--dependency") is not None)
         lab.run_jobs(jobs)
         self.assertEqual(lab.encode("verify", "cache/train_combined_embeddings.parts.json").returncode, 0)
@@ -133,9 +135,10 @@ class Submission(unittest.TestCase):
 
     def test_variables_that_would_change_the_jobs_are_left_out(self):
         lab = Lab(self)
-        lab.slurm("--shards", "2", SBATCH_ARRAY_INX="0-99", TORCH_ROOT="/opt/my torch", ARROW_ROOT="")
+        lab.slurm("--shards", "2", SBATCH_ARRAY_INX="0-99", SLURM_RESTART_COUNT="3", SLURM_CONF="x", TORCH_ROOT="/opt/my torch", ARROW_ROOT="")
         for job in lab.calls("sbatch"):
-            self.assertIsNone(job["array"])
+            self.assertEqual([job["variables"].get(name) for name in ("SBATCH_ARRAY_INX", "SLURM_RESTART_COUNT", "SLURM_CONF")],
+                             [None, None, "x"])
             self.assertIn("export TORCH_ROOT='/opt/my torch'\n", job["script"])
             self.assertNotIn("ARROW_ROOT", job["script"])
 
@@ -168,9 +171,11 @@ class Refusals(unittest.TestCase):
         lab.answer("squeue.out", "101 RUNNING (None)\n101 RUNNING (None)\n102 PENDING (launch failed requeued held)\n")
         text = self.refused(lab.slurm(), "slurm.queued", 75)
         self.assertIn("101 RUNNING, 102 PENDING (launch failed requeued held)\n", text)
-        self.assertIn("scancel 100 101 102", text)
+        self.assertIn("scontrol release 102, or cancel them: scancel 100 101 102", " ".join(text.split()))
         self.assertEqual(option(lab.calls("squeue")[0], "--jobs"), "100,101,102")
         self.assertEqual(lab.calls("sbatch"), [])
+        lab.answer("squeue.out", "nothing\n")
+        self.refused(lab.slurm(), "slurm.failed", 69)
         lab.answer("squeue.out", "")
         lab.answer("squeue.code", "1")
         lab.answer("squeue.err", "slurm_load_jobs error: Unable to contact slurm controller")
@@ -178,6 +183,16 @@ class Refusals(unittest.TestCase):
         self.assertEqual(lab.calls("sbatch"), [])
         lab.answer("squeue.err", "slurm_load_jobs error: Invalid job id specified")
         self.assertEqual(lab.slurm("--shards", "2").returncode, 0, "Slurm has forgotten the jobs")
+
+    def test_a_job_that_waits_in_vain_is_cancelled(self):
+        lab = Lab(self)
+        lab.slurm("--shards", "2")
+        lab.answer("squeue.out", "101 RUNNING (None)\n102 PENDING (DependencyNeverSatisfied)\n")
+        self.refused(lab.slurm(), "slurm.queued", 75)
+        self.assertEqual(lab.calls("scancel"), [])
+        lab.answer("squeue.out", "102 PENDING (DependencyNeverSatisfied)\n")
+        self.assertEqual(lab.slurm("--shards", "2").returncode, 0)
+        self.assertEqual([call["words"] for call in lab.calls("scancel")], [["102"]])
 
     def test_answers_of_sbatch(self):
         lab = Lab(self)
