@@ -35,6 +35,7 @@ Command add_run_command(CLI::App& main);
 Command add_retry_failed_command(CLI::App& main);
 Command add_shards_command(CLI::App& main);
 Command add_merge_command(CLI::App& main);
+Command add_slurm_command(CLI::App& main);
 Command add_status_command(CLI::App& main);
 Command add_verify_command(CLI::App& main);
 Command add_cache_command(CLI::App& main);
@@ -101,6 +102,8 @@ class ConfigFlags {
   // Does the same as load(). If the command line says nothing about the run (see given()), example
   // values stand for the model, the input and the field, which a config must have.
   LoadedConfig load_or_example() const;
+  // Returns the flags as words of a command line for another process, without --json.
+  std::vector<std::string> words() const;
   const std::string& config_path() const;  // the value of --config, or ""
   // Loads one config for each combination of the values of --dtype and --batch-tokens, which may be
   // lists: "--dtype float32,bfloat16 --batch-tokens 1024,4096" gives four configs.

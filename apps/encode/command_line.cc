@@ -273,13 +273,14 @@ int run_command_line(std::vector<std::string> arguments) {
   main.add_flag("--version,-V", version_help);
   main.require_subcommand(1);
   std::vector<Command> commands = {
-      add_run_command(main),     add_retry_failed_command(main), add_shards_command(main),
-      add_merge_command(main),   add_status_command(main),       add_verify_command(main),
-      add_compare_command(main), add_config_command(main),       add_tokenize_command(main),
-      add_models_command(main),  add_bench_command(main),        add_preflight_command(main),
-      add_plan_command(main),    add_cache_command(main),        add_pull_command(main),
-      add_search_command(main),  add_report_command(main),       add_completions_command(main),
-      add_man_command(main),     add_reference_command(main),    add_version_command(main)};
+      add_run_command(main),         add_retry_failed_command(main), add_shards_command(main),
+      add_merge_command(main),       add_slurm_command(main),        add_status_command(main),
+      add_verify_command(main),      add_compare_command(main),      add_config_command(main),
+      add_tokenize_command(main),    add_models_command(main),       add_bench_command(main),
+      add_preflight_command(main),   add_plan_command(main),         add_cache_command(main),
+      add_pull_command(main),        add_search_command(main),       add_report_command(main),
+      add_completions_command(main), add_man_command(main),          add_reference_command(main),
+      add_version_command(main)};
   // The footer is set after the commands are added, because CLI11 copies an existing footer to each
   // new command.
   main.footer(

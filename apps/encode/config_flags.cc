@@ -138,6 +138,19 @@ std::string ConfigFlags::value_of(const std::string& flag) const {
   return app_->count(flag) > 0 ? app_->get_option(flag)->as<std::string>() : "";
 }
 
+std::vector<std::string> ConfigFlags::words() const {
+  std::vector<std::string> found;
+  if (!given_->config.empty()) found.push_back("--config=" + given_->config);
+  const std::vector<KeyedFlag>& flags = config_flags();
+  for (size_t i = 0; i < flags.size(); ++i) {
+    const KeyFlag& flag = *flags[i].flag;
+    if (app_->count(flag.name) == 0 || flag.name == "--json") continue;
+    found.push_back(flag.fixed ? flag.name : flag.name + "=" + given_->values[i]);
+  }
+  for (const std::string& setting : given_->more) found.push_back("--set=" + setting);
+  return found;
+}
+
 const std::string& ConfigFlags::config_path() const { return given_->config; }
 
 std::vector<LoadedConfig> ConfigFlags::load_each() const {

@@ -45,7 +45,7 @@ inline constexpr auto kExitCodes = std::to_array<ExitCodeFacts>({
      "an input or a model file is missing", "no"},
     {ExitCode::kUnavailable, "The device is absent, cannot do this, or is out of memory.",
      "the device is absent, cannot do what the config asks for, or is out of memory; `encode pull` "
-     "cannot reach its server",
+     "cannot reach its server; Slurm is absent or refuses a job",
      "no: change the config or the machine first"},
     {ExitCode::kInternal, "A defect of encode, or rows that failed four times.",
      "internal error; rows that failed four times without one to blame; a worker that died or hung "
@@ -65,9 +65,10 @@ inline constexpr auto kExitCodes = std::to_array<ExitCodeFacts>({
      "standard output is gone",
      "after the cause is removed, for example after someone has made space"},
     {ExitCode::kTempFail, "The same command continues the run: run it again.",
-     "**the same command continues the run**: the cache is in use, the CUDA context failed, a "
-     "worker cannot be killed, a download was cut off, the server of a network file system did not "
-     "answer (ESTALE, ETIMEDOUT), or the run was preempted (SIGUSR1, SIGUSR2, "
+     "**the same command continues the run**: the cache is in use, jobs of `encode slurm` are "
+     "still in the queue, the CUDA context failed, a worker cannot be killed, a download was cut "
+     "off, the server of a network file system did not answer (ESTALE, ETIMEDOUT), or the run was "
+     "preempted (SIGUSR1, SIGUSR2, "
      "SIGXCPU, SIGALRM, SIGPWR)",
      "**yes**"},
     {ExitCode::kNoPermission, "Permission denied, or a read-only file system.",

@@ -10,7 +10,8 @@ namespace encode {
 // thread changes the environment.
 std::string environment_variable(const char* name);
 
-// Returns the folder of the program that runs. Throws Error kOsError "os.self".
+// Return the path and the folder of the program that runs. Throw Error kOsError "os.self".
+std::string program_path();
 std::string program_folder();
 
 // The folder that has encode-worker and the plugins in an installation, relative to the folder of

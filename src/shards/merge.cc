@@ -102,12 +102,12 @@ struct Merged {
 
 class Merge {
  public:
-  Merge(const RunConfig& config, RunLog& log)
-      : config_(config), log_(log), plan_(plan_of(config)), parts_(find_parts(config, plan_)) {}
+  explicit Merge(const RunConfig& config)
+      : config_(config), plan_(plan_of(config)), parts_(find_parts(config, plan_)) {}
 
   // Nothing is published before everything is checked: a merge that is refused leaves an earlier
   // result as it is.
-  std::vector<MergedMatrix> run() {
+  std::vector<MergedMatrix> run(RunLog& log) {
     share_calls(plan_.shards, cpu_quota(), [this](int64_t shard) { check_part(shard); });
     std::vector<Merged> merged;
     for (size_t matrix = 0; matrix < parts_.front().matrices.size(); ++matrix)
@@ -117,9 +117,15 @@ class Merge {
     for (size_t matrix = 0; matrix < merged.size(); ++matrix) {
       if (matrix >= plan_.streams.size())
         merged[matrix].list.identity.fingerprint = combined_fingerprint_of(matrix, merged);
-      results.push_back(publish(matrix, merged[matrix]));
+      results.push_back(publish(matrix, merged[matrix], log));
     }
     return results;
+  }
+  bool is_published() const {
+    for (size_t matrix = 0; matrix < parts_.front().matrices.size(); ++matrix) {
+      if (!is_published(list_of(matrix))) return false;
+    }
+    return true;
   }
 
  private:
@@ -127,13 +133,13 @@ class Merge {
   Merged list_of(size_t matrix) const;
   void check_names(const Merged& merged) const;
   std::string combined_fingerprint_of(size_t matrix, const std::vector<Merged>& merged) const;
-  MergedMatrix publish(size_t matrix, const Merged& merged) const;
+  MergedMatrix publish(size_t matrix, const Merged& merged, RunLog& log) const;
+  static bool is_published(const Merged& merged);
   const PartMatrix& part(int64_t shard, size_t matrix) const {
     return parts_[static_cast<size_t>(shard)].matrices[matrix];
   }
 
   const RunConfig& config_;
-  RunLog& log_;
   ShardPlan plan_;
   Parts parts_;
 };
@@ -207,7 +213,20 @@ std::string Merge::combined_fingerprint_of(size_t matrix, const std::vector<Merg
   return combined_fingerprint(parts);
 }
 
-MergedMatrix Merge::publish(size_t matrix, const Merged& merged) const {
+bool Merge::is_published(const Merged& merged) {
+  try {
+    if (read_parts_list(merged.list_path()).parts != merged.list.parts) return false;
+    return std::ranges::all_of(merged.list.parts, [&](const PartsList::Entry& entry) {
+      return entry_exists(merged.public_path(entry), "store.final");
+    });
+  } catch (const Error& error) {
+    const ExitCode code = error.exit_code();
+    if (code != ExitCode::kNoInput && code != ExitCode::kData && code != ExitCode::kConfig) throw;
+    return false;
+  }
+}
+
+MergedMatrix Merge::publish(size_t matrix, const Merged& merged, RunLog& log) const {
   create_directories_durably(parent_directory(merged.path));
   for (size_t i = 0; i < merged.sources.size(); ++i) {
     const std::string to = merged.public_path(merged.list.parts[i]);
@@ -218,11 +237,11 @@ MergedMatrix Merge::publish(size_t matrix, const Merged& merged) const {
                                .list = merged.list_path(),
                                .parts = std::ssize(merged.list.parts),
                                .rows = merged.list.identity.rows};
-  log_.info("merged",
-            fmt::format("{}: {} in {}, listed in {}", result.name,
-                        format_count(result.rows, "row", "rows"),
-                        format_count(result.parts, "part", "parts"), result.list),
-            {{"name", result.name}, {"rows", result.rows}, {"parts", result.parts}});
+  log.info("merged",
+           fmt::format("{}: {} in {}, listed in {}", result.name,
+                       format_count(result.rows, "row", "rows"),
+                       format_count(result.parts, "part", "parts"), result.list),
+           {{"name", result.name}, {"rows", result.rows}, {"parts", result.parts}});
   return result;
 }
 
@@ -232,8 +251,10 @@ std::vector<MergedMatrix> merge_shards(const RunConfig& config, Terminal& err, T
   RunLog log(config.log, err, out);
   return logging_errors(log, [&] {
     const CacheLock lock = CacheLock::acquire(config.store.cache_dir);
-    return Merge(config, log).run();
+    return Merge(config).run(log);
   });
 }
+
+bool is_merged(const RunConfig& config) { return Merge(config).is_published(); }
 
 }  // namespace encode

@@ -29,4 +29,8 @@ struct MergedMatrix {
 // kCantCreate "output.exists" if a file that encode did not write has a public name; kIoError.
 std::vector<MergedMatrix> merge_shards(const RunConfig& config, Terminal& err, Terminal& out);
 
+// Returns true if merge_shards() has published the parts that the shards have now. Compares no
+// hash. Throws what merge_shards() throws if a part is missing or the parts do not fit together.
+bool is_merged(const RunConfig& config);
+
 }  // namespace encode

@@ -20,6 +20,37 @@
 namespace encode {
 namespace {
 
+// Throws if the directory has a plan of other rows, models or options than `plan`.
+void require_same_rows(const std::string& cache_dir, const ShardPlan& plan) {
+  const std::string path = ShardFiles(cache_dir).plan();
+  if (!entry_exists(path, "shards.missing")) return;
+  const ShardPlan found = read_shard_plan(cache_dir);
+  const auto refuse = [&](std::string what, std::string expected, std::string other) {
+    return Error({.code = "shards.foreign",
+                  .what = std::move(what),
+                  .where = path,
+                  .expected = std::move(expected),
+                  .found = std::move(other),
+                  .hint = "plan in another cache directory; to give up this plan and its shards, "
+                          "remove shards.json"});
+  };
+  if (found.shards != plan.shards || found.streams.size() != plan.streams.size())
+    throw refuse("the cache directory has a plan with another number of shards or streams",
+                 fmt::format("{} shards of {} streams", plan.shards, plan.streams.size()),
+                 fmt::format("{} shards of {} streams", found.shards, found.streams.size()));
+  for (size_t i = 0; i < plan.streams.size(); ++i) {
+    const StreamIdentity& there = found.streams[i].identity;
+    const StreamIdentity& wanted = plan.streams[i].identity;
+    if (there.name != wanted.name || there.fingerprint != wanted.fingerprint ||
+        found.streams[i].shards != plan.streams[i].shards)
+      throw refuse(first_difference(there, wanted) +
+                       "; the plan in the cache directory is of another experiment",
+                   "the plan of this experiment", describe_differences(there, wanted));
+  }
+}
+
+}  // namespace
+
 void require_divisible(const RunConfig& config) {
   const StoreOptions& store = config.store;
   if (!store.chunked())
@@ -57,34 +88,7 @@ void require_divisible(const RunConfig& config) {
                  .hint = "give quantization_ranges, the file of the ranges of each column"});
 }
 
-// Throws if the directory has a plan of other rows, models or options than `plan`.
-void require_same_rows(const std::string& cache_dir, const ShardPlan& plan) {
-  const std::string path = ShardFiles(cache_dir).plan();
-  if (!entry_exists(path, "shards.missing")) return;
-  const ShardPlan found = read_shard_plan(cache_dir);
-  const auto refuse = [&](std::string what, std::string expected, std::string other) {
-    return Error({.code = "shards.foreign",
-                  .what = std::move(what),
-                  .where = path,
-                  .expected = std::move(expected),
-                  .found = std::move(other),
-                  .hint = "plan in another cache directory; to give up this plan and its shards, "
-                          "remove shards.json"});
-  };
-  if (found.shards != plan.shards || found.streams.size() != plan.streams.size())
-    throw refuse("the cache directory has a plan with another number of shards or streams",
-                 fmt::format("{} shards of {} streams", plan.shards, plan.streams.size()),
-                 fmt::format("{} shards of {} streams", found.shards, found.streams.size()));
-  for (size_t i = 0; i < plan.streams.size(); ++i) {
-    const StreamIdentity& there = found.streams[i].identity;
-    const StreamIdentity& wanted = plan.streams[i].identity;
-    if (there.name != wanted.name || there.fingerprint != wanted.fingerprint ||
-        found.streams[i].shards != plan.streams[i].shards)
-      throw refuse(first_difference(there, wanted) +
-                       "; the plan in the cache directory is of another experiment",
-                   "the plan of this experiment", describe_differences(there, wanted));
-  }
-}
+namespace {
 
 void write_plan(const RunConfig& config, int64_t shards, RunLog& log) {
   require_divisible(config);

@@ -9,6 +9,10 @@
 
 namespace encode {
 
+// Throws Error kConfig "shards.config" if the experiment cannot be divided, as far as its config
+// shows this.
+void require_divisible(const RunConfig& config);
+
 // Writes the plan into the cache directory of the config. If the directory has a plan of the same
 // rows, writes its files anew: the plan may then have other settings that change no vector, such as
 // `quarantine`, and the shards must be run again with these. Throws Error: kConfig "shards.config"

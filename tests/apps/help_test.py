@@ -147,7 +147,7 @@ class Errors(unittest.TestCase):
         end = run(*words)
         self.assertEqual(end.returncode, 64, end)
         self.assertNotRegex(end.stderr, r"\w+Error\b")
-        self.assertLessEqual(max(map(len, end.stderr.splitlines())), 200)
+        self.assertLessEqual(max(map(len, end.stderr.splitlines())), 240)
         return end.stderr
 
     def test_a_missing_argument_shows_the_usage(self):
