@@ -9,6 +9,7 @@
 #include "base/units.h"
 #include "run_plan/shard_plan.h"
 #include "store/layout.h"
+#include "shards/shard_words.h"
 
 namespace encode {
 namespace {
@@ -142,7 +143,7 @@ SlurmJob job_of_shards(const SlurmExperiment& experiment, const std::vector<int6
       experiment.at_once > 0 ? fmt::format(", {} at once", experiment.at_once) : std::string();
   return {.kind = SlurmJobKind::kShards,
           .title = fmt::format("{}{}", format_count(std::ssize(shards), "shard", "shards"), note),
-          .array = index_ranges(indices) + limit,
+          .array = ranges_of_shards(indices) + limit,
           .script = script_of_shards(experiment, offset),
           .options = experiment.options};
 }
@@ -150,18 +151,6 @@ SlurmJob job_of_shards(const SlurmExperiment& experiment, const std::vector<int6
 }  // namespace
 
 std::string slurm_folder(const std::string& cache_dir) { return join_path(cache_dir, "slurm"); }
-
-std::string index_ranges(const std::vector<int64_t>& numbers) {
-  std::vector<std::string> ranges;
-  for (size_t begin = 0; begin < numbers.size();) {
-    size_t end = begin + 1;
-    while (end < numbers.size() && numbers[end] == numbers[end - 1] + 1) ++end;
-    ranges.push_back(end - begin == 1 ? fmt::to_string(numbers[begin])
-                                      : fmt::format("{}-{}", numbers[begin], numbers[end - 1]));
-    begin = end;
-  }
-  return fmt::format("{}", fmt::join(ranges, ","));
-}
 
 std::vector<SlurmJob> slurm_jobs(const SlurmExperiment& experiment, const SlurmWork& work) {
   const std::vector<std::string>& cpu_options =

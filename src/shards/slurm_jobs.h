@@ -62,9 +62,6 @@ std::vector<SlurmJob> slurm_jobs(const SlurmExperiment& experiment, const SlurmW
 std::vector<std::string> sbatch_options(const SlurmExperiment& experiment, const SlurmJob& job,
                                         const std::vector<std::string>& ids);
 
-// Returns the ranges of ascending numbers: "0-3,7,9-12".
-std::string index_ranges(const std::vector<int64_t>& numbers);
-
 // The folder of the output of the jobs, and of what the scripts remember between two starts.
 std::string slurm_folder(const std::string& cache_dir);
 

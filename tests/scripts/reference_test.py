@@ -40,6 +40,11 @@ def words(cell):
     return set(re.findall(r"`(\w+)`", cell))
 
 
+def listed_keys(text):
+    """Returns the keys in the first cells of the tables of a text."""
+    return words(" ".join(line.split(" | ")[0] for line in text.splitlines() if line.startswith("| `")))
+
+
 def documented_events():
     events = {}
     for cells in table_rows(ROOT / "docs/reference/log-events.md", "event"):
@@ -115,16 +120,20 @@ class Run(unittest.TestCase):
     def test_the_page_has_the_keys_of_the_status(self):
         first, second = (ROOT / "docs/reference/status.md").read_text().split("\n## status.json\n")
         for text, values in ((first, self.status()), (second, json.loads((self.folder / "cache/status.json").read_text()))):
-            listed = words(" ".join(line.split(" | ")[0] for line in text.splitlines() if line.startswith("| `")))
-            self.assertEqual(set(values) - listed, set())
+            self.assertEqual(set(values) - listed_keys(text), set())
 
     def test_the_page_has_no_other_keys_of_the_command(self):
-        text = (ROOT / "docs/reference/status.md").read_text().split("\n## status.json\n")[0]
-        listed = words(" ".join(line.split(" | ")[0] for line in text.splitlines() if line.startswith("| `")))
-        self.assertEqual(listed, set(self.status()))
+        text = (ROOT / "docs/reference/status.md").read_text().split("\n### Shards\n")[0]
+        self.assertEqual(listed_keys(text), set(self.status()))
 
-    def status(self):
-        done = subprocess.run([ENCODE, "status", "cache", "--json"], cwd=self.folder, check=True, capture_output=True)
+    def test_the_page_has_the_keys_of_the_status_of_shards(self):
+        text = (ROOT / "docs/reference/status.md").read_text().split("\n### Shards\n")[1].split("\n### ")[0]
+        subprocess.run([ENCODE, "shards", "plan", "--shards", "3", "--model", MODEL, "--input", "rows.jsonl", "--field", "ids",
+                        "--pooling", "mean", "--cache-dir", "shards"], cwd=self.folder, check=True, capture_output=True)
+        self.assertEqual(listed_keys(text), set(self.status("shards")))
+
+    def status(self, cache="cache"):
+        done = subprocess.run([ENCODE, "status", cache, "--json"], cwd=self.folder, check=True, capture_output=True)
         return json.loads(done.stdout)
 
 
