@@ -8,8 +8,8 @@
 #include "base/shell_quote.h"
 #include "base/units.h"
 #include "run_plan/shard_plan.h"
-#include "store/layout.h"
 #include "shards/shard_words.h"
+#include "store/layout.h"
 
 namespace encode {
 namespace {
