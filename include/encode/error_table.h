@@ -697,7 +697,7 @@ inline constexpr auto kRows = std::to_array<ErrorFacts>({
      "run it on a machine of the cluster, such as a login node; `--dry-run` shows the jobs without "
      "Slurm"},
     {"slurm.failed",
-     {kUnavailable, kOsError},
+     {kUnavailable, kOsError, kNoPermission},
      "`encode slurm`: a command of Slurm failed, or gave an answer that `encode` does not know; "
      "the error quotes it. No job of this call is left in the queue unless the error says so",
      "correct what the message names, and run the same command again"},

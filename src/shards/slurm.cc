@@ -220,8 +220,8 @@ class Submission {
 
  private:
   [[noreturn]] void give_up(const Error& error) {
-    if (jobs_.empty()) throw error;
     ErrorDetail detail = error.detail();
+    if (jobs_.empty()) throw Error(std::move(detail));
     const std::string cancelled = fmt::format("{}", fmt::join(numbers_, ", "));
     try {
       cancel_slurm_jobs(jobs_);

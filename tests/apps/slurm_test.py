@@ -209,6 +209,8 @@ class Refusals(unittest.TestCase):
         lab = Lab(self)
         (lab.bin / "scontrol").rename(lab.bin / "away")
         self.refused(lab.slurm("--shards", "2", PATH=str(lab.bin)), "slurm.absent", 69)
+        (lab.bin / "scontrol").write_text("#!/bin/sh\n")
+        self.refused(lab.slurm("--shards", "2", PATH=str(lab.bin)), "slurm.failed", 77)  # it may not be executed
         (lab.bin / "away").rename(lab.bin / "scontrol")
         for answer in ("MaxArraySize = 0\n", "MaxArraySize = many\n", "Nothing\n"):
             lab.answer("scontrol.out", answer)

@@ -10,7 +10,7 @@ namespace {
 TEST(RunProgram, GivesTheInputAndTakesBothOutputs) {
   // More than a pipe holds, in both directions at once.
   const std::string input(300'000, 'x');
-  const auto end = run_program({"sh", "-c", "tee /dev/stderr; exit 3"}, input, "os.self");
+  const auto end = run_program({"sh", "-c", "tee /dev/stderr; exit 3"}, input, "slurm.failed");
   ASSERT_TRUE(end);
   EXPECT_EQ(end->exit_code, 3);
   EXPECT_EQ(end->out, input);
@@ -19,22 +19,22 @@ TEST(RunProgram, GivesTheInputAndTakesBothOutputs) {
 
 TEST(RunProgram, AWordReachesTheProgramAsItIs) {
   const std::string word = "it's a \"$HOME\"\n`x` %\\";
-  EXPECT_EQ(run_program({"printf", "%s", word}, "", "os.self")->out, word);
+  EXPECT_EQ(run_program({"printf", "%s", word}, "", "slurm.failed")->out, word);
 }
 
 TEST(RunProgram, SaysWhichSignalHasEndedTheProgram) {
-  EXPECT_EQ(run_program({"sh", "-c", "kill -9 $$"}, "", "os.self")->exit_code, 137);
+  EXPECT_EQ(run_program({"sh", "-c", "kill -9 $$"}, "", "slurm.failed")->exit_code, 137);
 }
 
 TEST(RunProgram, KeepsOnlyTheFirstMiB) {
-  const auto end = run_program({"head", "-c", "3000000", "/dev/zero"}, "", "os.self");
+  const auto end = run_program({"head", "-c", "3000000", "/dev/zero"}, "", "slurm.failed");
   EXPECT_EQ(end->exit_code, 0);
   EXPECT_EQ(end->out.size(), size_t{1} << 20);
 }
 
 TEST(RunProgram, AProgramThatIsNotThereIsNoError) {
-  EXPECT_FALSE(run_program({"encode-no-such-program"}, "", "os.self"));
-  EXPECT_FALSE(run_program({"/no/such/program"}, "", "os.self"));
+  EXPECT_FALSE(run_program({"encode-no-such-program"}, "", "slurm.failed"));
+  EXPECT_FALSE(run_program({"/no/such/program"}, "", "slurm.failed"));
 }
 
 }  // namespace
