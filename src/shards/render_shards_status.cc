@@ -53,7 +53,7 @@ std::string line_of(const RunningShard& shard) {
 // Returns the ranges, cut if they are many; the JSON has all of them.
 std::string short_ranges(const std::vector<int64_t>& shards) {
   constexpr size_t kMostBytes = 120;
-  const std::string text = ranges_of_shards(shards);
+  std::string text = ranges_of_shards(shards);
   if (text.size() <= kMostBytes) return text;
   return fmt::format("{},... ({} in all)", text.substr(0, text.rfind(',', kMostBytes)),
                      format_count(std::ssize(shards)));
