@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 
 // An attempt reports every few seconds while it encodes. Loading a model over a network is silent
 // for minutes.
-constexpr int64_t kSilentSeconds = 15 * 60;
+constexpr int64_t kSilentSeconds = int64_t{15} * 60;
 
 // The reads of a network file system wait for its server, and not for a processor.
 constexpr int64_t kReaders = 16;
