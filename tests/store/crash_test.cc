@@ -268,15 +268,11 @@ class Look : public ::testing::TestWithParam<LookCase> {
       if (calls < k) return calls;
     } else {
       ++failed_;
-      EXPECT_EQ(result.exit_code, exit_code_of(error)) << result.message;
+      EXPECT_EQ(result.exit_code, static_cast<int>(exit_code_for_errno(error))) << result.message;
       EXPECT_NE(result.message.find(std::strerror(error)), std::string::npos) << result.message;
     }
     EXPECT_EQ(resume_problem(cache_, job_, result.acked), "");
     return 0;
-  }
-
-  static int exit_code_of(int error) {
-    return static_cast<int>(error == EACCES ? ExitCode::kNoPermission : ExitCode::kIoError);
   }
 
   const TempDir dir_;
