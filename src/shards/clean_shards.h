@@ -32,9 +32,8 @@ struct CleanReport {
 // Deletes attempts:
 // - at a shard that has a part: all attempts but the one that part.json names. That one loses only
 //   chunks that an interruption has left;
-// - at a shard that has no part: those that have no chunk and no matrix of the rows of the plan.
-// The
-//   others are kept, because the next attempt goes on with them;
+// - at a shard that has no part: those that have no chunk and no matrix of the rows of the plan,
+//   because the next attempt goes on with the others;
 // - at a shard that the plan does not have: all, and then the folder of the shard.
 // With an output, an attempt's folder in <output>/.parts goes with it.
 //

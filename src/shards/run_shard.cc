@@ -17,6 +17,7 @@
 #include "run_record/run_paths.h"
 #include "shards/attempt.h"
 #include "shards/part.h"
+#include "shards/work_lock.h"
 
 namespace encode {
 namespace {
@@ -24,21 +25,14 @@ namespace {
 // Saves the work of a second attempt where the file system has locks. Where it has none, the
 // attempts work side by side.
 std::unique_ptr<const CacheLock> lock_shard(const std::string& folder) {
-  try {
-    return std::make_unique<const CacheLock>(CacheLock::acquire(folder));
-  } catch (const Error& error) {
-    ErrorDetail detail = error.detail();
-    if (detail.code == "store.lock") return nullptr;
-    if (detail.code == "store.locked") {
-      detail.what = "another attempt at this shard is at work";
-      detail.expected = "no other attempt";
-      detail.hint = fmt::format(
-          "run the same command again when that attempt has ended; if its machine is lost, delete "
-          "{}: attempts do no harm to each other",
-          detail.where);
-    }
-    throw Error(std::move(detail));
-  }
+  return lock_work(folder, [](ErrorDetail& detail) {
+    detail.what = "another attempt at this shard is at work";
+    detail.expected = "no other attempt";
+    detail.hint = fmt::format(
+        "run the same command again when that attempt has ended; if its machine is lost, delete "
+        "{}: attempts do no harm to each other",
+        detail.where);
+  });
 }
 
 // Returns true if the attempt has finished this matrix in the format of the config.

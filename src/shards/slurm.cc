@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <optional>
+#include <memory>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -24,6 +24,7 @@
 #include "shards/slurm_jobs.h"
 #include "shards/slurm_programs.h"
 #include "shards/slurm_record.h"
+#include "shards/work_lock.h"
 
 namespace encode {
 namespace {
@@ -170,18 +171,11 @@ SlurmExperiment experiment_of(const RunConfig& config, const SlurmRequest& reque
 }
 
 // Keeps two calls from submitting the same shards, where the file system has locks.
-std::optional<CacheLock> lock_submission(const std::string& folder) {
-  try {
-    return CacheLock::acquire(folder);
-  } catch (const Error& error) {
-    ErrorDetail detail = error.detail();
-    if (detail.code == "store.lock") return std::nullopt;
-    if (detail.code == "store.locked") {
-      detail.what = "another call of encode slurm is submitting jobs of this experiment";
-      detail.hint = "wait until it has ended, and run the same command again";
-    }
-    throw Error(std::move(detail));
-  }
+std::unique_ptr<const CacheLock> lock_submission(const std::string& folder) {
+  return lock_work(folder, [](ErrorDetail& detail) {
+    detail.what = "another call of encode slurm is submitting jobs of this experiment";
+    detail.hint = "wait until it has ended, and run the same command again";
+  });
 }
 
 class Submission {
@@ -266,8 +260,8 @@ void submit_to_slurm(const RunConfig& config, const SlurmRequest& request, Termi
   check_request(config, request);
   RunLog log(config.log, err, out);
   const std::string& cache_dir = config.store.cache_dir;
-  const std::optional<CacheLock> lock =
-      request.dry_run ? std::nullopt : lock_submission(slurm_folder(cache_dir));
+  const std::unique_ptr<const CacheLock> lock =
+      request.dry_run ? nullptr : lock_submission(slurm_folder(cache_dir));
   // Before the look at the parts: a job that ends in between has published its part.
   if (!request.dry_run) require_none_queued(cache_dir);
   int64_t shards = 0;

@@ -1,0 +1,19 @@
+#include "shards/work_lock.h"
+
+#include <utility>
+
+namespace encode {
+
+std::unique_ptr<const CacheLock> lock_work(const std::string& folder,
+                                           const std::function<void(ErrorDetail&)>& explain) {
+  try {
+    return std::make_unique<const CacheLock>(CacheLock::acquire(folder));
+  } catch (const Error& error) {
+    ErrorDetail detail = error.detail();
+    if (detail.code == "store.lock") return nullptr;
+    if (detail.code == "store.locked") explain(detail);
+    throw Error(std::move(detail));
+  }
+}
+
+}  // namespace encode
