@@ -22,9 +22,11 @@ constexpr uint16_t kIntegerKeys = 8;  // MDB_INTEGERKEY
 // than this number are accepted.
 constexpr uint64_t kMostMissingPages = 1 << 16;
 constexpr size_t kMostKeptBranches = 4096;
-// Another process may write a meta page while it is read.
+// Another process may write a meta page while it is read. Wrong pages that stay the same are
+// damage.
 constexpr int kMetaAttempts = 5;
 constexpr auto kMetaInterval = std::chrono::milliseconds(5);
+constexpr size_t kMetaBytes = sizeof(LmdbPageHeader) + sizeof(LmdbMeta);
 
 constexpr LmdbTreeRules kFreeRules = {.key_bytes = sizeof(uint64_t),
                                       .integer_keys = true,
@@ -38,7 +40,9 @@ constexpr LmdbTreeRules kUseRules = {
 
 constexpr auto kTableNames = std::to_array<std::string_view>({"blocks", "index", "uses"});
 
-bool is_power_of_two(size_t number) { return (number & (number - 1)) == 0; }
+bool is_page_size(size_t bytes) {
+  return bytes >= kLeastPageBytes && bytes <= kMostLmdbPageBytes && (bytes & (bytes - 1)) == 0;
+}
 
 // Returns the child of a branch that can have the key.
 size_t child_of(std::span<const std::byte> page, const LmdbTreeRules& rules, LmdbKey key) {
@@ -68,6 +72,18 @@ LmdbPageRules rules_of_child(std::span<const std::byte> page, const LmdbPageRule
 
 }  // namespace
 
+bool LmdbPages::may_be_unfinished(const CacheFolder& folder) {
+  const UniqueFd file = open_for_reading(folder.data(), kCode);
+  std::array<std::byte, kMetaBytes> page;
+  const ssize_t count = retried([&] { return ::pread(file.get(), page.data(), page.size(), 0); });
+  if (count < 0) throw system_error(kCode, "read", folder.data(), errno);
+  if (static_cast<size_t>(count) < kMetaBytes) return true;
+  const auto meta = copied_from<LmdbMeta>(page, sizeof(LmdbPageHeader));
+  const size_t page_bytes = meta.free.page_bytes;
+  return meta.transaction == 0 && is_page_size(page_bytes) &&
+         static_cast<size_t>(file_size(file, folder.data())) < kFirstLmdbPage * page_bytes;
+}
+
 LmdbPages::LmdbPages(const CacheFolder& folder)
     : folder_(folder),
       file_(open_for_reading(folder.data(), kCode)),
@@ -89,32 +105,33 @@ LmdbPages::LmdbPages(const CacheFolder& folder)
 void LmdbPages::fail(const std::string& found) const { throw damaged_store(folder_, found); }
 
 void LmdbPages::read_meta_pages() {
-  constexpr size_t kBytes = sizeof(LmdbPageHeader) + sizeof(LmdbMeta);
   std::array<Page, 2> pages;
-  for (int attempt = 1;; ++attempt) {
-    const int64_t file_bytes = file_size(file_, folder_.data());
-    if (file_bytes < static_cast<int64_t>(kLeastPageBytes + kBytes)) {
-      // Another process may be writing both meta pages of a new store.
-      if (attempt == kMetaAttempts) fail(fmt::format("a file of {} bytes", file_bytes));
-      std::this_thread::sleep_for(kMetaInterval);
-      continue;
-    }
-    pages[0] = read_bytes(0, kBytes);
-    page_bytes_ = copied_from<LmdbMeta>(pages[0], sizeof(LmdbPageHeader)).free.page_bytes;
-    const char* problem = nullptr;
-    if (page_bytes_ < kLeastPageBytes || page_bytes_ > kMostLmdbPageBytes ||
-        !is_power_of_two(page_bytes_) || file_bytes < static_cast<int64_t>(page_bytes_ + kBytes)) {
-      problem = "the size of its pages is wrong";
-    } else {
-      pages[1] = read_bytes(page_bytes_, kBytes);
-      for (size_t n = 0; n < pages.size(); ++n)
-        metas_[n] = copied_from<LmdbMeta>(pages[n], sizeof(LmdbPageHeader));
-      problem = problem_of_meta(pages);
-    }
-    if (problem == nullptr) return;
-    if (attempt == kMetaAttempts) fail(fmt::format("a meta page: {}", problem));
+  std::optional<std::string> problem = read_meta_pages(pages);
+  for (int equal = 1; problem; ++equal) {
+    if (equal == kMetaAttempts) fail(*problem);
     std::this_thread::sleep_for(kMetaInterval);
+    std::array<Page, 2> again;
+    problem = read_meta_pages(again);
+    if (again != pages) equal = 0;
+    pages = std::move(again);
   }
+}
+
+// Reads the meta pages into `pages` and metas_. Returns what is wrong with them.
+std::optional<std::string> LmdbPages::read_meta_pages(std::array<Page, 2>& pages) {
+  const auto file_bytes = static_cast<size_t>(file_size(file_, folder_.data()));
+  if (file_bytes < kLeastPageBytes + kMetaBytes)
+    return fmt::format("a file of {} bytes", file_bytes);
+  pages[0] = read_bytes(0, kMetaBytes);
+  page_bytes_ = copied_from<LmdbMeta>(pages[0], sizeof(LmdbPageHeader)).free.page_bytes;
+  if (!is_page_size(page_bytes_) || file_bytes < page_bytes_ + kMetaBytes)
+    return "a meta page: the size of its pages is wrong";
+  pages[1] = read_bytes(page_bytes_, kMetaBytes);
+  for (size_t n = 0; n < pages.size(); ++n)
+    metas_[n] = copied_from<LmdbMeta>(pages[n], sizeof(LmdbPageHeader));
+  const char* const problem = problem_of_meta(pages);
+  if (problem == nullptr) return std::nullopt;
+  return fmt::format("a meta page: {}", problem);
 }
 
 const char* LmdbPages::problem_of_meta(const std::array<Page, 2>& pages) const {

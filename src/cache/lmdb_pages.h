@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -27,6 +28,11 @@ class LmdbPages {
  public:
   // Opens data.mdb, and checks both meta pages and the size of the file.
   explicit LmdbPages(const CacheFolder& folder);
+
+  // Returns true if data.mdb is shorter than its two meta pages, and if what it has may be the
+  // begin of a new store. Another process may be writing these pages. mdb_env_open() waits for that
+  // process, which holds a lock, and refuses the file if it is still too short.
+  static bool may_be_unfinished(const CacheFolder& folder);
 
   // Returns how often the file was read. Any thread may call it.
   int64_t reads() const { return reads_.load(std::memory_order_relaxed); }
@@ -62,6 +68,7 @@ class LmdbPages {
 
   [[noreturn]] void fail(const std::string& found) const;
   void read_meta_pages();
+  std::optional<std::string> read_meta_pages(std::array<Page, 2>& pages);
   const char* problem_of_meta(const std::array<Page, 2>& pages) const;
   const char* problem_of_tree(const LmdbTree& tree, const LmdbTree& expected) const;
   void check_length();

@@ -62,7 +62,9 @@ void LmdbStore::open_environment(int64_t limit_bytes, Access access) {
   const StoreWatch::Step step(watch_, "opens it");
   // Checked here, because LMDB would use a damaged file silently, and would report a misleading
   // errno for an empty file that it may not write.
-  if (access == Access::kRead || file_bytes() > 0) pages_.emplace(folder_);
+  const int64_t bytes = file_bytes();
+  const bool unfinished = bytes > 0 && LmdbPages::may_be_unfinished(folder_);
+  if (!unfinished && (bytes > 0 || access == Access::kRead)) pages_.emplace(folder_);
   if (const int result = mdb_env_create(&environment_); result != MDB_SUCCESS)
     fail(result, "begin to open");
   mdb_env_set_maxdbs(environment_, kMaxTables);

@@ -1,7 +1,9 @@
 // Tests that several processes can share a cache, and that a killed process does not damage it.
 // tests/soak/embedding_cache.sh does the same 200 times.
+#include <array>
 #include <chrono>
 #include <csignal>
+#include <fcntl.h>
 #include <string>
 #include <sys/wait.h>
 #include <thread>
@@ -10,6 +12,7 @@
 
 #include <gtest/gtest.h>
 
+#include "cache/lmdb_store.h"
 #include "cache/maintenance.h"
 #include "known_rows.h"
 #include "support/temp_dir.h"
@@ -62,6 +65,44 @@ TEST(Processes, TwoWriteAtOnce) {
   EXPECT_EQ(wait_for(second), 0);
   EXPECT_EQ(right_rows(dir, 15'000), 15'000);
   EXPECT_FALSE(audit_cache(dir.file("cache")).damaged());
+}
+
+// Takes the lock of LMDB that a process holds while it makes a store.
+void lock_as_maker(const CacheFolder& folder) {
+  const int lock = ::open(folder.locks().c_str(), O_RDWR | O_CLOEXEC);
+  struct flock first_byte = {
+      .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1, .l_pid = 0};
+  if (::fcntl(lock, F_SETLK, &first_byte) != 0) ::_exit(1);
+}
+
+// The kernel may let a process wait in the middle of a write, for example because too many pages
+// are dirty.
+TEST(Processes, AStoreThatAnotherProcessIsMakingIsOpened) {
+  constexpr size_t kStep = 7 * 4096;  // with pages of 4 kB the first one, with larger ones three
+  const TempDir dir;
+  const CacheFolder folder{.path = dir.path()};
+  prepare_folder(folder);
+  const auto page_bytes = LmdbStore(folder, 0, LmdbStore::Access::kWrite).page_bytes();
+  const std::string whole = read_bytes(folder.data());
+  for (size_t written = 4096; written < static_cast<size_t>(2 * page_bytes); written += kStep) {
+    for (const auto access : {LmdbStore::Access::kWrite, LmdbStore::Access::kRead}) {
+      write_bytes(folder.data(), whole.substr(0, written));
+      std::array<int, 2> ready;
+      ASSERT_EQ(::pipe(ready.data()), 0);
+      const pid_t maker = ::fork();
+      if (maker == 0) {
+        lock_as_maker(folder);
+        if (::write(ready[1], "x", 1) != 1) ::_exit(1);
+        std::this_thread::sleep_for(std::chrono::milliseconds(150));
+        write_bytes(folder.data(), whole);
+        ::_exit(0);
+      }
+      char byte;
+      ASSERT_EQ(::read(ready[0], &byte, 1), 1);
+      EXPECT_NO_THROW(LmdbStore(folder, 0, access)) << written;
+      EXPECT_EQ(wait_for(maker), 0);
+    }
+  }
 }
 
 TEST(Processes, AKillLeavesNoWrongRow) {
