@@ -7,7 +7,6 @@
 #include <memory>
 
 #include "models/model.h"
-#include "models/module_loader.h"
 
 namespace encode {
 
@@ -68,9 +67,6 @@ std::unique_ptr<Model> load_codesage(const ModelSource& source);
 std::unique_ptr<Model> load_esm(const ModelSource& source);
 std::unique_ptr<Model> load_gte_new(const ModelSource& source);
 std::unique_ptr<Model> load_jina_bert(const ModelSource& source);  // load_bert() calls it
-// load_jina_bert() calls it for checkpoints with norms of queries and keys. `root` is the scope of
-// the tensors.
-std::unique_ptr<Model> load_jina_bert_code(const ModuleLoader& root, const ModelSource& source);
 std::unique_ptr<Model> load_lfm2(const ModelSource& source);
 std::unique_ptr<Model> load_modernbert(const ModelSource& source);
 std::unique_ptr<Model> load_nv_embed(const ModelSource& source);

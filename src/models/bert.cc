@@ -194,7 +194,7 @@ std::vector<int64_t> attention_windows(const JsonFields& json, int64_t layers) {
   return windows;
 }
 
-// Returns half of each window. The reference also refuses odd numbers.
+// Returns half of each window. Refuses odd windows, as the reference does.
 std::vector<int64_t> attention_reach(const JsonFields& json, int64_t layers) {
   std::vector<int64_t> reach;
   for (const int64_t window : attention_windows(json, layers)) {

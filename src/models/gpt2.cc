@@ -86,9 +86,8 @@ GptLayer load_gpt2_layer(const ModuleLoader& layer, const GptConfig& config) {
                   load_conv1d(mlp, "c_proj", {config.hidden(), config.inner()})}};
 }
 
-// Returns the scale of the scores in a layer of GPT-2. The function does not read
-// reorder_and_upcast_attn, which makes the reference compute the scores in float32: encode always
-// does so.
+// Returns the scale of the scores in a layer of GPT-2. Ignores reorder_and_upcast_attn: with this
+// setting the reference computes the scores in float32, and encode always computes them in float32.
 double gpt2_scale(const JsonFields& json, const AttentionShape& shape, int64_t layer) {
   const double scale = json.boolean_or("scale_attn_weights", true) ? shape.scale : 1;
   return json.boolean_or("scale_attn_by_inverse_layer_idx", false)

@@ -14,10 +14,9 @@
 // modeling_gptj.py and modeling_phi.py of Hugging Face transformers.
 #include <fmt/format.h>
 
-#include <ATen/ops/embedding.h>
-
 #include "models/architectures.h"
 #include "models/gpt_decoder.h"
+#include "models/rotary_decoder.h"
 
 namespace encode {
 namespace {
@@ -46,30 +45,7 @@ struct ParallelLayer {
   }
 };
 
-struct ParallelParts {
-  at::Tensor words;  // [vocab_size, hidden_size]
-  std::vector<ParallelLayer> layers;
-  LayerNorm norm;  // after the last layer
-};
-
-class ParallelDecoder : public Model {
- public:
-  ParallelDecoder(ParallelParts parts, Rotary rotary, AttentionWindow window)
-      : parts_(std::move(parts)), rotary_(std::move(rotary)), window_(window) {}
-
-  // x = words[ids]; x = layer(x), layer after layer; the result is LayerNorm(x).
-  at::Tensor forward(const PackedInput& batch) const override {
-    const RotaryAngles angles = rotary_.angles(batch);
-    ResidualSum x = {at::embedding(parts_.words, batch.input_ids)};
-    x = run_layers(parts_.layers, x, {.batch = batch, .window = window_, .rotary = &angles});
-    return parts_.norm(x);
-  }
-
- private:
-  ParallelParts parts_;
-  Rotary rotary_;
-  AttentionWindow window_;
-};
+using ParallelParts = RotaryDecoderParts<ParallelLayer, LayerNorm>;
 
 // The names in GPT-NeoX and Phi.
 constexpr GptKeys kKeys = {.norm_eps = "layer_norm_eps", .activation = "hidden_act"};
@@ -135,13 +111,12 @@ std::unique_ptr<Model> load_gpt_neox(const ModelSource& source) {
   // 0.25 is the default of GPTNeoXConfig in transformers.
   const int64_t rotated =
       rotated_width(json, config.attention.head_dim, {.key = "rotary_pct", .fallback = 0.25});
-  auto model = std::make_unique<ParallelDecoder>(
-      ParallelParts{
-          .words = root.table("embed_in", {"vocab_size", config.vocab_size}, config.hidden()),
-          .layers =
-              root.layers("layers.", config.num_hidden_layers, load_gpt_neox_layer, config, json),
-          .norm = root.layer_norm("final_layer_norm", config.hidden(), config.layer_norm_eps)},
-      load_rotary(source, rotated, "rotary_emb_base"), config.full());
+  auto model = make_rotary_decoder(ParallelParts{
+      .words = root.table("embed_in", {"vocab_size", config.vocab_size}, config.hidden()),
+      .layers = root.layers("layers.", config.num_hidden_layers, load_gpt_neox_layer, config, json),
+      .norm = root.layer_norm("final_layer_norm", config.hidden(), config.layer_norm_eps),
+      .rotary = load_rotary(source, rotated, "rotary_emb_base"),
+      .window = config.full()});
   // Older checkpoints store the causal mask and the frequencies in every layer.
   source.weights.expect_all_taken(
       {"embed_out.weight", ".attention.bias", ".attention.masked_bias", ".rotary_emb.inv_freq"});
@@ -161,12 +136,12 @@ std::unique_ptr<Model> load_gptj(const ModelSource& source) {
                     config.attention.head_dim),
         fmt::to_string(rotated));
   }
-  auto model = std::make_unique<ParallelDecoder>(
-      ParallelParts{
-          .words = root.table("wte", {"vocab_size", config.vocab_size}, config.hidden()),
-          .layers = root.layers("h.", config.num_hidden_layers, load_gptj_layer, config, rotated),
-          .norm = root.layer_norm("ln_f", config.hidden(), config.layer_norm_eps)},
-      Rotary({.head_dim = rotated}, source.max_positions, source.device), config.full());
+  auto model = make_rotary_decoder(ParallelParts{
+      .words = root.table("wte", {"vocab_size", config.vocab_size}, config.hidden()),
+      .layers = root.layers("h.", config.num_hidden_layers, load_gptj_layer, config, rotated),
+      .norm = root.layer_norm("ln_f", config.hidden(), config.layer_norm_eps),
+      .rotary = Rotary({.head_dim = rotated}, source.max_positions, source.device),
+      .window = config.full()});
   source.weights.expect_all_taken({"lm_head.weight", "lm_head.bias", ".attn.bias",
                                    ".attn.masked_bias", ".attn.embed_positions"});
   return model;
@@ -180,12 +155,12 @@ std::unique_ptr<Model> load_phi(const ModelSource& source) {
   const int64_t rotated = rotated_width(json, config.attention.head_dim,
                                         {.key = "partial_rotary_factor", .fallback = 0.5});
   const ModuleLoader root = {source.weights.root("embed_tokens.weight", {"", "model."}), source};
-  auto model = std::make_unique<ParallelDecoder>(
-      ParallelParts{
-          .words = root.table("embed_tokens", {"vocab_size", config.vocab_size}, config.hidden()),
-          .layers = root.layers("layers.", config.num_hidden_layers, load_phi_layer, config),
-          .norm = root.layer_norm("final_layernorm", config.hidden(), config.layer_norm_eps)},
-      load_rotary(source, rotated, "rope_theta"), config.full());
+  auto model = make_rotary_decoder(ParallelParts{
+      .words = root.table("embed_tokens", {"vocab_size", config.vocab_size}, config.hidden()),
+      .layers = root.layers("layers.", config.num_hidden_layers, load_phi_layer, config),
+      .norm = root.layer_norm("final_layernorm", config.hidden(), config.layer_norm_eps),
+      .rotary = load_rotary(source, rotated, "rope_theta"),
+      .window = config.full()});
   source.weights.expect_all_taken({"lm_head.weight", "lm_head.bias", ".rotary_emb.inv_freq"});
   return model;
 }

@@ -4,11 +4,10 @@
 #include <fmt/format.h>
 #include <variant>
 
-#include <ATen/ops/embedding.h>
-
 #include "model_dir/extra_weights.h"
 #include "models/architectures.h"
 #include "models/decoder.h"
+#include "models/rotary_decoder.h"
 
 namespace encode {
 namespace {
@@ -119,36 +118,6 @@ Lfm2Layer load_lfm2_layer(const ModuleLoader& layer, const DecoderConfig& config
                                 {.gate = "w1", .up = "w3", .down = "w2"}, config, /*bias=*/false)};
 }
 
-class Lfm2 : public Model {
- public:
-  Lfm2(const ModuleLoader& root, const DecoderConfig& config, const ModelSource& source)
-      : words_(root.table("embed_tokens", {"vocab_size", config.vocab_size}, config.hidden())),
-        norm_(root.rms_norm("embedding_norm", config.hidden(), config.rms_norm_eps)),
-        rotary_(config.rope, source.max_positions, source.device),
-        window_(config.full()) {
-    const std::vector<bool> attends = lfm2_attention(source.config, config.num_hidden_layers);
-    for (size_t i = 0; i < attends.size(); ++i) {
-      layers_.push_back(load_lfm2_layer(root.scope(fmt::format("layers.{}", i)), config,
-                                        source.config, attends[i]));
-    }
-  }
-
-  // x = embed_tokens[ids]; x = layer(x), layer after layer; the result is RMSNorm(x).
-  at::Tensor forward(const PackedInput& batch) const override {
-    const RotaryAngles angles = rotary_.angles(batch);
-    ResidualSum x = {at::embedding(words_, batch.input_ids)};
-    x = run_layers(layers_, x, {.batch = batch, .window = window_, .rotary = &angles});
-    return norm_(x);
-  }
-
- private:
-  at::Tensor words_;
-  std::vector<Lfm2Layer> layers_;
-  RmsNorm norm_;
-  Rotary rotary_;
-  AttentionWindow window_;
-};
-
 }  // namespace
 
 std::unique_ptr<Model> load_lfm2(const ModelSource& source) {
@@ -156,7 +125,19 @@ std::unique_ptr<Model> load_lfm2(const ModelSource& source) {
   DecoderConfig config(source,
                        {.norm_eps = "norm_eps", .default_norm_eps = 1e-5, .default_theta = 1e6});
   config.hidden_act = Activation::kSilu;  // the reference does not read hidden_act
-  auto model = std::make_unique<Lfm2>(decoder_root(source), config, source);
+  const ModuleLoader root = decoder_root(source);
+  const std::vector<bool> attends = lfm2_attention(source.config, config.num_hidden_layers);
+  std::vector<Lfm2Layer> layers;
+  for (size_t i = 0; i < attends.size(); ++i) {
+    layers.push_back(load_lfm2_layer(root.scope(fmt::format("layers.{}", i)), config, source.config,
+                                     attends[i]));
+  }
+  auto model = make_rotary_decoder(RotaryDecoderParts<Lfm2Layer, RmsNorm>{
+      .words = root.table("embed_tokens", {"vocab_size", config.vocab_size}, config.hidden()),
+      .layers = std::move(layers),
+      .norm = root.rms_norm("embedding_norm", config.hidden(), config.rms_norm_eps),
+      .rotary = Rotary(config.rope, source.max_positions, source.device),
+      .window = config.full()});
   expect_decoder_taken(source.weights);
   return model;
 }

@@ -1,11 +1,11 @@
 // OLMo and OLMo 2 (Groeneveld et al. 2024; OLMo Team 2025). References: modeling_olmo.py and
 // modeling_olmo2.py of Hugging Face transformers.
-#include <ATen/ops/embedding.h>
 #include <ATen/ops/ones.h>
 
 #include "model_dir/limits.h"
 #include "models/architectures.h"
 #include "models/decoder.h"
+#include "models/rotary_decoder.h"
 
 namespace encode {
 namespace {
@@ -49,30 +49,6 @@ LayerNorm norm_without_weights(const ModuleLoader& scope, const ModelSource& sou
   return {at::ones({config.hidden().size}, options), {}, kEps};
 }
 
-template <typename Layer, typename FinalNorm>
-class Olmo : public Model {
- public:
-  struct Parts {
-    at::Tensor words;
-    std::vector<Layer> layers;
-    FinalNorm norm;
-    Rotary rotary;
-    AttentionWindow window;
-  };
-  explicit Olmo(Parts parts) : parts_(std::move(parts)) {}
-
-  // x = embed_tokens[ids]; x = layer(x), layer after layer; the result is the norm of x.
-  at::Tensor forward(const PackedInput& batch) const override {
-    const RotaryAngles angles = parts_.rotary.angles(batch);
-    ResidualSum x = {at::embedding(parts_.words, batch.input_ids)};
-    x = run_layers(parts_.layers, x, {.batch = batch, .window = parts_.window, .rotary = &angles});
-    return parts_.norm(x);
-  }
-
- private:
-  Parts parts_;
-};
-
 SelfAttention load_olmo_attention(const ModuleLoader& layer, const DecoderConfig& config) {
   return load_attention(layer.scope("self_attn"), config,
                         {.qkv = config.attention_bias, .out = config.attention_bias});
@@ -97,13 +73,12 @@ template <typename Layer, typename FinalNorm>
 std::unique_ptr<Model> make(const ModelSource& source, const DecoderConfig& config,
                             std::vector<Layer> layers, FinalNorm norm) {
   const ModuleLoader root = decoder_root(source);
-  using Parts = typename Olmo<Layer, FinalNorm>::Parts;
-  auto model = std::make_unique<Olmo<Layer, FinalNorm>>(
-      Parts{.words = root.table("embed_tokens", {"vocab_size", config.vocab_size}, config.hidden()),
-            .layers = std::move(layers),
-            .norm = std::move(norm),
-            .rotary = Rotary(config.rope, source.max_positions, source.device),
-            .window = config.full()});
+  auto model = make_rotary_decoder(RotaryDecoderParts<Layer, FinalNorm>{
+      .words = root.table("embed_tokens", {"vocab_size", config.vocab_size}, config.hidden()),
+      .layers = std::move(layers),
+      .norm = std::move(norm),
+      .rotary = Rotary(config.rope, source.max_positions, source.device),
+      .window = config.full()});
   expect_decoder_taken(source.weights);
   return model;
 }

@@ -4,13 +4,12 @@
 #include <fmt/format.h>
 #include <variant>
 
-#include <ATen/ops/embedding.h>
-
 #include "model_dir/extra_weights.h"
 #include "model_dir/limits.h"
 #include "models/architectures.h"
 #include "models/decoder.h"
 #include "models/mixture_of_experts.h"
+#include "models/rotary_decoder.h"
 
 namespace encode {
 namespace {
@@ -84,48 +83,30 @@ Qwen3MoeLayer load_qwen3_moe_layer(const ModuleLoader& layer, const DecoderConfi
                          : Mlp(load_gated_mlp(mlp, kUsualMlpNames, config, /*bias=*/false))};
 }
 
-class Qwen3Moe : public Model {
- public:
-  Qwen3Moe(const ModuleLoader& root, const DecoderConfig& config, const ModelSource& source)
-      : words_(root.table("embed_tokens", {"vocab_size", config.vocab_size}, config.hidden())),
-        norm_(root.rms_norm("norm", config.hidden(), config.rms_norm_eps)),
-        rotary_(config.rope, source.max_positions, source.device),
-        window_(window_of(source.config, config)) {
-    const Experts experts(source.config, config.num_hidden_layers);
-    for (size_t i = 0; i < experts.in_layer.size(); ++i) {
-      layers_.push_back(load_qwen3_moe_layer(root.scope(fmt::format("layers.{}", i)), config,
-                                             experts, experts.in_layer[i]));
-    }
-  }
-
-  // x = embed_tokens[ids]; x = layer(x), layer after layer; the result is RMSNorm(x).
-  at::Tensor forward(const PackedInput& batch) const override {
-    const RotaryAngles angles = rotary_.angles(batch);
-    ResidualSum x = {at::embedding(words_, batch.input_ids)};
-    x = run_layers(layers_, x, {.batch = batch, .window = window_, .rotary = &angles});
-    return norm_(x);
-  }
-
- private:
-  // All layers have the same window. The default 4,096 is from Qwen3MoeConfig.
-  static AttentionWindow window_of(const JsonFields& json, const DecoderConfig& config) {
-    return json.boolean_or("use_sliding_window", false)
-               ? config.sliding(json.integer_or("sliding_window", 4096, 1, kMaxWindowTokens))
-               : config.full();
-  }
-
-  at::Tensor words_;
-  std::vector<Qwen3MoeLayer> layers_;
-  RmsNorm norm_;
-  Rotary rotary_;
-  AttentionWindow window_;
-};
+// All layers have the same window. The default 4,096 is from Qwen3MoeConfig.
+AttentionWindow window_of(const JsonFields& json, const DecoderConfig& config) {
+  return json.boolean_or("use_sliding_window", false)
+             ? config.sliding(json.integer_or("sliding_window", 4096, 1, kMaxWindowTokens))
+             : config.full();
+}
 
 }  // namespace
 
 std::unique_ptr<Model> load_qwen3_moe(const ModelSource& source) {
   const DecoderConfig config(source);
-  auto model = std::make_unique<Qwen3Moe>(decoder_root(source), config, source);
+  const ModuleLoader root = decoder_root(source);
+  const Experts experts(source.config, config.num_hidden_layers);
+  std::vector<Qwen3MoeLayer> layers;
+  for (size_t i = 0; i < experts.in_layer.size(); ++i) {
+    layers.push_back(load_qwen3_moe_layer(root.scope(fmt::format("layers.{}", i)), config, experts,
+                                          experts.in_layer[i]));
+  }
+  auto model = make_rotary_decoder(RotaryDecoderParts<Qwen3MoeLayer, RmsNorm>{
+      .words = root.table("embed_tokens", {"vocab_size", config.vocab_size}, config.hidden()),
+      .layers = std::move(layers),
+      .norm = root.rms_norm("norm", config.hidden(), config.rms_norm_eps),
+      .rotary = Rotary(config.rope, source.max_positions, source.device),
+      .window = window_of(source.config, config)});
   expect_decoder_taken(source.weights);
   return model;
 }
