@@ -68,8 +68,8 @@ at::Tensor multiply(const TracedProduct& product, at::Device device) {
   return product.linear.add(x, equal_rows(rows, product.linear.out_features(), tensor)).total();
 }
 
-// Compares bits, because NaN is unequal to itself. Counts the differences and not the equal
-// numbers, because zero must mean success: with the tests' stand-in for the CUDA runtime, the host
+// Compares bits, because NaN is unequal to itself. Counts the differences, so that the count is
+// zero if the rows are equal: the tests replace the CUDA runtime by a stand-in, from which the host
 // reads only zeros.
 bool has_equal_rows(const at::Tensor& y) {
   const at::Tensor bits = y.view(y.element_size() == sizeof(float) ? at::kInt : at::kShort);

@@ -7,7 +7,6 @@
 #include "encode/error.h"
 
 #include "base/units.h"
-#include "engine/chosen_product_format.h"
 #include "engine/equal_rows.h"
 #include "nn/cuda/cuda_device.h"
 #include "nn/cuda/cuda_kernels.h"
@@ -17,6 +16,17 @@ namespace encode {
 namespace {
 
 using Notes = std::vector<LoadNote>;
+
+void require_int8(c10::Device device) {
+  if (device.is_cpu() && linear_kernel(ProductFormat::kInt8)) return;
+  throw Error(
+      {.code = "device.int8",
+       .what = "this device does not support dtype int8",
+       .where = device_description(device),
+       .expected = "a CPU with AVX2, or of 64-bit ARM",
+       .found = device.is_cpu() ? "a CPU without it, or limited by ENCODE_CPU_CAPABILITY" : "a GPU",
+       .hint = "give --dtype bfloat16 (semantic.dtype)"});
+}
 
 void open_kernels(at::Device device, ComputeType type, ProductFormat format, Notes& notes) {
   const CudaKernelReport& report = open_cuda_kernels(device, compute_type(format));
@@ -78,7 +88,8 @@ LoadedTransformer load_once(const ModelDirectory& directory, const EffectiveResu
   const OpenedDevice opened = open_device(options.hardware);
   options.alive();
   const at::Device device = opened.device;
-  const ProductFormat format = product_format(effective, device);
+  if (effective.dtype == ComputeType::kInt8) require_int8(device);
+  const ProductFormat format = format_of(effective.dtype, effective.float32_matmul_precision);
   Notes notes;
   if (!opened.warning.empty()) notes.push_back({LogLevel::kWarning, opened.warning});
   const bool fp8 = format == ProductFormat::kFp8;
@@ -121,7 +132,8 @@ LoadedTransformer load_once(const ModelDirectory& directory, const EffectiveResu
           .notes = std::move(notes)};
 }
 
-// Loads the model again with smaller launches while a matrix product gives equal rows unequal bits.
+// Loads the model. If a matrix product gives equal rows different bits, loads the model again with
+// smaller launches, until no product does.
 LoadedTransformer load_with_equal_rows(const ModelDirectory& directory,
                                        const EffectiveResult& effective,
                                        const EncoderOptions& options) {
