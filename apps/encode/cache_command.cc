@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <memory>
 #include <string>
-#include <utility>
 
 #include "encode/error.h"
 

@@ -140,8 +140,8 @@ constexpr std::array<UsualOption, 30> kUsualOptions = {{
     {"--verbose", "--log-level", " debug"},
 }};
 
-// Returns the option of which the word is a typo, or the option that the word makes longer:
-// "--output" for "--output-file". Returns "" if there is none.
+// Returns the option that the user probably meant: the word is a typo of it ("--ouput"), or begins
+// with it ("--output-file" for "--output"). Returns "" if there is no such option.
 std::string misspelled_option(const std::string& word, const std::vector<std::string>& names) {
   std::string begin;
   for (const std::string& name : names) {

@@ -4,7 +4,6 @@
 #include <csignal>
 #include <cstdint>
 #include <fmt/format.h>
-#include <optional>
 #include <set>
 #include <string>
 #include <utility>

@@ -12,10 +12,10 @@ namespace encode {
 hub::PullResult pull_model(const hub::PullRequest& request, const hub::HubSettings& settings,
                            Terminal& err);
 
-// Downloads the model of each stream that is a hub id and that resolve_model() does not find, or of
-// which a file is missing. Uses no network if no file is missing. Writes what it does to
-// `terminal`, unless the run shows only errors. Throws what hub::hub_settings() and hub::pull()
-// throw.
+// Downloads the models of the streams that are given as hub ids, if resolve_model() does not find
+// the model or if one of its files is missing. Uses no network if no file is missing. Writes what
+// it does to `terminal`, unless the run shows only errors. Throws what hub::hub_settings() and
+// hub::pull() throw.
 void pull_missing_models(const RunConfig& config, Terminal& terminal);
 
 }  // namespace encode

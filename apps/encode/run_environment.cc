@@ -3,8 +3,6 @@
 #include <string>
 #include <unistd.h>
 
-#include "encode/error.h"
-
 #include "base/environment.h"
 #include "base/stop_signal.h"
 #include "command.h"

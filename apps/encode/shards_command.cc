@@ -2,7 +2,6 @@
 #include <array>
 #include <charconv>
 #include <cstdio>
-#include <cstdlib>
 #include <fmt/format.h>
 #include <memory>
 #include <string>

@@ -3,11 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <cstdint>
 #include <cstdlib>
 #include <fmt/format.h>
 #include <regex>
-#include <string_view>
 #include <utility>
 
 #include "encode/error.h"

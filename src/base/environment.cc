@@ -4,8 +4,6 @@
 #include <filesystem>
 #include <system_error>
 
-#include "base/file.h"
-
 namespace encode {
 
 std::string environment_variable(const char* name) {

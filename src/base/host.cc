@@ -49,9 +49,9 @@ constexpr GroupFiles kV2 = {.limit = "memory.max",
                             .active_key = "active_file",
                             .mapped_key = "file_mapped"};
 
-// Returns the page cache of a cgroup, which the group counts as used, but which the kernel frees
-// before it kills a process. Active pages are part of it, because the pages of an input that is
-// read twice are active. Pages that a process maps are not part of it, because they are running
+// Returns the page cache of a cgroup. The group counts it as used, but the kernel frees it before
+// it kills a process. It includes active pages, because the pages of an input that is read twice
+// are active. It excludes pages that a process maps, because these are the code of running
 // programs.
 int64_t reclaimable_bytes(const std::string& directory, const GroupFiles& files) {
   const auto value = [&directory](const char* key) {

@@ -16,7 +16,8 @@ bool exists(const std::string& path) {
   return std::filesystem::exists(path, unknown);
 }
 
-// Returns the path without the one of `suffixes` that it ends in; "" if it ends in none of them.
+// If the path ends in one of `suffixes`, returns the path without this suffix. Otherwise returns
+// "".
 template <typename Suffixes>
 std::string without_suffix(const std::string& path, const Suffixes& suffixes) {
   const auto* const found =

@@ -5,12 +5,10 @@
 #include <chrono>
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <string_view>
 #include <sys/file.h>
 #include <sys/vfs.h>
 #include <thread>
 #include <utility>
-#include <vector>
 
 #include "encode/error.h"
 

@@ -6,10 +6,7 @@
 #include <fmt/format.h>
 #include <string_view>
 #include <thread>
-#include <unistd.h>
 #include <utility>
-
-#include "base/system_call.h"
 
 namespace encode {
 namespace {
@@ -75,9 +72,10 @@ LmdbPageRules rules_of_child(std::span<const std::byte> page, const LmdbPageRule
 bool LmdbPages::may_be_unfinished(const CacheFolder& folder) {
   const UniqueFd file = open_for_reading(folder.data(), kCode);
   std::array<std::byte, kMetaBytes> page;
-  const ssize_t count = retried([&] { return ::pread(file.get(), page.data(), page.size(), 0); });
-  if (count < 0) throw system_error(kCode, "read", folder.data(), errno);
-  if (static_cast<size_t>(count) < kMetaBytes) return true;
+  const auto count =
+      pread_up_to(file, {reinterpret_cast<char*>(page.data()), page.size()}, /*offset=*/0);
+  if (!count) throw system_error(kCode, "read", folder.data(), errno);
+  if (*count < kMetaBytes) return true;
   const auto meta = copied_from<LmdbMeta>(page, sizeof(LmdbPageHeader));
   const size_t page_bytes = meta.free.page_bytes;
   return meta.transaction == 0 && is_page_size(page_bytes) &&
@@ -220,16 +218,11 @@ void LmdbPages::read_tables() {
 std::vector<std::byte> LmdbPages::read_bytes(uint64_t offset, size_t size) const {
   reads_.fetch_add(1, std::memory_order_relaxed);
   std::vector<std::byte> bytes(size);
-  for (size_t done = 0; done < size;) {
-    const ssize_t count = retried([&] {
-      return ::pread(file_.get(), bytes.data() + done, size - done,
-                     static_cast<off_t>(offset + done));
-    });
-    if (count < 0) throw system_error(kCode, "read", folder_.data(), errno);
-    if (count == 0)
-      fail(fmt::format("the file ends before page {}", (offset + done) / page_bytes_));
-    done += static_cast<size_t>(count);
-  }
+  const std::optional<size_t> count = pread_up_to(
+      file_, {reinterpret_cast<char*>(bytes.data()), size}, static_cast<int64_t>(offset));
+  if (!count) throw system_error(kCode, "read", folder_.data(), errno);
+  if (*count < size)
+    fail(fmt::format("the file ends before page {}", (offset + *count) / page_bytes_));
   return bytes;
 }
 

@@ -84,7 +84,8 @@ void LmdbStore::open_environment(int64_t limit_bytes, Access access) {
   mdb_reader_check(environment_, &dead);
 }
 
-// Takes the writer lock, for which it may have to wait, only if the tables do not exist yet.
+// If the tables do not exist yet, takes the writer lock and creates them. It may have to wait for
+// the lock.
 void LmdbStore::open_tables(Access access) {
   int result = open_tables(begin_checked(MDB_RDONLY, Reading::Check::kNothing), 0);
   if (result == MDB_NOTFOUND && access == Access::kRead) return;

@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <optional>
 #include <utility>
-#include <vector>
 
 #include "encode/error.h"
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/aligned.h"
+#include "base/json_values.h"
 #include "base/units.h"
 #include "base/wrap_text.h"
 #include "config/schema.h"
@@ -220,8 +221,6 @@ Json to_json(const Price& price) {
 
 Json to_json(const PlannedStream& stream) {
   const TextFacts& texts = stream.request.texts;
-  Json prices = Json::array();
-  for (const Price& price : stream.prices) prices.push_back(to_json(price));
   Json json = {
       {"stream", stream.name},
       {"model", stream.model_path},
@@ -247,7 +246,7 @@ Json to_json(const PlannedStream& stream) {
         {"measured", stream.rate.measured},
         {"source", stream.rate.source}}},
       {"padding", {{"longest", stream.padding.longest}, {"max_length", stream.padding.max_length}}},
-      {"prices", prices}};
+      {"prices", array_of(stream.prices, [](const Price& price) { return to_json(price); })}};
   if (!stream.batch_note.empty()) json["batch_note"] = stream.batch_note;
   if (stream.micro.batches > 0)
     json["micro_batches"] = {{"rows", stream.micro.rows},
@@ -258,8 +257,6 @@ Json to_json(const PlannedStream& stream) {
 
 Json to_json(const DevicePlan& plan) {
   const PlannedDevice& device = plan.device;
-  Json streams = Json::array();
-  for (const PlannedStream& stream : plan.streams) streams.push_back(to_json(stream));
   return {{"device", device.name},
           {"place", device.place},
           {"total_bytes", device.room.total_bytes},
@@ -271,7 +268,8 @@ Json to_json(const DevicePlan& plan) {
           {"host_bytes", plan.host_bytes},
           {"seconds", known(plan.time.seconds)},
           {"seconds_range", range(plan.time)},
-          {"streams", streams},
+          {"streams",
+           array_of(plan.streams, [](const PlannedStream& stream) { return to_json(stream); })},
           {"notes", device.notes}};
 }
 
@@ -318,8 +316,6 @@ std::string render(const ProfileResult& profile, size_t columns) {
 }
 
 Json to_json(const ExperimentPlan& plan) {
-  Json devices = Json::array();
-  for (const DevicePlan& device : plan.devices) devices.push_back(to_json(device));
   Json settings = Json::object();
   for (const PlannedSetting& setting : plan.settings) settings[setting.key] = setting.value;
   Json disk;
@@ -336,12 +332,13 @@ Json to_json(const ExperimentPlan& plan) {
             {"free_bytes", plan.space.usable_bytes},
             {"path", plan.space.path}};
   }
-  return {{"devices", devices},
-          {"seconds", known(plan.time.seconds)},
-          {"seconds_range", range(plan.time)},
-          {"disk", disk},
-          {"settings", settings},
-          {"notes", plan.notes}};
+  return {
+      {"devices", array_of(plan.devices, [](const DevicePlan& device) { return to_json(device); })},
+      {"seconds", known(plan.time.seconds)},
+      {"seconds_range", range(plan.time)},
+      {"disk", disk},
+      {"settings", settings},
+      {"notes", plan.notes}};
 }
 
 Json to_json(const ProfileResult& profile) {

@@ -5,8 +5,6 @@
 #include <memory>
 #include <unistd.h>
 
-#include "encode/error.h"
-
 #include "base/host.h"
 #include "base/nvidia_driver.h"
 #include "base/units.h"

@@ -1,7 +1,6 @@
 #include "plan/text_survey.h"
 
 #include <algorithm>
-#include <fmt/format.h>
 #include <memory>
 #include <numeric>
 

@@ -20,19 +20,13 @@
 namespace encode {
 namespace {
 
-std::string temporary_folder() {
-  std::error_code failure;
-  const std::filesystem::path folder = std::filesystem::temp_directory_path(failure);
-  return failure ? "/tmp" : folder.string();
-}
-
 class Preflight {
  public:
   Preflight(const PreflightRequest& request, const StopSignal& stop)
       : request_(request),
         config_(request.config),
         stop_(stop),
-        scratch_(temporary_folder() + "/encode", "preflight"),
+        scratch_(temporary_place(), "preflight"),
         driver_(ask_driver()) {}
 
   PreflightFindings run() {

@@ -2,7 +2,6 @@
 #include <array>
 #include <filesystem>
 #include <fmt/format.h>
-#include <set>
 #include <string_view>
 #include <utility>
 

@@ -6,7 +6,6 @@
 #include "encode/error.h"
 #include "encode/store.h"
 
-#include "base/names.h"
 #include "base/shell_quote.h"
 #include "base/units.h"
 #include "report/report.h"

@@ -11,6 +11,7 @@
 
 #include "base/empty_rows.h"
 #include "base/file.h"
+#include "base/json_values.h"
 #include "base/units.h"
 #include "config/schema.h"
 #include "model_dir/truncation.h"
@@ -19,7 +20,6 @@
 #include "report/sample.h"
 #include "report/statistics.h"
 #include "run_plan/final_outlook.h"
-#include "run_plan/plan.h"
 #include "run_record/run_status.h"
 #include "store/fingerprint/fingerprint.h"
 #include "store/layout.h"
@@ -122,18 +122,17 @@ class Collector {
     if (!entry_exists(manifest_path(path), "status.matrix")) return;
     const std::unique_ptr<Matrix> matrix = open_matrix(path, RowAccess::kFewRows);
     const Manifest& manifest = matrix->manifest();
-    Json devices = Json::array();
-    for (const ChunkOrigin& origin : manifest.origins) devices.push_back(origin.device);
-    section["final"] = {{"path", path},
-                        {"vectors", matrix->rows()},
-                        {"dim", matrix->dim()},
-                        {"type", to_string(matrix->type())},
-                        {"file_bytes", manifest.file_bytes},
-                        {"tokens", manifest.stats.tokens},
-                        {"truncated_rows", manifest.stats.truncated_rows},
-                        {"lost_tokens", manifest.stats.lost_tokens},
-                        {"zero_token_rows", manifest.stats.zero_token_rows},
-                        {"devices", devices}};
+    section["final"] = {
+        {"path", path},
+        {"vectors", matrix->rows()},
+        {"dim", matrix->dim()},
+        {"type", to_string(matrix->type())},
+        {"file_bytes", manifest.file_bytes},
+        {"tokens", manifest.stats.tokens},
+        {"truncated_rows", manifest.stats.truncated_rows},
+        {"lost_tokens", manifest.stats.lost_tokens},
+        {"zero_token_rows", manifest.stats.zero_token_rows},
+        {"devices", array_of(manifest.origins, [](const auto& origin) { return origin.device; })}};
     if (manifest.ledger) guarded(stream.name(), [&] { add_truncated(path, section); });
     guarded(stream.name(), [&] { add_truncation(stream, manifest, section); });
     add_sample(stream, *matrix, section);
@@ -161,9 +160,7 @@ class Collector {
   static void add_truncated(const std::string& path, Json& section) {
     constexpr int64_t kHeadBytes = 4096;
     const std::string ledger = ledger_path(path);
-    const UniqueFd fd = open_for_reading(ledger, "report.ledger");
-    std::string head(static_cast<size_t>(std::min(kHeadBytes, file_size(fd, ledger))), '\0');
-    pread_all(fd, head, 0, ledger);
+    const std::string head = read_head(ledger, kHeadBytes, "report.ledger");
     Json rows = Json::array();
     for (size_t begin = 0; rows.size() < kShownTruncated;) {
       const size_t end = head.find('\n', begin);
@@ -321,11 +318,7 @@ class Collector {
 };
 
 bool may_be_replaced(const std::string& path) {
-  const UniqueFd fd = open_for_reading(path, "report.output");
-  if (file_size(fd, path) < std::ssize(kPageHead)) return false;
-  std::string head(kPageHead.size(), '\0');
-  pread_all(fd, head, 0, path);
-  return head == kPageHead;
+  return read_head(path, std::ssize(kPageHead), "report.output") == kPageHead;
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "base/names.h"
+#include "base/json_values.h"
 #include "run_record/stage_report.h"
 
 namespace encode {
@@ -56,12 +56,10 @@ std::vector<Json> rates_of(const std::vector<MemorySample>& samples) {
 
 Json timeline_json(const RunStatus& status) {
   Json points = Json::array();
-  const size_t count = std::min(status.memory.size(), kTimelinePoints);
-  std::vector<MemorySample> samples;
-  for (size_t i = 0; i < count; ++i)
-    samples.push_back(status.memory[count == 1 ? 0 : i * (status.memory.size() - 1) / (count - 1)]);
+  const std::vector<MemorySample> samples =
+      evenly_spaced<MemorySample>(status.memory, kTimelinePoints);
   const std::vector<Json> rates = rates_of(samples);
-  for (size_t i = 0; i < count; ++i) {
+  for (size_t i = 0; i < samples.size(); ++i) {
     const MemorySample& sample = samples[i];
     points.push_back({{"time", seconds_of(sample)},
                       {"tokens_per_second", rates[i]},
@@ -85,7 +83,7 @@ Json faults_json(const RunStatus& status) {
                       {"time", fault.last.time},
                       {"action", name_of(kFaultActions, fault.last.action)},
                       {"stream", fault.last.stream},
-                      {"rows", {fault.last.rows.begin, fault.last.rows.end}},
+                      {"rows", rows_json(fault.last.rows)},
                       {"message", fault.last.message}});
   }
   return faults;

@@ -12,8 +12,8 @@
 
 namespace encode {
 
-// Sets the limits of `stream.auto_batch`, of which there is at least one, in `stream.speed`; every
-// other setting stays as it is. `request` has the model and the texts of the stream. `gpu` is the
+// Sets those limits in `stream.speed` that `stream.auto_batch` names, at least one, and no other
+// setting. `request` has the model and the texts of the stream. `gpu` is the
 // card that will compute. If it is absent, the CPU computes, and the default batch is the best one.
 // Returns what was chosen and why, for the log.
 std::string choose_batches(StreamConfig& stream, const MemoryRequest& request,

@@ -2,8 +2,6 @@
 
 #include <cerrno>
 #include <filesystem>
-#include <fmt/format.h>
-#include <string_view>
 
 #include "encode/error.h"
 #include "encode/store.h"

@@ -1,6 +1,5 @@
 #include "run_plan/quarantine.h"
 
-#include <algorithm>
 #include <fmt/format.h>
 #include <map>
 #include <utility>

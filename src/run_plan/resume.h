@@ -70,8 +70,8 @@ class StreamFinisher {
   int64_t take_back(const StreamPlan& stream) const;
 
   // Must be called when a worker has finished the stream or has ended. Assembles the final matrix
-  // if every chunk is committed. Assembles nothing if rows are quarantined and
-  // StoreOptions::quarantine is kError, or if it is kDrop: publish_split() does it then. `alone`
+  // if every chunk is committed, except in two cases: rows are quarantined and
+  // StoreOptions::quarantine is kError, or it is kDrop and publish_split() assembles. `alone`
   // says that no worker writes to the stream's folder. A damaged or missing chunk is then dropped,
   // and the state says that rows are missing. If workers still write, the state is empty instead,
   // and finish() must be called again when they have ended. Throws the errors of ChunkStore and

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <map>
-#include <optional>
 #include <utility>
 
 #include "encode/error.h"
@@ -12,7 +11,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/input_format.h"
-#include "base/json.h"
+#include "base/json_values.h"
 #include "base/units.h"
 #include "protocol/scan_json.h"
 #include "run_plan/shard_settings.h"
@@ -161,21 +160,16 @@ auto read_sealed(const std::string& path, const Parse& parse) {
 }
 
 Json to_json(const ShardedStream& stream) {
-  Json begins = Json::array();
-  Json blocks = Json::array();
-  for (const ShardRows& shard : stream.shards) {
-    begins.push_back(shard.rows.begin);
-    blocks.push_back(shard.blocks);
-  }
-  return {{"name", stream.identity.name},
-          {"fingerprint", Json::parse(stream.identity.fingerprint)},
-          {"rows", stream.identity.rows},
-          {"dim", stream.identity.dim},
-          {"token_embeddings", stream.identity.token_embeddings},
-          {"model", stream.identity.model},
-          {"scan", to_json(stream.scan)},
-          {"first_rows", std::move(begins)},
-          {"blocks", std::move(blocks)}};
+  return {
+      {"name", stream.identity.name},
+      {"fingerprint", Json::parse(stream.identity.fingerprint)},
+      {"rows", stream.identity.rows},
+      {"dim", stream.identity.dim},
+      {"token_embeddings", stream.identity.token_embeddings},
+      {"model", stream.identity.model},
+      {"scan", to_json(stream.scan)},
+      {"first_rows", array_of(stream.shards, [](const auto& shard) { return shard.rows.begin; })},
+      {"blocks", array_of(stream.shards, [](const auto& shard) { return shard.blocks; })}};
 }
 
 ShardedStream stream_from_json(const Json& json, int64_t shards, const std::string& where) {
@@ -341,12 +335,12 @@ void write_shard_plan(const std::string& cache_dir, const ShardPlan& plan,
     create_directories_durably(files.shard(shard));
     write_file_durably(files.scan(shard), file_text({{"format", kFormat}, {"scans", scans}}));
   }
-  Json described = Json::array();
-  for (const ShardedStream& stream : plan.streams) described.push_back(to_json(stream));
+  const Json described =
+      array_of(plan.streams, [](const ShardedStream& stream) { return to_json(stream); });
   write_file_durably(files.plan(), file_text({{"format", kFormat},
                                               {"shards", plan.shards},
                                               {"settings", plan.settings},
-                                              {"streams", std::move(described)}}));
+                                              {"streams", described}}));
 }
 
 ShardPlan read_shard_plan(const std::string& cache_dir) {

@@ -9,9 +9,7 @@
 
 #include "base/hash.h"
 #include "base/input_format.h"
-#include "base/module_names.h"
 #include "base/names.h"
-#include "base/output_types.h"
 
 namespace encode {
 namespace {

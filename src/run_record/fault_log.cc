@@ -1,11 +1,14 @@
 #include "run_record/fault_log.h"
 
+#include <algorithm>
 #include <ctime>
 #include <fmt/format.h>
+#include <map>
 #include <utility>
 
 #include "encode/error.h"
 
+#include "base/json_values.h"
 #include "base/units.h"
 #include "store/layout.h"
 
@@ -26,7 +29,7 @@ Json to_json(const FaultRecord& fault) {
           {"action", name_of(kFaultActions, fault.action)},
           {"stream", fault.stream.substr(0, kMaxNameBytes)},
           {"chunk", fault.chunk},
-          {"rows", {fault.rows.begin, fault.rows.end}},
+          {"rows", rows_json(fault.rows)},
           {"code", fault.code.substr(0, kMaxNameBytes)},
           {"message", fault.message.substr(0, kMaxMessageBytes)},
           {"config", fault.config_path.substr(0, kMaxPathBytes)},
@@ -35,24 +38,13 @@ Json to_json(const FaultRecord& fault) {
           {"device", fault.device.substr(0, kMaxNameBytes)}};
 }
 
-template <typename Enum, size_t kCount>
-Enum named(const JsonFields& fields, const std::string& key, const NameTable<Enum, kCount>& table) {
-  const std::string name = fields.string(key);
-  const std::optional<Enum> value = find_value(table, name);
-  if (!value) fields.refuse(key, "a name of this version", name.substr(0, 80));
-  return *value;
-}
-
 FaultRecord fault_from_json(const Json& json, const std::string& where) {
   const JsonFields fields(json, where, kFaultLogCode);
-  const Json& rows = fields.array("rows");
-  if (rows.size() != 2 || !rows[0].is_number_unsigned() || !rows[1].is_number_unsigned())
-    fields.refuse("rows", "[begin, end]", rows.dump().substr(0, 80));
-  return {.type = named(fields, "type", kFaultTypes),
-          .action = named(fields, "action", kFaultActions),
+  return {.type = named_value(fields, "type", kFaultTypes),
+          .action = named_value(fields, "action", kFaultActions),
           .stream = fields.string("stream"),
           .chunk = fields.integer("chunk", -1, kMaxInteger),
-          .rows = {.begin = rows[0].get<int64_t>(), .end = rows[1].get<int64_t>()},
+          .rows = rows_from(fields, "rows"),
           .code = fields.string("code"),
           .message = fields.string("message"),
           .config_path = fields.string("config"),
@@ -100,6 +92,32 @@ FaultHistory fault_history(Records records, const std::string& path) {
         first_reason));
   }
   return history;
+}
+
+std::vector<FaultSummary> summarize(const std::vector<FaultRecord>& records) {
+  std::map<std::pair<FaultType, std::string>, FaultSummary> by_cause;
+  for (const FaultRecord& fault : records) {
+    if (is_notice(fault.type)) continue;
+    FaultSummary& summary = by_cause[{fault.type, fault.code}];
+    summary.type = fault.type;
+    summary.code = fault.code;
+    ++summary.count;
+    summary.last = fault;
+  }
+  std::vector<FaultSummary> summaries;
+  for (auto& [cause, summary] : by_cause) summaries.push_back(std::move(summary));
+  std::stable_sort(summaries.begin(), summaries.end(),
+                   [](const auto& a, const auto& b) { return a.count > b.count; });
+  return summaries;
+}
+
+std::optional<FaultRecord> last_fault(const std::vector<FaultRecord>& records) {
+  std::optional<FaultRecord> last;
+  for (const FaultRecord& fault : records) {
+    if (fault.type == FaultType::kRunStarted) last.reset();
+    if (!is_notice(fault.type)) last = fault;
+  }
+  return last;
 }
 
 }  // namespace encode

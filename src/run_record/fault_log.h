@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -118,5 +119,19 @@ FaultHistory read_faults(const std::string& path);
 Records read_fault_records(const std::string& path);
 // `path` is for messages. Throws no Error.
 FaultHistory fault_history(Records records, const std::string& path);
+
+// The faults with the same type and code.
+struct FaultSummary {
+  FaultType type = FaultType::kError;
+  std::string code;
+  int64_t count = 0;
+  FaultRecord last;
+};
+
+// Returns the faults of all runs, the most frequent first.
+std::vector<FaultSummary> summarize(const std::vector<FaultRecord>& records);
+
+// Returns the last fault of the last run; nullopt if it had none. `records` are oldest first.
+std::optional<FaultRecord> last_fault(const std::vector<FaultRecord>& records);
 
 }  // namespace encode

@@ -47,10 +47,8 @@ Records thinned(Records records) {
       std::stable_partition(records.lines.begin(), records.lines.end(),
                             [](const Json& line) { return !line.contains("warning"); });
   const auto samples = static_cast<size_t>(warnings - records.lines.begin());
-  std::vector<Json> kept;
-  const size_t count = std::min(samples, kMostRecords);
-  for (size_t i = 0; i < count; ++i)
-    kept.push_back(records.lines[count == 1 ? 0 : i * (samples - 1) / (count - 1)]);
+  std::vector<Json> kept =
+      evenly_spaced(std::span<const Json>(records.lines).first(samples), kMostRecords);
   const size_t first_warning =
       std::max(samples, records.lines.size() - std::min(records.lines.size(), kMostRecords));
   for (size_t i = first_warning; i < records.lines.size(); ++i) kept.push_back(records.lines[i]);

@@ -7,6 +7,7 @@
 
 #include "encode/error.h"
 
+#include "base/json_values.h"
 #include "base/units.h"
 #include "run_record/stage_report.h"
 #include "store/layout.h"
@@ -49,10 +50,7 @@ MemorySample sample_from_json(const Json& json, const std::string& where) {
 
 GpuWarning warning_from_json(const Json& json, const std::string& where) {
   const JsonFields fields(json, where, "records.damaged");
-  const std::string name = fields.string("warning");
-  const std::optional<GpuTrouble> trouble = find_value(kGpuTroubles, name);
-  if (!trouble) fields.refuse("warning", "a warning of this version", name);
-  return {.trouble = *trouble,
+  return {.trouble = named_value(fields, "warning", kGpuTroubles),
           .message = fields.string("message"),
           .time = fields.integer("time", 0, kMaxInteger)};
 }

@@ -2,8 +2,10 @@
 // files. read_records() may be called by any thread.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -59,6 +61,17 @@ struct Records {
   // One sentence for each file that is not used, and for the damaged lines of a file.
   std::vector<std::string> problems;
 };
+
+// Returns at most `most` of the items: the first one, the last one and evenly spaced ones between
+// them. Throws no Error.
+template <typename Item>
+std::vector<Item> evenly_spaced(std::span<const Item> items, size_t most) {
+  std::vector<Item> chosen;
+  const size_t count = std::min(items.size(), most);
+  for (size_t i = 0; i < count; ++i)
+    chosen.push_back(items[count == 1 ? 0 : i * (items.size() - 1) / (count - 1)]);
+  return chosen;
+}
 
 // Reads both files of a RecordFile, while a run may be writing to them. A file that does not exist
 // has no records. An unfinished last line is left out silently. Damaged lines are left out, and

@@ -8,6 +8,7 @@
 #include <map>
 #include <span>
 
+#include "base/json_values.h"
 #include "base/shell_quote.h"
 #include "base/units.h"
 #include "run_record/cache_report.h"
@@ -188,9 +189,8 @@ constexpr size_t kShownSamples = 8;
 
 std::string memory_lines(const std::vector<MemorySample>& samples) {
   std::string text;
-  const size_t shown = std::min(samples.size(), kShownSamples);
-  for (size_t i = 0; i < shown; ++i)
-    text += line_of(samples[shown == 1 ? 0 : i * (samples.size() - 1) / (shown - 1)]);
+  for (const MemorySample& sample : evenly_spaced<MemorySample>(samples, kShownSamples))
+    text += line_of(sample);
   return text;
 }
 
@@ -220,7 +220,7 @@ Json to_json(const FaultSummary& fault) {
           {"last_action", name_of(kFaultActions, fault.last.action)},
           {"last_stream", fault.last.stream},
           {"last_chunk", fault.last.chunk},
-          {"last_rows", {fault.last.rows.begin, fault.last.rows.end}},
+          {"last_rows", rows_json(fault.last.rows)},
           {"last_message", fault.last.message}};
 }
 

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "base/json_values.h"
 #include "base/shell_quote.h"
 #include "base/utf8.h"
 #include "store/run_files.h"
@@ -74,10 +75,7 @@ Json to_json(const RunCommand& command) {
 RunCommand run_command_from(const JsonFields& fields) {
   RunCommand command;
   command.directory = fields.string_or("directory", "");
-  for (const Json& word : fields.array("arguments")) {
-    if (!word.is_string()) fields.refuse("arguments", "a list of texts", "another list");
-    command.arguments.push_back(word.get<std::string>());
-  }
+  command.arguments = strings_from(fields, "arguments");
   // The size is checked, because a file that encode did not write may hold anything.
   if (bytes_of(command.arguments) > kMostBytes) return {};
   return command;

@@ -1,7 +1,6 @@
 #include "run_record/run_log.h"
 
 #include <cerrno>
-#include <cstdio>
 #include <ctime>
 #include <fcntl.h>
 #include <fmt/chrono.h>
@@ -26,7 +25,8 @@ using Level = spdlog::level::level_enum;
 constexpr std::string_view kTerminalPattern = "%H:%M:%S %v";
 constexpr size_t kMessageColumn = std::string_view("12:00:00 ").size();
 
-// Writes each record to the Terminal, above its status line, of which spdlog's sinks know nothing.
+// Writes each record above the status line of the Terminal. The sinks of spdlog would overwrite
+// this line.
 class TerminalSink : public spdlog::sinks::base_sink<std::mutex> {
  public:
   explicit TerminalSink(Terminal& terminal) : terminal_(terminal) {}

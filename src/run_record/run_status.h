@@ -12,7 +12,7 @@
 #include "encode/stage_seconds.h"
 
 #include "base/json.h"
-#include "run_record/fault_summary.h"
+#include "run_record/fault_log.h"
 #include "run_record/memory_log.h"
 #include "run_record/run_command.h"
 #include "run_record/run_of_output.h"

@@ -10,7 +10,6 @@
 #include "base/file_link.h"
 #include "store/layout.h"
 #include "store/records.h"
-#include "store/sealed_json.h"
 
 namespace encode {
 namespace {

@@ -1,8 +1,6 @@
 #include "store/audit.h"
 
-#include <algorithm>
 #include <set>
-#include <span>
 #include <utility>
 
 #include "base/file.h"

@@ -23,8 +23,6 @@
 #include "store/final.h"
 #include "store/fingerprint/fingerprint.h"
 #include "store/layout.h"
-#include "store/offsets.h"
-#include "store/sealed_file.h"
 #include "store/sealed_json.h"
 
 namespace encode {

@@ -176,7 +176,7 @@ std::unique_ptr<ChunkWriter> ChunkStoreImpl::begin(int64_t index) {
 }
 
 std::vector<ChunkRecord> ChunkStoreImpl::commit(std::span<const WrittenChunk> chunks) {
-  // Every writer is a ChunkWriterImpl, because begin() has made it.
+  // The cast is safe, because begin() makes all writers and makes only ChunkWriterImpl.
   const auto writer = [](const WrittenChunk& chunk) -> ChunkWriterImpl& {
     return static_cast<ChunkWriterImpl&>(*chunk.writer);
   };

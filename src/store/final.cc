@@ -5,7 +5,7 @@
 
 #include "encode/error.h"
 
-#include "base/names.h"
+#include "base/json_values.h"
 #include "base/npy.h"
 #include "base/output_types.h"
 #include "base/path_kind.h"
@@ -30,28 +30,14 @@ Json ranges_json(const Manifest& manifest) {
   return {{"given", manifest.ranges_given}, {"xxh3_128", manifest.ranges_xxh3_128}};
 }
 
-Json origins_json(const std::vector<ChunkOrigin>& origins) {
-  Json array = Json::array();
-  for (const ChunkOrigin& origin : origins) array.push_back(to_json(origin));
-  return array;
-}
-
-Json inputs_json(const std::vector<InputPart>& inputs) {
-  Json array = Json::array();
-  for (const InputPart& part : inputs)
-    array.push_back({{"path", part.path}, {"first_row", part.first_row}});
-  return array;
-}
-
 // Returns the key "file" of the manifest of a table. It has the sources of the columns only if a
 // column was renamed.
 Json file_format_json(const Manifest& manifest) {
-  Json names = Json::array();
-  Json sources = Json::array();
-  for (const TableColumn& column : manifest.table_columns) {
-    names.push_back(column.name);
-    sources.push_back(column.source);
-  }
+  const auto all = [&](std::string TableColumn::*text) {
+    return array_of(manifest.table_columns, [text](const auto& column) { return column.*text; });
+  };
+  const Json names = all(&TableColumn::name);
+  Json sources = all(&TableColumn::source);
   Json json = {{"format", to_string(manifest.file)}, {"columns", names}};
   if (sources != names) json["sources"] = std::move(sources);
   return json;
@@ -71,7 +57,7 @@ std::string manifest_text(const Manifest& manifest) {
                  {"file_bytes", manifest.file_bytes},
                  {"xxh3_128", manifest.xxh3_128},
                  {"stats", to_json(manifest.stats)},
-                 {"origins", origins_json(manifest.origins)},
+                 {"origins", to_json(manifest.origins)},
                  {"parts", manifest.parts},
                  {"ledger", ledger},
                  {"offsets", offsets},
@@ -80,7 +66,11 @@ std::string manifest_text(const Manifest& manifest) {
     object["file"] = file_format_json(manifest);
   }
   if (manifest.identity.first_row > 0) object["first_row"] = manifest.identity.first_row;
-  if (!manifest.identity.inputs.empty()) object["inputs"] = inputs_json(manifest.identity.inputs);
+  if (!manifest.identity.inputs.empty()) {
+    object["inputs"] = array_of(manifest.identity.inputs, [](const InputPart& part) {
+      return Json{{"path", part.path}, {"first_row", part.first_row}};
+    });
+  }
   if (!manifest.identity.model.empty()) object["model"] = manifest.identity.model;
   if (manifest.quarantine != QuarantinePolicy::kError) {
     object["quarantine"] = to_string(manifest.quarantine);
@@ -90,24 +80,11 @@ std::string manifest_text(const Manifest& manifest) {
   return seal(object, /*indent=*/2) + "\n";
 }
 
-std::vector<std::string> strings(const JsonFields& fields, const std::string& key) {
-  std::vector<std::string> values;
-  for (const Json& value : fields.array(key)) {
-    if (!value.is_string()) fields.refuse(key, "an array of strings", value.dump().substr(0, 80));
-    values.push_back(value.get<std::string>());
-  }
-  return values;
-}
-
 // Reads the origins of the chunks. A manifest of format 1 has only the names of the devices.
 std::vector<ChunkOrigin> origins(const JsonFields& fields, const std::string& where) {
+  if (fields.has("origins")) return chunk_origins_from(fields, where);
   std::vector<ChunkOrigin> origins;
-  if (fields.has("origins")) {
-    for (const Json& origin : fields.array("origins"))
-      origins.push_back(chunk_origin_from_json(origin, where));
-    return origins;
-  }
-  for (std::string& device : strings(fields, "devices"))
+  for (std::string& device : strings_from(fields, "devices"))
     origins.push_back({.device = std::move(device)});
   return origins;
 }
@@ -122,10 +99,7 @@ void read_inputs(const JsonFields& fields, const std::string& where, Manifest& m
 }
 
 void read_quarantine(const JsonFields& fields, const std::string& where, Manifest& manifest) {
-  const std::string name = fields.string("quarantine");
-  const std::optional<QuarantinePolicy> policy = find_value(kQuarantinePolicies, name);
-  if (!policy) fields.refuse("quarantine", "zeros or drop", name);
-  manifest.quarantine = *policy;
+  manifest.quarantine = named_value(fields, "quarantine", kQuarantinePolicies);
   manifest.dropped_rows = fields.integer("dropped_rows", 0, manifest.identity.rows);
   if (fields.has("set_aside"))
     manifest.set_aside = file_seal_from_json(fields.object("set_aside"), where);
@@ -133,13 +107,11 @@ void read_quarantine(const JsonFields& fields, const std::string& where, Manifes
 
 void read_file_format(const JsonFields& fields, const std::string& where, Manifest& manifest) {
   const JsonFields file(fields.object("file"), where + ", file", "store.damaged");
-  const std::string name = file.string("format");
-  const std::optional<MatrixFormat> format = find_value(kMatrixFormats, name);
-  if (!format || *format == MatrixFormat::kNpy) file.refuse("format", "parquet or arrow", name);
-  manifest.file = *format;
-  std::vector<std::string> names = strings(file, "columns");
+  manifest.file = named_value(file, "format", kMatrixFormats);
+  if (manifest.file == MatrixFormat::kNpy) file.refuse("format", "parquet or arrow");
+  std::vector<std::string> names = strings_from(file, "columns");
   // Older manifests, and manifests of tables without renamed columns, have no sources.
-  std::vector<std::string> sources = file.has("sources") ? strings(file, "sources") : names;
+  std::vector<std::string> sources = file.has("sources") ? strings_from(file, "sources") : names;
   if (sources.size() != names.size())
     file.refuse("sources", fmt::format("{} names", names.size()), fmt::to_string(sources.size()));
   for (size_t i = 0; i < names.size(); ++i)
@@ -161,7 +133,7 @@ Manifest parse_manifest(const Json& json, const std::string& where) {
       .xxh3_128 = fields.string("xxh3_128"),
       .stats = row_stats_from_json(fields.object("stats"), where),
       .origins = origins(fields, where),
-      .parts = strings(fields, "parts")};
+      .parts = strings_from(fields, "parts")};
   manifest.identity.model = fields.string_or("model", "");  // older manifests do not have it
   manifest.columns = fields.integer_or("columns", manifest.identity.dim, 1, kMaxInteger);
   if (fields.string("dtype") != npy_type(manifest.type))

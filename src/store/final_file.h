@@ -7,7 +7,6 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "encode/store.h"
 #include "encode/vector_rows.h"

@@ -9,8 +9,7 @@
 #include "encode/error.h"
 
 #include "base/file.h"
-#include "base/json.h"
-#include "base/names.h"
+#include "base/json_values.h"
 #include "base/output_types.h"
 #include "base/path_kind.h"
 #include "store/layout.h"
@@ -77,14 +76,11 @@ PartsList list_from_json(const Json& json, const std::string& where) {
                    .dim = fields.integer("dim", 1, kMaxInteger),
                    .token_embeddings = fields.boolean_or("token_embeddings", false)};
   list.type = parse_output_type(fields.string("output_dtype"), where);
-  const auto format = find_value(kMatrixFormats, fields.string("file_format"));
-  if (!format) fields.refuse("file_format", "npy, parquet or arrow", fields.string("file_format"));
-  list.file = *format;
+  list.file = named_value(fields, "file_format", kMatrixFormats);
   list.columns = fields.integer("columns", 1, kMaxInteger);
   list.dropped_rows = fields.integer("dropped_rows", 0, kMaxInteger);
   list.stats = row_stats_from_json(fields.object("stats"), where);
-  for (const Json& origin : fields.array("origins"))
-    list.origins.push_back(chunk_origin_from_json(origin, where));
+  list.origins = chunk_origins_from(fields, where);
   for (const Json& part : fields.array("parts")) list.parts.push_back(part_from_json(part, where));
   require_tiling(list, where);
   return list;
@@ -142,8 +138,6 @@ bool is_foreign_parts_list(const std::string& path) {
 
 void write_parts_list(const std::string& path, const PartsList& list) {
   require_tiling(list, path);
-  Json origins = Json::array();
-  for (const ChunkOrigin& origin : list.origins) origins.push_back(to_json(origin));
   const Json json = {{"format", kFormat},
                      {"name", list.identity.name},
                      {"rows", list.identity.rows},
@@ -155,7 +149,7 @@ void write_parts_list(const std::string& path, const PartsList& list) {
                      {"vectors", list.vectors()},
                      {"dropped_rows", list.dropped_rows},
                      {"stats", to_json(list.stats)},
-                     {"origins", std::move(origins)},
+                     {"origins", to_json(list.origins)},
                      {"parts", parts_json(list)},
                      {"fingerprint", Json::parse(list.identity.fingerprint)}};
   write_file_durably(path, seal(json, /*indent=*/2) + "\n");

@@ -7,6 +7,7 @@
 
 #include "encode/error.h"
 
+#include "base/json_values.h"
 #include "base/npy.h"
 #include "store/layout.h"
 #include "store/sealed_json.h"
@@ -88,6 +89,17 @@ ChunkOrigin chunk_origin_from_json(const Json& json, const std::string& where) {
           .products = fields.string_or("products", ""),
           .kernels = fields.string_or("kernels", ""),
           .cuda_numerics = fields.integer_or("cuda_numerics", 0, 0, kMaxInteger)};
+}
+
+Json to_json(const std::vector<ChunkOrigin>& origins) {
+  return array_of(origins, [](const ChunkOrigin& origin) { return to_json(origin); });
+}
+
+std::vector<ChunkOrigin> chunk_origins_from(const JsonFields& fields, const std::string& where) {
+  std::vector<ChunkOrigin> origins;
+  for (const Json& origin : fields.array("origins"))
+    origins.push_back(chunk_origin_from_json(origin, where));
+  return origins;
 }
 
 void add_origin(std::vector<ChunkOrigin>& origins, const ChunkOrigin& origin) {
@@ -195,12 +207,9 @@ StreamFile parse_stream_file(std::string_view text, const std::string& where) {
 
 std::string to_line(const LogRecord& record) {
   const ChunkRecord& chunk = record.chunk;
-  Json json = {{"stream", record.stream},
-               {"index", chunk.index},
-               {"rows", {chunk.rows.begin, chunk.rows.end}},
-               {"file_bytes", chunk.file_bytes},
-               {"xxh3_128", chunk.xxh3_128},
-               {"stats", to_json(chunk.stats)}};
+  Json json = {{"stream", record.stream},       {"index", chunk.index},
+               {"rows", rows_json(chunk.rows)}, {"file_bytes", chunk.file_bytes},
+               {"xxh3_128", chunk.xxh3_128},    {"stats", to_json(chunk.stats)}};
   json.update(to_json(chunk.origin));
   if (chunk.ledger) json["ledger"] = to_json(*chunk.ledger);
   if (chunk.offsets) json["offsets"] = to_json(*chunk.offsets);
@@ -219,14 +228,10 @@ LogRecord parse_log_line(std::string_view line, const std::string& where) {
   const Json json = unseal(line, where);
   return parse_fields(where, [&] {
     const JsonFields fields(json, where, kRecordCode);
-    const Json& rows = fields.array("rows");
-    if (rows.size() != 2 || !rows[0].is_number_unsigned() || !rows[1].is_number_unsigned()) {
-      fields.refuse("rows", "[begin, end]", rows.dump().substr(0, 80));
-    }
     LogRecord record;
     record.stream = fields.string("stream");
     record.chunk = {.index = fields.integer("index", 0, kMaxInteger),
-                    .rows = {.begin = rows[0].get<int64_t>(), .end = rows[1].get<int64_t>()},
+                    .rows = rows_from(fields, "rows"),
                     .file_bytes = fields.integer("file_bytes", 0, kMaxInteger),
                     .xxh3_128 = fields.string("xxh3_128"),
                     .stats = row_stats_from_json(fields.object("stats"), where),

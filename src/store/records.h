@@ -24,6 +24,9 @@ Json to_json(const RowStats& stats);
 RowStats row_stats_from_json(const Json& json, const std::string& where);
 Json to_json(const ChunkOrigin& origin);
 ChunkOrigin chunk_origin_from_json(const Json& json, const std::string& where);
+Json to_json(const std::vector<ChunkOrigin>& origins);
+// Reads the field "origins".
+std::vector<ChunkOrigin> chunk_origins_from(const JsonFields& fields, const std::string& where);
 // Appends `origin` unless the list already contains it.
 void add_origin(std::vector<ChunkOrigin>& origins, const ChunkOrigin& origin);
 

@@ -3,7 +3,6 @@
 #include <array>
 #include <cerrno>
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <string_view>
 #include <unistd.h>
 #include <utility>

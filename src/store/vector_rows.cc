@@ -1,13 +1,11 @@
 #include "encode/vector_rows.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <fmt/format.h>
 #include <functional>
 #include <numeric>
 #include <utility>
 
-#include "base/file.h"
 #include "base/json.h"
 #include "base/units.h"
 #include "store/layout.h"

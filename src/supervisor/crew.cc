@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <fmt/format.h>
 #include <utility>
 
 #include "encode/error.h"

@@ -1,7 +1,6 @@
 #include "supervisor/run.h"
 
 #include <algorithm>
-#include <csignal>
 #include <cstring>
 #include <exception>
 #include <fmt/format.h>

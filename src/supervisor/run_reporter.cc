@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/host.h"
+#include "base/json_values.h"
 #include "base/units.h"
 #include "run_record/cache_report.h"
 #include "run_record/stage_report.h"
@@ -15,8 +16,6 @@ namespace encode {
 namespace {
 
 constexpr int64_t kMaxGarbageWarnings = 3;
-
-Json rows_json(RowRange rows) { return {rows.begin, rows.end}; }
 
 std::string device_memory(const DeviceMemory& memory) {
   if (memory.reserved_bytes == 0) return "";

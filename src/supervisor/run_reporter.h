@@ -17,7 +17,6 @@
 
 #include "base/host.h"
 #include "base/stopwatch.h"
-#include "run_plan/plan.h"
 #include "run_record/gpu_sampler.h"
 #include "run_record/gpu_watch.h"
 #include "run_record/memory_log.h"

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/json_values.h"
 #include "config/schema.h"
 #include "shell/shell_texts.h"
 
@@ -81,11 +82,7 @@ Json flag_json(const FlagEntry& flag) {
           {"help", flag.help}};
 }
 
-Json list_of(const std::vector<FlagEntry>& entries) {
-  Json list = Json::array();
-  for (const FlagEntry& entry : entries) list.push_back(flag_json(entry));
-  return list;
-}
+Json list_of(const std::vector<FlagEntry>& entries) { return array_of(entries, flag_json); }
 
 void add_commands(const CommandEntry& command, Json& list) {
   const Flags flags = flags_of(command);

@@ -4,7 +4,6 @@
 #include <array>
 #include <cctype>
 #include <sstream>
-#include <utility>
 
 #include "config/schema.h"
 

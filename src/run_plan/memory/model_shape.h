@@ -27,7 +27,7 @@ struct ModelShape : ModelSizes {
   int64_t largest_table_elements() const { return vocab_size * embedding_size; }
   int64_t vector_elements() const;  // norms and biases, roughly
   // Returns the multiplications and additions for each token of a row with `row_tokens` tokens: the
-  // products with weights, and the products of attention, of which causal attention needs half.
+  // products with weights and the products of attention. Causal attention counts half.
   double flops_per_token(double row_tokens) const;
 };
 

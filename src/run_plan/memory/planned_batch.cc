@@ -1,7 +1,6 @@
 #include "run_plan/memory/planned_batch.h"
 
 #include <algorithm>
-#include <cmath>
 #include <fmt/format.h>
 
 #include "base/names.h"

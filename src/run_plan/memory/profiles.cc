@@ -8,7 +8,7 @@
 
 #include "base/environment.h"
 #include "base/file.h"
-#include "base/json.h"
+#include "base/json_values.h"
 #include "base/path_kind.h"
 
 namespace encode {
@@ -102,8 +102,7 @@ void Profiles::add(const MemoryProfile& profile) {
   profiles_.push_back(profile);
   if (profiles_.size() > kMostProfiles) profiles_.erase(profiles_.begin());
   if (path_.empty()) return;
-  Json list = Json::array();
-  for (const MemoryProfile& each : profiles_) list.push_back(to_json(each));
+  const Json list = array_of(profiles_, [](const auto& each) { return to_json(each); });
   create_directories_durably(parent_directory(path_));
   write_file_durably(path_, Json{{"format", kFormat}, {"profiles", list}}.dump(2) + "\n");
 }

@@ -7,7 +7,7 @@
 #include "encode/error.h"
 
 #include "base/input_format.h"
-#include "base/json.h"
+#include "base/json_values.h"
 #include "base/module_names.h"
 #include "base/units.h"
 
@@ -73,9 +73,7 @@ Json parse(const std::string& text) {
 }
 
 Json pooling_names(const std::vector<PoolingMode>& modes) {
-  Json names = Json::array();
-  for (const PoolingMode mode : modes) names.push_back(to_string(mode));
-  return names;
+  return array_of(modes, [](PoolingMode mode) { return to_string(mode); });
 }
 
 Json module_json(const SentenceModule& module) {
@@ -97,12 +95,10 @@ Json result_part(const EffectiveResult& result) {
                late_interaction, tokenizer, ignore_custom_code, recipes] = result;
   // The recipe of the tokenizer is left out, because `recipes` names it.
   const auto& [special_tokens, tokenizer_recipe, lower_case_first] = tokenizer;
-  Json steps = Json::array();
-  for (const SentenceModule& module : modules) steps.push_back(module_json(module));
   Json json = {{"pooling", pooling_names(pooling)},
                {"normalize", normalize},
                {"truncate_dim", or_null(truncate_dim)},
-               {"modules", std::move(steps)},
+               {"modules", array_of(modules, module_json)},
                {"max_length", max_length},
                {"prompt", prompt},
                {"include_prompt", include_prompt},
@@ -135,24 +131,13 @@ constexpr ErrorCode kDamaged = "store.damaged";
 constexpr const char* kWhere = "fingerprint";
 constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
 
-// Returns the value for the name in a field. Throws if the table does not have the name.
-template <typename Table>
-auto named(const Table& table, const JsonFields& fields, const std::string& key) {
-  const std::string name = fields.string(key);
-  const auto value = find_value(table, name);
-  // A value may have several names in a config, but only one in a fingerprint.
-  if (!value || name_of(table, *value) != name)
-    fields.refuse(key, "a name that encode writes", name);
-  return *value;
-}
-
 InputOptions input_options(const JsonFields& fields) {
   InputOptions input;
   input.field = fields.string("field");
-  input.format = named(kTextFormats, fields, "format");
-  input.bad_row = named(kBadRowPolicies, fields, "bad_row");
-  input.empty_row = named(kEmptyRowPolicies, fields, "empty_row");
-  input.utf8 = named(kUtf8Policies, fields, "utf8");
+  input.format = named_value(fields, "format", kTextFormats);
+  input.bad_row = named_value(fields, "bad_row", kBadRowPolicies);
+  input.empty_row = named_value(fields, "empty_row", kEmptyRowPolicies);
+  input.utf8 = named_value(fields, "utf8", kUtf8Policies);
   input.max_row_bytes = fields.integer("max_row_bytes", 1, kMost);
   input.limit_rows = fields.integer("limit_rows", 0, kMost);
   return input;
@@ -167,12 +152,13 @@ ResultOptions result_options(const JsonFields& fields) {
   result.max_length = fields.integer("max_length", 1, kMost);
   result.prompt = fields.string("prompt");
   if (fields.has("causal")) result.causal = fields.boolean_or("causal", false);
-  result.dtype = named(kComputeTypes, fields, "dtype");
-  result.float32_matmul_precision = named(kMatmulPrecisions, fields, "float32_matmul_precision");
+  result.dtype = named_value(fields, "dtype", kComputeTypes);
+  result.float32_matmul_precision =
+      named_value(fields, "float32_matmul_precision", kMatmulPrecisions);
   if (fields.has("vector_precision"))
-    result.vector_precision = named(kVectorPrecisions, fields, "vector_precision");
+    result.vector_precision = named_value(fields, "vector_precision", kVectorPrecisions);
   if (fields.has("special_tokens"))
-    result.special_tokens = named(kSpecialTokensRules, fields, "special_tokens");
+    result.special_tokens = named_value(fields, "special_tokens", kSpecialTokensRules);
   result.ignore_custom_code = fields.boolean_or("ignore_custom_code", false);
   return result;
 }

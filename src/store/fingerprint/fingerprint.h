@@ -92,8 +92,8 @@ bool says_normalized(const std::string& text);
 // fingerprints of other versions. Throws as without_input() does.
 bool says_custom_code_ignored(const std::string& text);
 
-// The names of the model and of the input, of which a fingerprint has only the hashes. "" if a name
-// is not known.
+// The names of the model and of the input. (A fingerprint has only their hashes.) "" if a name is
+// not known.
 struct SourceNames {
   std::string model = {};
   std::string input = {};

@@ -6,14 +6,103 @@
 #include <cstring>
 #include <fmt/format.h>
 #include <limits>
+#include <memory>
+#include <optional>
 #include <span>
 
+#include "base/named_path.h"
 #include "base/non_finite.h"
+#include "columnar/matrix_reader.h"
+#include "store/matrix/stored_values.h"
+#include "store/parts_list.h"
 #include "store/same_rows.h"
-#include "store/verify/number_reader.h"
+#include "store/sealed_json.h"
 
 namespace encode {
 namespace {
+
+// Reads the numbers of a matrix from the first row to the last: of a matrix file, or of the parts
+// in a list (x.parts.json).
+class NumberReader {
+ public:
+  // Throws what open_matrix_reader(), StoredValues::of_file() and read_parts_list() throw.
+  explicit NumberReader(const std::string& path);
+
+  OutputType type() const { return type_; }
+  int64_t rows() const { return rows_; }
+  int64_t dim() const { return dim_; }
+  std::string shape() const;
+
+  // Returns the next rows, exactly `max_rows` of them while there are so many, or nothing at the
+  // end. The view is valid until the next call. Throws what the constructor and MatrixReader throw,
+  // and Error kData "store.damaged" if a part has another number of rows than the list says.
+  std::span<const float> next(int64_t max_rows);
+
+ private:
+  struct File {
+    std::string path;
+    int64_t rows = -1;  // that a list says; -1: no list names the file
+  };
+  void open(const File& file);
+
+  std::vector<File> files_;
+  size_t next_file_ = 0;
+  std::unique_ptr<MatrixReader> reader_;  // of a file; null if the next one is not open yet
+  std::optional<StoredValues> values_;    // of this file
+  OutputType type_ = OutputType::kFloat32;
+  int64_t rows_ = 0;
+  int64_t dim_ = 0;
+  std::vector<float> buffer_;
+  std::vector<float> joined_;  // rows of several files
+};
+
+NumberReader::NumberReader(const std::string& path) {
+  if (is_parts_list(path)) {
+    require_named_file(path, "npy.open");
+    const PartsList list = read_parts_list(path);
+    for (const PartsList::Entry& part : list.parts)
+      files_.push_back({.path = part_path(path, part), .rows = part.vectors});
+    type_ = list.type;
+    rows_ = list.vectors();
+    dim_ = list.identity.dim;
+    return;
+  }
+  files_.push_back({.path = path});
+  open(files_.front());
+  next_file_ = 1;
+  type_ = values_->type();
+  rows_ = reader_->rows();
+  dim_ = values_->dim();
+}
+
+std::string NumberReader::shape() const { return fmt::format("{} x {}", rows_, dim_); }
+
+void NumberReader::open(const File& file) {
+  reader_ = open_matrix_reader(file.path, Elements::kAny);
+  values_.emplace(StoredValues::of_file(*reader_));
+  if (file.rows < 0) return;
+  if (reader_->rows() != file.rows || values_->dim() != dim_)
+    throw damage("a part does not have the rows that the list says", file.path,
+                 fmt::format("{} x {}", file.rows, dim_),
+                 fmt::format("{} x {}", reader_->rows(), values_->dim()));
+}
+
+std::span<const float> NumberReader::next(int64_t max_rows) {
+  const auto wanted = static_cast<size_t>(max_rows * dim_);
+  joined_.clear();
+  while (joined_.size() < wanted) {
+    if (!reader_) {
+      if (next_file_ == files_.size()) break;
+      open(files_[next_file_++]);
+    }
+    const int64_t left = max_rows - std::ssize(joined_) / dim_;
+    const std::span<const float> numbers = values_->convert(reader_->next_bytes(left), buffer_);
+    if (joined_.empty() && numbers.size() == wanted) return numbers;
+    if (numbers.empty()) reader_.reset();
+    joined_.insert(joined_.end(), numbers.begin(), numbers.end());
+  }
+  return joined_;
+}
 
 // Collects non-negative numbers in buckets of about equal relative width. The bucket of a number is
 // the upper 20 bits of its float without the sign: the exponent and 12 bits of the fraction. The

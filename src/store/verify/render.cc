@@ -1,8 +1,6 @@
-#include <algorithm>
 #include <array>
 #include <fmt/format.h>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "base/aligned.h"

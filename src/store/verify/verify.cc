@@ -20,7 +20,7 @@ namespace {
 
 bool exists(const std::string& path) { return path_exists(path, "npy.open"); }
 
-// Checks that a part is the one in the list.
+// Checks that the file at `path` is the part that the list describes.
 void check_part(const PartsList::Entry& part, const std::string& path, Findings& findings) {
   std::optional<Manifest> manifest;
   try {

@@ -90,8 +90,8 @@ struct VerifyReport {
 };
 
 // Checks the matrices and, if `cache_dir` is not "", their chunk folders and the cache directory.
-// Needs a few MB of memory. Reports damage as findings. Throws Error kNoPermission, kOsError or
-// kIoError only if the file system does not let it read a file.
+// Needs a few MB of memory. Reports damage as findings. If the file system does not let it read a
+// file, throws Error kNoPermission, kOsError or kIoError.
 VerifyReport verify_run(const std::vector<ExpectedMatrix>& matrices, const std::string& cache_dir,
                         const VerifyOptions& options);
 // Checks the matrices in a folder: those that have a manifest, those that a list of parts names,

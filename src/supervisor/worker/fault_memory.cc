@@ -1,14 +1,13 @@
 #include "supervisor/worker/fault_memory.h"
 
 #include <algorithm>
-#include <functional>
 #include <utility>
 
 #include "encode/error.h"
 
 #include "base/file.h"
 #include "base/hash.h"
-#include "base/json.h"
+#include "base/json_values.h"
 #include "store/layout.h"
 #include "store/sealed_json.h"
 
@@ -17,41 +16,32 @@ namespace {
 
 constexpr ErrorCode kAttemptsCode = "records.damaged";  // never shown
 
-Json to_json(RowRange rows) { return {rows.begin, rows.end}; }
-
 Json to_json(const StreamFaults& faults) {
   Json rows = Json::array();
   for (const SetAsideRow& row : faults.set_aside)
     rows.push_back({{"row", row.row}, {"code", row.code}, {"message", row.message}});
   Json suspects = Json::array();
   for (const SuspectWindow& suspect : faults.suspects) {
-    suspects.push_back({{"rows", to_json(suspect.rows)},
+    suspects.push_back({{"rows", rows_json(suspect.rows)},
                         {"failures", suspect.failures},
                         {"searched", suspect.searched}});
   }
   return {{"suspects", suspects},
-          {"search", to_json(faults.search)},
-          {"probe", to_json(faults.probe)},
+          {"search", rows_json(faults.search)},
+          {"probe", rows_json(faults.probe)},
           {"set_aside", rows},
           {"alone_failures", faults.alone_failures},
           {"budgets", faults.budgets}};
 }
 
-RowRange range_of(const JsonFields& fields, const std::string& key) {
-  const Json& range = fields.array(key);
-  if (range.size() != 2 || !range[0].is_number_unsigned() || !range[1].is_number_unsigned())
-    fields.refuse(key, "[begin, end]", range.dump().substr(0, 80));
-  return {.begin = range[0].get<int64_t>(), .end = range[1].get<int64_t>()};
-}
-
 StreamFaults faults_of(const Json& json, const std::string& where) {
   const JsonFields fields(json, where, kAttemptsCode);
-  StreamFaults faults = {.search = range_of(fields, "search"),
-                         .probe = range_of(fields, "probe"),
+  StreamFaults faults = {.search = rows_from(fields, "search"),
+                         .probe = rows_from(fields, "probe"),
                          .alone_failures = fields.integer("alone_failures", 0, kMaxInteger)};
   for (const Json& suspect : fields.array("suspects")) {
     const JsonFields suspect_fields(suspect, where, kAttemptsCode);
-    faults.suspects.push_back({.rows = range_of(suspect_fields, "rows"),
+    faults.suspects.push_back({.rows = rows_from(suspect_fields, "rows"),
                                .failures = suspect_fields.integer("failures", 0, kMaxInteger),
                                .searched = suspect_fields.boolean_or("searched", false)});
   }
@@ -69,6 +59,11 @@ StreamFaults faults_of(const Json& json, const std::string& where) {
 }
 
 }  // namespace
+
+void StreamFaults::set_row_aside(const SetAsideRow& row) {
+  const auto place = std::ranges::lower_bound(set_aside, row.row, {}, &SetAsideRow::row);
+  if (place == set_aside.end() || place->row != row.row) set_aside.insert(place, row);
+}
 
 FaultMemory::FaultMemory(std::string path) : path_(std::move(path)) {
   if (path_.empty()) return;
@@ -114,11 +109,7 @@ void FaultMemory::inherit(const std::string& stream, const StreamFaults& other) 
       known->searched = known->searched || suspect.searched;
     }
   }
-  for (const SetAsideRow& row : other.set_aside) {
-    const auto place =
-        std::ranges::lower_bound(own.set_aside, row.row, std::less<>(), &SetAsideRow::row);
-    if (place == own.set_aside.end() || place->row != row.row) own.set_aside.insert(place, row);
-  }
+  for (const SetAsideRow& row : other.set_aside) own.set_row_aside(row);
   for (const auto& [device, tokens] : other.budgets) {
     const auto [place, is_new] = own.budgets.emplace(device, tokens);
     if (!is_new) place->second = std::min(place->second, tokens);

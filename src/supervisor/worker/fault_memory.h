@@ -28,6 +28,8 @@ struct StreamFaults {
   std::vector<SetAsideRow> set_aside = {};  // ascending
   // By DeviceFacts::name: the most tokens in a batch, after the device was out of memory.
   std::map<std::string, int64_t> budgets = {};
+
+  void set_row_aside(const SetAsideRow& row);  // does nothing if the row is in `set_aside`
 };
 
 // The results do not depend on the file, except that rows stay quarantined. It is therefore written

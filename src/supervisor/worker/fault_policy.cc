@@ -15,13 +15,6 @@ constexpr double kMaxDelaySeconds = 60;
 
 bool overlap(RowRange a, RowRange b) { return a.begin < b.end && b.begin < a.end; }
 
-void insert(std::vector<SetAsideRow>& rows, const SetAsideRow& row) {
-  const auto place =
-      std::lower_bound(rows.begin(), rows.end(), row.row,
-                       [](const SetAsideRow& other, int64_t number) { return other.row < number; });
-  if (place == rows.end() || place->row != row.row) rows.insert(place, row);
-}
-
 // Takes rows off the list of quarantined rows.
 void forgive(std::vector<SetAsideRow>& set_aside, RowRange rows) {
   std::erase_if(set_aside, [rows](const SetAsideRow& row) {
@@ -70,7 +63,8 @@ ErrorDetail after_last_restart(ErrorDetail cause) {
 void FaultPolicy::window_started(const std::string& stream, size_t worker) {
   StreamFaults& faults = memory_.of(stream);
   if (faults.search.size() == 0 || !searches(stream, worker)) return;
-  // A normal window starts only after all parts of the probe, so no row of it failed.
+  // A worker starts a normal window only after it has encoded all parts of the probe. So no row of
+  // the probe failed.
   for (SuspectWindow& suspect : faults.suspects) {
     if (overlap(suspect.rows, faults.search)) suspect.searched = true;
   }
@@ -79,7 +73,7 @@ void FaultPolicy::window_started(const std::string& stream, size_t worker) {
 }
 
 void FaultPolicy::rows_set_aside(const std::string& stream, const std::vector<SetAsideRow>& rows) {
-  for (const SetAsideRow& row : rows) insert(memory_.of(stream).set_aside, row);
+  for (const SetAsideRow& row : rows) memory_.of(stream).set_row_aside(row);
   memory_.save();
 }
 
@@ -185,7 +179,7 @@ std::optional<SetAsideRow> FaultPolicy::blame(StreamFaults& faults, const Failur
   SetAsideRow culprit = {.row = failure.rows.begin,
                          .code = std::string(failure.cause.code.name()),
                          .message = failure.cause.what};
-  insert(faults.set_aside, culprit);
+  faults.set_row_aside(culprit);
   faults.probe = faults.search;  // searches on, because other rows of the window may fail too
   suspect_in(faults, faults.search).failures = 0;
   faults.alone_failures = 0;
