@@ -22,7 +22,7 @@ struct LateInteraction {
   // sentence-transformers 6.
   bool drops_unknown_words = false;
 
-  // Returns the least max_length of a document: a marker needs a token in front of it.
+  // The smallest valid max_length of a document: one token, and the marker if there is one.
   int64_t least_length() const { return marker.empty() ? 1 : 2; }
   bool operator==(const LateInteraction&) const = default;
 };

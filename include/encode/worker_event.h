@@ -27,8 +27,8 @@ namespace encode {
 // a check of the model has ended, and never by a timer.
 struct ModelLoading {};
 
-// How close the vectors of fixed texts are to the vectors of the exact type. A quantized type
-// (int8, fp8) that is not close enough is refused.
+// Compares a quantized type (int8, fp8) with the exact type: how close are the vectors of fixed
+// texts to each other? A quantized type whose vectors are not close enough is refused.
 struct Parity {
   double cosine =
       1;  // the least cosine of a text; 1: the type is exact; -1: a vector is not finite

@@ -1,7 +1,5 @@
 #include "batching/repack.h"
 
-#include <algorithm>
-
 #include "encode/tokenizer.h"
 
 #include "batching/pack.h"

@@ -1,7 +1,6 @@
 #include "columnar/matrix_reader.h"
 
 #include <algorithm>
-#include <fmt/format.h>
 #include <string_view>
 #include <utility>
 

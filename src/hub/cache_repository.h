@@ -33,9 +33,9 @@ class FileLock {
   UniqueFd fd_;
 };
 
-// All paths that the functions take have passed is_safe_path(), and all etags is_content_hash(), so
-// nothing is written outside of the cache. Failed system calls throw Error "hub.cache", "io.mkdir"
-// and what FileLock throws. Not thread-safe.
+// Nothing is written outside of the cache, because callers have checked each path with
+// is_safe_path() and each etag with is_content_hash(). Failed system calls throw Error "hub.cache",
+// "io.mkdir" and what FileLock throws. Not thread-safe.
 class CacheRepository {
  public:
   // Creates the folders of the model. `observer` must outlive the object.

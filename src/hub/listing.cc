@@ -1,6 +1,5 @@
 #include "hub/listing.h"
 
-#include <algorithm>
 #include <fmt/format.h>
 #include <utility>
 

@@ -81,8 +81,8 @@ DeviceChecked describe_device(const DeviceFacts& device) {
           .synchronous_launches = environment_variable("CUDA_LAUNCH_BLOCKING") == "1"};
 }
 
-// Also warns if another LibTorch is loaded than the one of the build, because minor versions have
-// different binary interfaces.
+// Also warns if the version of the loaded LibTorch is not the version of the build, because minor
+// versions have different binary interfaces.
 void tell_device(const WorkerContext& context, const DeviceFacts& device) {
   context.events.send(describe_device(device));
   if (device.libtorch == TORCH_VERSION) return;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <sstream>
-#include <string_view>
 
 #include "encode/error.h"
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <utility>
 
 #include "encode/error.h"
 #include "encode/tokenizer_file.h"

@@ -1,6 +1,5 @@
 #include <filesystem>
 #include <fmt/format.h>
-#include <string_view>
 #include <system_error>
 #include <utility>
 

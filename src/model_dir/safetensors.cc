@@ -1,7 +1,6 @@
 #include "model_dir/safetensors.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstring>
 #include <fmt/format.h>

@@ -1,7 +1,6 @@
 #include "protocol/packed_blocks.h"
 
 #include <array>
-#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <optional>

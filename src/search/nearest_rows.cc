@@ -82,7 +82,8 @@ struct Search {
                .hint = "encode verify checks a matrix; encode run makes it again"});
 }
 
-// Offers the scores of some rows to the best rows of each query.
+// For each query, adds those of `rows` whose scores are among its best so far. `scores` has the
+// scores of all queries for the first row, then those for the second row, and so on.
 void offer_block(RowRange rows, const std::vector<float>& scores, const Search& search,
                  BestOfQueries& best) {
   auto score = scores.begin();

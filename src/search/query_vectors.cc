@@ -1,8 +1,6 @@
 #include "search/query_vectors.h"
 
-#include <filesystem>
 #include <fmt/format.h>
-#include <system_error>
 #include <utility>
 
 #include "encode/error.h"

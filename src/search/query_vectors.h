@@ -2,16 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "encode/config.h"
 #include "encode/model_directory.h"
 
-#include "run_plan/plan_steps.h"
 #include "supervisor/run.h"
 
 namespace encode {

@@ -6,8 +6,6 @@
 #include <memory>
 #include <utility>
 
-#include "encode/error.h"
-
 #include "base/host.h"
 #include "base/thread_pool.h"
 #include "search/nearest_rows.h"

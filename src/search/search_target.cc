@@ -1,6 +1,5 @@
 #include "search/search_target.h"
 
-#include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <utility>
@@ -12,7 +11,6 @@
 #include "base/path_kind.h"
 #include "base/shell_quote.h"
 #include "base/units.h"
-#include "run_plan/plan.h"
 #include "run_plan/shard_plan.h"
 #include "run_record/run_of_output.h"
 #include "run_record/texts_of_output.h"

@@ -45,8 +45,8 @@ const char* column_hint(size_t columns, char delimiter) {
                       : "name one of these columns; a name must be unique in the header";
 }
 
-// Users who name a column by its number mostly have a file without a header. A header of numbers
-// keeps these names.
+// A user who names a column by its number usually has a file without a header. The advice is to add
+// a header of numbers, because then the number is the name of the column.
 std::string advice_about_number(const std::string& path, size_t columns, char delimiter) {
   constexpr size_t kMostInCommand = 20;
   std::string advice =

@@ -6,7 +6,6 @@
 #include <arrow/type_traits.h>
 #include <arrow/util/checked_cast.h>
 #include <fmt/format.h>
-#include <limits>
 #include <optional>
 #include <string>
 #include <utility>

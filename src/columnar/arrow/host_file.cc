@@ -5,7 +5,6 @@
 #include <arrow/result.h>
 #include <arrow/status.h>
 #include <arrow/util/future.h>
-#include <span>
 #include <utility>
 
 namespace encode {

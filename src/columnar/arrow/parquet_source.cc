@@ -10,7 +10,6 @@
 #include <parquet/arrow/schema.h>
 #include <parquet/file_reader.h>
 #include <parquet/metadata.h>
-#include <utility>
 #include <vector>
 
 #include "base/units.h"

@@ -10,7 +10,6 @@
 #include <arrow/util/compression.h>
 #include <arrow/util/key_value_metadata.h>
 #include <exception>
-#include <fmt/format.h>
 #include <functional>
 #include <parquet/arrow/writer.h>
 #include <parquet/properties.h>

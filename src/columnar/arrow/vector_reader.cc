@@ -5,7 +5,6 @@
 #include <arrow/util/checked_cast.h>
 #include <fmt/format.h>
 #include <optional>
-#include <utility>
 
 #include "encode/types.h"
 

@@ -22,8 +22,8 @@ const std::vector<ProductVariable>& product_environment() {
       // LibTorch parses this variable with std::regex three times for each product, which takes
       // 0.15 ms of the host (on an H100's host, more than the product takes on the GPU).
       {"CUBLAS_WORKSPACE_CONFIG", nullptr},
-      // The workspace of cuBLASLt would be the one of cuBLAS, whose default size depends on the
-      // GPU.
+      // With this variable cuBLASLt would use the workspace of cuBLAS. The default size of that
+      // workspace depends on the GPU.
       {"TORCH_CUBLASLT_UNIFIED_WORKSPACE", nullptr},
       {"TORCH_BLAS_PREFER_CUBLASLT", nullptr},
       {"DISABLE_ADDMM_CUDA_LT", nullptr},
