@@ -3,8 +3,6 @@
 // the format and the column.
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <span>
 #include <string>
@@ -13,18 +11,13 @@
 #include "encode/error.h"
 
 #include "columnar/columnar.h"
+#include "require.h"
 
 namespace {
 
 // A small file can have any number of equal rows. This number is enough for every place of the
 // code.
 constexpr int64_t kMostRows = 20'000;
-
-void require(bool holds, const char* property) {
-  if (holds) return;
-  std::fprintf(stderr, "violated: %s\n", property);
-  std::abort();
-}
 
 class MemoryFile final : public encode::ByteFile {
  public:

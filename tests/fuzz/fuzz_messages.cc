@@ -3,28 +3,21 @@
 // status. The first byte chooses the kind.
 #include <array>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <string>
 #include <string_view>
-#include <unistd.h>
 
 #include "encode/error.h"
 #include "encode/job.h"
 #include "encode/worker_event.h"
 
+#include "require.h"
 #include "run_record/run_status.h"
 #include "sealed.h"
 #include "supervisor/worker/fault_memory.h"
 
 namespace {
-
-void require(bool holds, const char* property) {
-  if (holds) return;
-  std::fprintf(stderr, "violated: %s\n", property);
-  std::abort();
-}
 
 // A cache directory in memory, which stays until the process ends.
 const std::string& cache() {

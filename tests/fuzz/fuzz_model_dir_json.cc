@@ -3,17 +3,16 @@
 // the file.
 #include <array>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <string_view>
-#include <unistd.h>
 
 #include "encode/error.h"
 #include "encode/model_directory.h"
 
+#include "require.h"
 #include "support/safetensors_writer.h"
 
 namespace {
@@ -37,12 +36,6 @@ constexpr std::array<File, 8> kFiles = {{
     {"config_sentence_transformers.json", R"({"prompts": {"query": "q: "}})"},
     {"model.safetensors.index.json", R"({"weight_map": {"a": "s.safetensors"}})"},
 }};
-
-void require(bool holds, const char* property) {
-  if (holds) return;
-  std::fprintf(stderr, "violated: %s\n", property);
-  std::abort();
-}
 
 void write(const std::string& path, std::string_view content) {
   std::ofstream(path, std::ios::binary)

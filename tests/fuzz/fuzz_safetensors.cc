@@ -2,8 +2,6 @@
 // without holes. As in the program, the bytes come from a file descriptor. The input contains the
 // length field.
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <set>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -14,14 +12,9 @@
 
 #include "base/file.h"
 #include "model_dir/safetensors.h"
+#include "require.h"
 
 namespace {
-
-void require(bool holds, const char* property) {
-  if (holds) return;
-  std::fprintf(stderr, "violated: %s\n", property);
-  std::abort();
-}
 
 // Checks the tensors without relying on the order of the parser: the sorted ranges must follow one
 // another up to the end of the file.

@@ -3,17 +3,16 @@
 // with its highest bit, the bytes get a valid checksum, so that the fields behind it are read too.
 #include <array>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <string>
 #include <string_view>
-#include <unistd.h>
 
 #include "encode/error.h"
 #include "encode/store.h"
 
 #include "base/hash.h"
+#include "require.h"
 #include "sealed.h"
 #include "store/audit.h"
 #include "store/records.h"
@@ -21,12 +20,6 @@
 #include "store/set_aside.h"
 
 namespace {
-
-void require(bool holds, const char* property) {
-  if (holds) return;
-  std::fprintf(stderr, "violated: %s\n", property);
-  std::abort();
-}
 
 // Returns the path of a file in memory, which stays until the process ends.
 std::string file_in_memory(const char* name, std::string_view content) {

@@ -4,7 +4,6 @@
 // - every text is valid UTF-8;
 // - the size of a block and a seek do not change the rows.
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -16,6 +15,7 @@
 #include "encode/text.h"
 
 #include "base/utf8.h"
+#include "require.h"
 #include "text/row_reader.h"
 #include "text/scanned_reader.h"
 
@@ -28,12 +28,6 @@ using encode::RowReader;
 constexpr size_t kChoiceBytes = 3;
 // A block of this size holds a whole input in most cases, and costs less than a usual block.
 constexpr size_t kWholeBytes = 8192;
-
-void require(bool holds, const char* property) {
-  if (holds) return;
-  std::fprintf(stderr, "violated: %s\n", property);
-  std::abort();
-}
 
 // Writes the data into a file in memory and returns its path. The suffix of the path tells the
 // reader the compression, so each compression has its own file.

@@ -2,9 +2,6 @@
 // file, which comes from a file descriptor as in the program; odd, it is the pickle alone. The
 // result must be an Error, or tensors that lie inside the file.
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <string>
 #include <string_view>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -14,14 +11,9 @@
 #include "base/file.h"
 #include "model_dir/torch_file/state_dict_pickle.h"
 #include "model_dir/torch_file/torch_weights.h"
+#include "require.h"
 
 namespace {
-
-void require(bool holds, const char* property) {
-  if (holds) return;
-  std::fprintf(stderr, "violated: %s\n", property);
-  std::abort();
-}
 
 // Returns the greatest place of an element, counted in elements from the first one.
 int64_t last_element(const encode::TensorInfo& info) {

@@ -1,7 +1,6 @@
 // Tests which Python code of a model directory encode knows, and what happens to the other code.
 #include "model_dir/custom_code.h"
 
-#include <filesystem>
 #include <fmt/format.h>
 #include <string>
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <fcntl.h>
 #include <filesystem>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <gmock/gmock.h>

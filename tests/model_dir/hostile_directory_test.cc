@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <map>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <gtest/gtest.h>
 
@@ -14,17 +13,13 @@
 namespace encode {
 namespace {
 
+using testing::expect_open_refused;
 using testing::Expected;
 using testing::safetensors_bytes;
-using testing::TempDir;
 using testing::TinyModel;
 using testing::zeros_tensor;
 
 constexpr ExitCode kNoInput = ExitCode::kNoInput;
-
-void expect_open_refused(const TinyModel& model, const Expected& expected) {
-  testing::expect_refused([&model] { model.open(); }, expected);
-}
 
 std::string index_of(const std::string& shard) {
   return R"({"weight_map": {"a": ")" + shard + R"("}})";

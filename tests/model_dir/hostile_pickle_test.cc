@@ -1,7 +1,6 @@
 // Tests attacks on pytorch_model.bin, one test for each attack. Some are public: picklescan's
 // GHSA-w8jq-xcqf-f792 (flags of a zip entry) and GHSA-7q5r-7gvp-wc82 (two names of an entry),
 // torch's CVE-2026-24747 (SETITEM on other objects, and a storage of another size).
-#include <fmt/format.h>
 #include <functional>
 
 #include <gtest/gtest.h>

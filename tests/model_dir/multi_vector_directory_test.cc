@@ -29,7 +29,7 @@ constexpr const char* kNormalize =
 class MultiVectorDirectory : public ::testing::Test {
  protected:
   MultiVectorDirectory() {
-    modules({kTransformer, kDense, kMask, kNormalize});
+    model_.write_modules({kTransformer, kDense, kMask, kNormalize});
     model_.write("1_Dense/config.json",
                  R"({"in_features": 4, "out_features": 2, "bias": false, "activation_function": )"
                  R"("torch.nn.modules.linear.Identity", "module_input_name": "token_embeddings"})");
@@ -42,11 +42,6 @@ class MultiVectorDirectory : public ::testing::Test {
                  R"("query_expansion": {"strategy": "fixed", "length": 8}})");
     settings(R"("prompts": {"query": "q: ", "document": "d: "})");
   }
-  void modules(const std::vector<std::string>& entries) const {
-    std::string list;
-    for (const std::string& entry : entries) list += (list.empty() ? "" : ",") + entry;
-    model_.write("modules.json", "[" + list + "]");
-  }
   void mask(const std::string& fields) const {
     model_.write("2_Mask/config.json", "{" + fields + "}");
   }
@@ -56,7 +51,7 @@ class MultiVectorDirectory : public ::testing::Test {
         R"({"model_type": ")" + type + R"(", "similarity_fn_name": null, )" + fields + "}");
   }
   void expect_open_refused(const Expected& expected) const {
-    testing::expect_refused([this] { model_.open(); }, expected);
+    testing::expect_open_refused(model_, expected);
   }
 
   TinyModel model_;
@@ -103,11 +98,11 @@ TEST_F(MultiVectorDirectory, TheMaskDecidesAboutItsTasks) {
 }
 
 TEST_F(MultiVectorDirectory, WithoutANormalizeVectorsStayAsTheyAre) {
-  modules({kTransformer, kDense, kMask});
+  model_.write_modules({kTransformer, kDense, kMask});
   EXPECT_FALSE(effective_result(model_.open(), {}).normalize);
-  modules({kTransformer, kMask, kNormalize, kDense});
+  model_.write_modules({kTransformer, kMask, kNormalize, kDense});
   expect_open_refused({"model.modules", "not a Dense", "", "'3_Normalize'"});
-  modules({kTransformer, kDense, kNormalize, kMask});
+  model_.write_modules({kTransformer, kDense, kNormalize, kMask});
   EXPECT_TRUE(effective_result(model_.open(), {}).normalize);
   model_.write("3_Normalize/config.json", "{}");
   expect_open_refused({"model.modules", "'module_input_name'", "token_embeddings", "sentence"});
@@ -119,9 +114,9 @@ TEST_F(MultiVectorDirectory, WhatDoesNotFitTogetherIsRefused) {
   settings(R"("prompts": {}, "document_prefix": "[D] ")");
   expect_open_refused({"model.prompts", "'document_prefix'", "absent", ""});
   settings(R"("prompts": {})");
-  modules({kTransformer, kDense, kNormalize});
+  model_.write_modules({kTransformer, kDense, kNormalize});
   expect_open_refused({"model.unsupported", "do not fit", "MultiVectorMask", "MultiVectorEncoder"});
-  modules({kTransformer, kDense, kMask, kMask});
+  model_.write_modules({kTransformer, kDense, kMask, kMask});
   expect_open_refused({"model.modules", "not a Dense", "", "'2_Mask'"});
 }
 

@@ -2,7 +2,6 @@
 #include "model_dir/opened_files.h"
 
 #include <filesystem>
-#include <fmt/format.h>
 #include <functional>
 #include <string>
 #include <thread>
@@ -11,7 +10,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/hash.h"
 #include "model_dir/file_key.h"
 #include "tiny_model.h"
 

@@ -17,7 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 ModelDirectory named(const std::string& path, const std::string& name_or_path = "") {
   ModelDirectory directory;

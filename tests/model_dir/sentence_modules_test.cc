@@ -13,15 +13,12 @@ namespace encode {
 namespace {
 
 using ::testing::ElementsAre;
+using testing::expect_open_refused;
 using testing::Expected;
 using testing::safetensors_bytes;
 using testing::TinyModel;
 using testing::zeros_tensor;
 using Kind = SentenceModule::Kind;
-
-void expect_open_refused(const TinyModel& model, const Expected& expected) {
-  testing::expect_refused([&model] { model.open(); }, expected);
-}
 
 std::string modules_json(const std::vector<std::pair<std::string, std::string>>& types_and_paths) {
   std::string text = "[";

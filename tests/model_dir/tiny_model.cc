@@ -2,6 +2,7 @@
 
 #include <ctime>
 #include <filesystem>
+#include <fmt/ranges.h>
 #include <optional>
 
 #include <gmock/gmock.h>
@@ -43,6 +44,10 @@ TinyModel::TinyModel() {
   write("README.md", "a model");
 }
 
+void TinyModel::write_modules(const std::vector<std::string>& entries) const {
+  write("modules.json", fmt::format("[{}]", fmt::join(entries, ",")));
+}
+
 void TinyModel::remove(std::string_view name) const { std::filesystem::remove_all(file(name)); }
 
 void expect_refused(const std::function<void()>& action, const Expected& expected) {
@@ -70,6 +75,10 @@ void expect_refused(const std::function<void()>& action, const Expected& expecte
   }
   EXPECT_LT(seconds, 1.0 * kSlowdown);
   EXPECT_LT(memory, kSlowdown * (64 << 20));
+}
+
+void expect_open_refused(const TinyModel& model, const Expected& expected) {
+  expect_refused([&model] { model.open(); }, expected);
 }
 
 }  // namespace encode::testing

@@ -4,6 +4,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "encode/error.h"
 #include "encode/model_directory.h"
@@ -20,6 +21,8 @@ class TinyModel {
   std::string path() const { return dir_.path(); }
   std::string file(std::string_view name) const { return dir_.file(name); }
   void write(std::string_view name, std::string_view content) const { dir_.write(name, content); }
+  // Writes modules.json, a list of these entries.
+  void write_modules(const std::vector<std::string>& entries) const;
   void remove(std::string_view name) const;
   ModelDirectory open() const { return open_model_directory(path()); }
 
@@ -43,5 +46,6 @@ struct Expected {
 // Runs `action` and checks its Error. Also checks that it took less than a second and less than
 // 64 MiB of memory.
 void expect_refused(const std::function<void()>& action, const Expected& expected);
+void expect_open_refused(const TinyModel& model, const Expected& expected);
 
 }  // namespace encode::testing

@@ -4,7 +4,6 @@
 #include <cstring>
 #include <filesystem>
 #include <fmt/format.h>
-#include <functional>
 
 #include <ATen/ops/equal.h>
 #include <ATen/ops/from_blob.h>

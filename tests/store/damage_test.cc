@@ -1,6 +1,5 @@
 // Flips every bit of the files of a store, and truncates the files to every length. The store must
 // report the damage, or still publish a final matrix with the right bytes.
-#include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
 #include <optional>

@@ -2,7 +2,6 @@
 // test stops the writer and copies the image file while it is mounted, so the copy holds only what
 // has reached the simulated disk. Then it mounts the copy, which replays the journal as after a
 // real power cut. The tests need root and loop mounts; without them they are skipped.
-#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>

@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <optional>
-#include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <thread>

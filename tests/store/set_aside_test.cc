@@ -17,7 +17,6 @@ namespace encode::testing {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 SetAsideRow bad_row(int64_t row) {

@@ -6,8 +6,6 @@
 
 #include <gtest/gtest.h>
 
-#include "encode/error.h"
-
 #include "store/torture.h"
 #include "support/temp_dir.h"
 

@@ -3,7 +3,6 @@
 
 #include <cstring>
 #include <filesystem>
-#include <fmt/format.h>
 #include <map>
 #include <memory>
 #include <numeric>

@@ -1,6 +1,5 @@
 // Provokes errors of every kind with whole commands, and checks their codes and exit codes.
 #include <algorithm>
-#include <filesystem>
 #include <string>
 #include <vector>
 

@@ -2,7 +2,6 @@
 // message that says what is wrong and where, what was expected and found, and what to do next.
 #include <fmt/format.h>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>

@@ -40,18 +40,8 @@ class FullDisk : public ::testing::Test {
 
   std::string disk() const { return dir_.file("disk"); }
   std::string output() const { return disk() + "/x.npy"; }
-  std::vector<std::string> run_words() const {
-    return {"run",
-            "--model",
-            test_data("models/bert"),
-            "--input",
-            dir_.file("texts.jsonl"),
-            "--field",
-            "text",
-            "--output",
-            output(),
-            "--chunk-size",
-            "20"};
+  std::vector<std::string> words() const {
+    return run_words(dir_.file("texts.jsonl"), output(), {"--chunk-size", "20"});
   }
   Program::Environment environment(const std::string& milliseconds) const {
     return {{"FAKE_WORKER_RECORDS", dir_.file("records")}, {"FAKE_WORKER_SLOW_MS", milliseconds}};
@@ -78,7 +68,7 @@ class FullDisk : public ::testing::Test {
 };
 
 TEST_F(FullDisk, IsNamedByTheRunByItsStatusAndByTheNextRun) {
-  Program program(dir_.path(), run_words(), environment("20"));
+  Program program(dir_.path(), words(), environment("20"));
   ASSERT_TRUE(committed());
   fill();
   const ProgramEnd end = program.wait();
@@ -91,7 +81,7 @@ TEST_F(FullDisk, IsNamedByTheRunByItsStatusAndByTheNextRun) {
   EXPECT_THAT(status["error"]["what"].get<std::string>(), HasSubstr("No space left on device"));
   EXPECT_THAT(encode({"status", output()}).out, HasSubstr("No space left on device"));
 
-  const ProgramEnd again = encode(run_words());
+  const ProgramEnd again = encode(words());
   EXPECT_EQ(again.exit_code, 74);
   EXPECT_THAT(again.err, HasSubstr("error[limit.disk]: the disk is full"));
   EXPECT_THAT(again.err, HasSubstr("where     " + disk() + "\n"));
@@ -99,7 +89,7 @@ TEST_F(FullDisk, IsNamedByTheRunByItsStatusAndByTheNextRun) {
   EXPECT_THAT(again.err, Not(HasSubstr(".tmp.")));
 
   fs::remove(disk() + "/fill");
-  EXPECT_EQ(encode(run_words()).exit_code, 0) << "it goes on";
+  EXPECT_EQ(encode(words()).exit_code, 0) << "it goes on";
   EXPECT_EQ(Json::parse(encode({"status", output(), "--json"}).out)["state"], "done");
 }
 

@@ -29,11 +29,7 @@ class CliInputs : public ::testing::Test {
   }
   // Encodes to out.npy.
   ProgramEnd run(const std::string& input, const std::vector<std::string>& more = {}) {
-    std::vector<std::string> arguments = {"run", "--model",  test_data("models/bert"), "--input",
-                                          input, "--output", dir_.file("out.npy"),     "--field",
-                                          "text"};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return Program(dir_.path(), arguments).wait();
+    return Program(dir_.path(), run_words(input, dir_.file("out.npy"), more)).wait();
   }
   int64_t rows() const { return read_npy_header(dir_.file("out.npy")).rows; }
   Json manifest() const {

@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <string>
 #include <unistd.h>
-#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -50,19 +50,8 @@ class Signals : public ::testing::Test {
     return Program(experiment_.dir().path(), arguments(), environment);
   }
   std::vector<std::string> arguments() {
-    return {"run",
-            "--model",
-            test_data("models/bert"),
-            "--input",
-            experiment_.dir().file("tc.jsonl"),
-            "--field",
-            "text",
-            "--output",
-            output(),
-            "--cache-dir",
-            experiment_.dir().file("cache"),
-            "--chunk-size",
-            "20"};
+    return run_words(experiment_.dir().file("tc.jsonl"), output(),
+                     {"--cache-dir", experiment_.dir().file("cache"), "--chunk-size", "20"});
   }
   std::string output() const { return experiment_.dir().file("out.npy"); }
   bool committed() const { return std::filesystem::exists(experiment_.cache("encoded_chunks")); }

@@ -28,17 +28,8 @@ class SystemLimits : public ::testing::Test {
   SystemLimits() { dir_.write("texts.jsonl", "{\"text\":\"a\"}\n{\"text\":\"b\"}\n"); }
 
   std::vector<std::string> run(const std::string& name) const {
-    return {"run",
-            "--model",
-            test_data("models/bert"),
-            "--input",
-            dir_.file("texts.jsonl"),
-            "--field",
-            "text",
-            "--cache-dir",
-            dir_.file(name + "_cache"),
-            "--output",
-            dir_.file(name + ".npy")};
+    return run_words(dir_.file("texts.jsonl"), dir_.file(name + ".npy"),
+                     {"--cache-dir", dir_.file(name + "_cache")});
   }
   ProgramEnd encode(std::vector<std::string> arguments,
                     const std::function<void()>& before_exec = {}) {

@@ -25,15 +25,7 @@ class Cli : public ::testing::Test {
   }
   std::vector<std::string> run_flags() {
     dir_.write("texts.jsonl", "{\"text\":\"a\"}\n{\"text\":\"b\"}\n{\"text\":\"c\"}\n");
-    return {"run",
-            "--model",
-            test_data("models/bert"),
-            "--input",
-            dir_.file("texts.jsonl"),
-            "--field",
-            "text",
-            "--output",
-            dir_.file("out.npy")};
+    return run_words(dir_.file("texts.jsonl"), dir_.file("out.npy"));
   }
   std::string config() {
     dir_.write("texts.txt", "a\nb\n");

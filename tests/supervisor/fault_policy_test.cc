@@ -1,7 +1,6 @@
 // Tests what happens after a worker has failed: another worker, a search for a row, or the end.
 #include "supervisor/worker/fault_policy.h"
 
-#include <string_view>
 #include <vector>
 
 #include <gmock/gmock.h>

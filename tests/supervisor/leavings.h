@@ -25,15 +25,9 @@ class Leavings : public ::testing::Test {
     std::filesystem::create_directory(dir_.file("out"));
   }
   std::vector<std::string> flags(const std::string& command) const {
-    return {command,
-            "--model",
-            test_data("models/bert"),
-            "--input",
-            dir_.file("in/texts.jsonl"),
-            "--field",
-            "text",
-            "--output",
-            output()};
+    std::vector<std::string> words = run_words(dir_.file("in/texts.jsonl"), output());
+    words.front() = command;
+    return words;
   }
   ProgramEnd encode(std::vector<std::string> words, Program::Environment environment = {}) const {
     environment["FAKE_WORKER_RECORDS"] = dir_.file("records");

@@ -3,7 +3,6 @@
 #include "supervisor/worker/oom_watch.h"
 
 #include <csignal>
-#include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -35,11 +35,7 @@ class StatusOfAnOutput : public ::testing::Test {
         .wait();
   }
   std::vector<std::string> run_words(const std::string& input) const {
-    return {"run",      "--model",  test_data("models/bert"),
-            "--input",  input,      "--field",
-            "text",     "--format", "jsonl",
-            "--output", own(),      "--chunk-size",
-            "20"};
+    return testing::run_words(input, own(), {"--format", "jsonl", "--chunk-size", "20"});
   }
   // 400 rows take two seconds in a slow run: a batch of four rows takes 20 ms.
   void write_many_texts() const {

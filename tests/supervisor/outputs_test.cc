@@ -10,7 +10,6 @@
 
 #include "encode/store.h"
 
-#include "base/json.h"
 #include "run_plan/cache_files.h"
 #include "supervisor/experiment.h"
 #include "supervisor/program.h"

@@ -64,4 +64,12 @@ ProgramEnd Program::wait() {
   return end;
 }
 
+std::vector<std::string> run_words(const std::string& input, const std::string& output,
+                                   const std::vector<std::string>& more) {
+  std::vector<std::string> words = {"run", "--model", test_data("models/bert"), "--input", input};
+  words.insert(words.end(), {"--field", "text", "--output", output});
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
 }  // namespace encode::testing

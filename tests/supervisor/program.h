@@ -43,4 +43,9 @@ class Program {
   pid_t pid_ = -1;
 };
 
+// Returns the arguments of `encode run` with the tiny BERT, the field "text" of `input`, and then
+// `more`.
+std::vector<std::string> run_words(const std::string& input, const std::string& output,
+                                   const std::vector<std::string>& more = {});
+
 }  // namespace encode::testing

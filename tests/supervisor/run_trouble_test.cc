@@ -1,5 +1,4 @@
 // Tests what the supervisor does when a worker, a file or the cache fails.
-#include <fcntl.h>
 #include <filesystem>
 #include <fstream>
 #include <functional>

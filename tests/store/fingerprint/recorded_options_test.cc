@@ -1,7 +1,6 @@
 // Tests that the options of a run can be read back from its fingerprint.
 
 #include <functional>
-#include <string>
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,4 @@
 // Tests that a matrix in a Parquet or Arrow file has the rows of the .npy file.
-#include <filesystem>
 #include <vector>
 
 #include <gtest/gtest.h>

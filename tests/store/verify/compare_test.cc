@@ -1,6 +1,5 @@
 #include "store/verify/compare.h"
 
-#include <cmath>
 #include <filesystem>
 #include <limits>
 
