@@ -54,13 +54,11 @@ start_server() {
   echo "$LEASE" >/proc/fs/nfsd/nfsv4leasetime
   echo "$LEASE" >/proc/fs/nfsd/nfsv4gracetime
   rpcbind -w || rpcbind
-  export_folder
+  exportfs -o rw,no_root_squash,fsid=0,no_subtree_check,sync '*:/mnt/export'
   rpc.nfsd 4
   rpc.mountd
   sleep $((LEASE + 2)) # the server gives no locks before
 }
-
-export_folder() { exportfs -o rw,no_root_squash,fsid=0,no_subtree_check,sync '*:/mnt/export'; }
 
 mount_clients() {
   local i
@@ -95,6 +93,14 @@ expect() {
   shift 2
   "$@" || found=$?
   [[ $found == "$code" ]] || die "$what: exit code $found and not $code: $(tail -n 12 /run/out.* 2>/dev/null)"
+  say "$what: exit code $found"
+}
+
+expect_either() {
+  local one=$1 other=$2 what=$3 found=0
+  shift 3
+  "$@" || found=$?
+  [[ $found == "$one" || $found == "$other" ]] || die "$what: exit code $found: $(tail -n 12 /run/out.*)"
   say "$what: exit code $found"
 }
 
@@ -196,17 +202,31 @@ check_stale() {
   rm /mnt/export/$LAB/stale/shards/00000/attempt-*/*_chunks/chunks.log
   expect 0 "client 1, whose open log was deleted on the server: another worker begins it again" wait $run
   grep -q 'Stale file handle' /run/out.1 || die "$(cat /run/out.1)"
-  shard 1 1 stale &
+  FAKE_WORKER_SLOW_MS=1000 shard 1 1 "/mnt/c1/$LAB/stale" &
   run=$!
   wait_for_chunks 1 5 stale
-  exportfs -ua
-  exportfs -f
-  sleep 3
-  expect 75 "client 1, whose server exports the folder no more" wait $run
-  grep -a '^  found' /run/out.1
-  export_folder
-  expect 0 "client 1, after the folder is exported again" shard 1 1 stale
-  (($(chunks 1 stale) <= CHUNKS + 1)) || die "$(chunks 1 stale) chunks were encoded"
+  cp -a /mnt/export/$LAB/stale /mnt/export/$LAB/copy
+  mv /mnt/export/$LAB/stale /mnt/export/$LAB/old
+  mv /mnt/export/$LAB/copy /mnt/export/$LAB/stale
+  rm -r /mnt/export/$LAB/old
+  expect_either 0 75 "client 1, whose cache directory was restored from a copy on the server" wait $run
+  grep -q 'Stale file handle' /run/out.1 || die "$(cat /run/out.1)"
+  expect 0 "client 1, the same command" shard 1 1 "/mnt/c1/$LAB/stale"
+  expect 0 "verify of both shards" encode_on 2 verify /mnt/c2/$LAB/stale/shards/0000[01]/attempt-*/*_embeddings.npy
+}
+
+# The server deletes an input while a client reads it.
+check_stale_input() {
+  local run
+  seq 10000000 >/mnt/export/$LAB/many.txt
+  printf 'semantic: {model: %s, chunk_size: 1000, cache_dir: many}\ninput: {file: many.txt}\n' "$ROOT/tests/data/models/bert" \
+    >/mnt/export/$LAB/many.yaml
+  encode_on 1 shards plan --config many.yaml --shards 4 &
+  run=$!
+  sleep 1.5
+  rm /mnt/export/$LAB/many.txt
+  expect 75 "client 1, whose input was deleted on the server" wait $run
+  grep -aE '^(error|  found)' /run/out.1
 }
 
 mount_basics
@@ -218,6 +238,7 @@ make_experiment
 check_locks
 check_old_writers
 check_stale
+check_stale_input
 echo "== passed"
 sync
 poweroff -f
