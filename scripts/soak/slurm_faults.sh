@@ -88,9 +88,11 @@ TaskProlog=$LAB/prolog"
   ((expected > 0 && expected < SHARDS_OF_KINDS)) || die "n2 has encoded $expected shards"
   "$PYTHON" "$ROOT/scripts/soak/lib/slurm_kinds.py" cache "$expected"
   "$ENCODE" verify cache/*.parts.json >verified || die "$(cat verified)"
+  sha256sum cache/*_embeddings* >before
   "$ENCODE" merge --config run.yaml --set hardware.strict_numerics=true &>refused || code=$?
   [[ $code == 78 ]] || die "merge with strict_numerics ended with $code: $(cat refused)"
   grep -q 'shards were encoded on devices of different kinds' refused || die "$(cat refused)"
+  sha256sum --check --quiet before || die "a merge that was refused has changed a file"
   cat refused
   [[ $(at ctl "$ENCODE" slurm --config run.yaml) == *"nothing to submit"* ]] || die "a repeated call has submitted something"
   say "$expected of $SHARDS_OF_KINDS shards were encoded with AVX2 alone; strict_numerics refuses the merge (78)"

@@ -205,17 +205,28 @@ check_stale() {
   FAKE_WORKER_SLOW_MS=1000 shard 1 1 "/mnt/c1/$LAB/stale" &
   run=$!
   wait_for_chunks 1 5 stale
+  signal_on 1 STOP
   cp -a /mnt/export/$LAB/stale /mnt/export/$LAB/copy
   mv /mnt/export/$LAB/stale /mnt/export/$LAB/old
   mv /mnt/export/$LAB/copy /mnt/export/$LAB/stale
   rm -r /mnt/export/$LAB/old
+  signal_on 1 CONT
   expect_either 0 75 "client 1, whose cache directory was restored from a copy on the server" wait $run
   grep -q 'Stale file handle' /run/out.1 || die "$(cat /run/out.1)"
   expect 0 "client 1, the same command" shard 1 1 "/mnt/c1/$LAB/stale"
   expect 0 "verify of both shards" encode_on 2 verify /mnt/c2/$LAB/stale/shards/0000[01]/attempt-*/*_embeddings.npy
 }
 
-# The server deletes an input while a client reads it.
+# Succeeds if a process of the client has the input open.
+reads_input() {
+  local pid
+  for pid in $(processes_of "$1"); do
+    find "/proc/$pid/fd" -lname '*/many.txt' 2>/dev/null | grep -q . && return
+  done
+  return 1
+}
+
+# The server deletes an input while a client reads it, and starts again: it does not know the open file any more.
 check_stale_input() {
   local run
   seq 10000000 >/mnt/export/$LAB/many.txt
@@ -223,8 +234,13 @@ check_stale_input() {
     >/mnt/export/$LAB/many.yaml
   encode_on 1 shards plan --config many.yaml --shards 4 &
   run=$!
-  sleep 1.5
+  until reads_input 1; do kill -0 "$run" || die "the plan was too fast"; done
+  signal_on 1 STOP
   rm /mnt/export/$LAB/many.txt
+  rpc.nfsd 0
+  rpc.nfsd 4
+  echo 1 >/proc/sys/vm/drop_caches # what the client has read ahead
+  signal_on 1 CONT
   expect 75 "client 1, whose input was deleted on the server" wait $run
   grep -aE '^(error|  found)' /run/out.1
 }
@@ -235,10 +251,10 @@ start_server
 mount_clients
 export FAKE_WORKER_SLOW_MS=300
 make_experiment
+check_stale_input
+check_stale
 check_locks
 check_old_writers
-check_stale
-check_stale_input
 echo "== passed"
 sync
 poweroff -f
