@@ -8,11 +8,11 @@
 #   - A client that encodes a shard keeps a second client from it (75); when it is killed, the second one goes on with its chunks.
 #   - One client stands still (SIGSTOP), another one loses its network. A third client encodes their shards and merges all. Then the
 #     two go on: no public file changes, `encode verify` accepts the result, and it has the bytes of one run.
-#   - A run whose open log was deleted on the server (a stale handle) begins it again with another worker. A run whose folder was
-#     replaced by a copy on the server ends with 75, and the same command goes on.
+#   - A run whose open log was deleted on the server (a stale handle) begins it again with another worker. If the log is deleted again
+#     and again, the run ends with 75, and the same command goes on. A run whose server is started again goes on.
 #
 # It installs user-mode-linux, nfs-kernel-server, nfs-common, rpcbind, iproute2 and kmod of Debian 12. It needs root and
-# build/bin/{encode,fake_worker}, and takes about three minutes.
+# build/bin/{encode,fake_worker}, and takes about five minutes.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=../lib.sh
 . "$(dirname "$0")/../lib.sh"
@@ -37,7 +37,7 @@ run_machine() {
   mkdir -p "$WORK/modules/lib/modules"
   cp -r "/usr/lib/uml/modules/$version" "$WORK/modules/lib/modules/"
   depmod -b "$WORK/modules" "$version"
-  TMPDIR=$WORK timeout 600 linux.uml mem=800M root=/dev/root rootfstype=hostfs rootflags=/ ro con=null con0=null,fd:1 quiet \
+  TMPDIR=$WORK timeout --foreground 600 linux.uml mem=800M root=/dev/root rootfstype=hostfs rootflags=/ ro con=null con0=null,fd:1 quiet \
     init="$ROOT/scripts/soak/lib/nfs_init.sh" ROOT="$ROOT" MODULES="$WORK/modules" LEASE=15 </dev/null 2>"$WORK/err" |
     tee "$WORK/out" || true
   grep -q '^== passed' "$WORK/out" || die "the checks have not passed"

@@ -195,7 +195,7 @@ check_result() {
 # The server forgets the files that a run has open.
 check_stale() {
   local run
-  expect 0 "another plan" encode_on 2 shards plan --config run.yaml --shards 4 --cache-dir stale
+  expect 0 "a plan for stale handles" encode_on 2 shards plan --config run.yaml --shards 4 --cache-dir stale
   shard 1 0 stale &
   run=$!
   wait_for_chunks 0 5 stale
@@ -217,32 +217,32 @@ check_stale() {
   expect 0 "verify of both shards" encode_on 2 verify /mnt/c2/$LAB/stale/shards/0000[01]/attempt-*/*_embeddings.npy
 }
 
-# Succeeds if a process of the client has the input open.
-reads_input() {
-  local pid
-  for pid in $(processes_of "$1"); do
-    find "/proc/$pid/fd" -lname '*/many.txt' 2>/dev/null | grep -q . && return
+# The log is deleted again and again, so the workers that follow each other all have a stale handle.
+check_stale_again_and_again() {
+  local run
+  expect 0 "another plan" encode_on 2 shards plan --config run.yaml --shards 4 --cache-dir again
+  shard 1 0 again &
+  run=$!
+  wait_for_chunks 0 5 again
+  while kill -0 "$run" 2>/dev/null; do
+    rm -f /mnt/export/$LAB/again/shards/00000/attempt-*/*_chunks/chunks.log
+    sleep 0.7
   done
-  return 1
+  expect 75 "client 1, whose log was deleted again and again" wait $run
+  grep -aE '^(error|  found)' /run/out.1
+  grep -q 'Stale file handle' /run/out.1 || die "$(cat /run/out.1)"
+  expect 0 "client 1, the same command" shard 1 0 again
 }
 
-# The server deletes an input while a client reads it, and starts again: it does not know the open file any more.
-check_stale_input() {
+# The server starts again and has forgotten all open files and locks; the clients tell it.
+check_restart() {
   local run
-  seq 10000000 >/mnt/export/$LAB/many.txt
-  printf 'semantic: {model: %s, chunk_size: 1000, cache_dir: many}\ninput: {file: many.txt}\n' "$ROOT/tests/data/models/bert" \
-    >/mnt/export/$LAB/many.yaml
-  encode_on 1 shards plan --config many.yaml --shards 4 &
+  shard 1 1 again &
   run=$!
-  until reads_input 1; do kill -0 "$run" || die "the plan was too fast"; done
-  signal_on 1 STOP
-  rm /mnt/export/$LAB/many.txt
+  wait_for_chunks 1 5 again
   rpc.nfsd 0
   rpc.nfsd 4
-  echo 1 >/proc/sys/vm/drop_caches # what the client has read ahead
-  signal_on 1 CONT
-  expect 75 "client 1, whose input was deleted on the server" wait $run
-  grep -aE '^(error|  found)' /run/out.1
+  expect 0 "client 1, whose server was started again" wait $run
 }
 
 mount_basics
@@ -251,10 +251,11 @@ start_server
 mount_clients
 export FAKE_WORKER_SLOW_MS=300
 make_experiment
-check_stale_input
+check_stale_again_and_again
 check_stale
 check_locks
 check_old_writers
+check_restart
 echo "== passed"
 sync
 poweroff -f
