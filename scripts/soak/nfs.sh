@@ -8,8 +8,8 @@
 #   - A client that encodes a shard keeps a second client from it (75); when it is killed, the second one goes on with its chunks.
 #   - One client stands still (SIGSTOP), another one loses its network. A third client encodes their shards and merges all. Then the
 #     two go on: no public file changes, `encode verify` accepts the result, and it has the bytes of one run.
-#   - A run whose open log was deleted on the server (a stale handle) begins it again with another worker. If the log is deleted again
-#     and again, the run ends with 75, and the same command goes on. A run whose server is started again goes on.
+#   - A run whose open log was deleted on the server (a stale handle), or whose cache directory was replaced by a copy, begins it again
+#     with another worker. A run whose server is started again goes on.
 #
 # It installs user-mode-linux, nfs-kernel-server, nfs-common, rpcbind, iproute2 and kmod of Debian 12. It needs root and
 # build/bin/{encode,fake_worker}, and takes about five minutes.
