@@ -112,7 +112,7 @@ class CliTemplates : public ::testing::Test {
   ProgramEnd encode(const std::string& command, std::vector<std::string> more = {}) const {
     std::vector<std::string> words = {command,
                                       "--model",
-                                      test_data("models/bert"),
+                                      kModel,
                                       "--input",
                                       dir_.file("in.jsonl"),
                                       "--text",
@@ -127,16 +127,19 @@ class CliTemplates : public ::testing::Test {
   ProgramEnd other(const std::vector<std::string>& words) const {
     return Program(dir_.path(), words).wait();
   }
+  const std::string kModel = test_data("sentence_transformers/model2vec");
   TempDir dir_;
 };
 
 TEST_F(CliTemplates, AreReadByEveryCommand) {
-  for (const char* command : {"preflight", "plan", "run", "verify"}) {
+  // The fake worker makes no vectors for the check of the worker.
+  EXPECT_THAT(encode("preflight", {"--verbose"}).out, HasSubstr("green   input out"));
+  for (const char* command : {"plan", "run", "verify"}) {
     const ProgramEnd end = encode(command);
     EXPECT_EQ(end.exit_code, 0) << command << end.out << end.err;
   }
   const std::string out = dir_.file("out.parquet");
-  const ProgramEnd found = other({"search", out, "T7: 7", "--model", test_data("models/bert")});
+  const ProgramEnd found = other({"search", out, "T7: 7", "--model", kModel});
   EXPECT_EQ(found.exit_code, 0) << found.err;
   EXPECT_THAT(found.out, HasSubstr("T7: 7"));
   EXPECT_THAT(found.out, HasSubstr("k7"));
@@ -148,8 +151,8 @@ TEST_F(CliTemplates, AreMadeFromStandardInput) {
   const std::string table = dir_.write("piped", "title,n\nT,1\n");
   const ProgramEnd end =
       Program(dir_.path(),
-              {"run", "--model", test_data("models/bert"), "--input", "-", "--text", "{title}: {n}",
-               "--output", dir_.file("out.parquet"), "--columns", "text"},
+              {"run", "--model", kModel, "--input", "-", "--text", "{title}: {n}", "--output",
+               dir_.file("out.parquet"), "--columns", "text"},
               {}, [&] { ::dup2(::open(table.c_str(), O_RDONLY | O_CLOEXEC), STDIN_FILENO); })
           .wait();
   ASSERT_EQ(end.exit_code, 0) << end.err;
@@ -160,8 +163,8 @@ TEST_F(CliTemplates, RefuseAnErrorOfTheCommandLine) {
   for (const char* command : {"run", "tokenize"}) {
     const auto end_of = [&](const std::string& input, const std::vector<std::string>& more) {
       std::vector<std::string> words = {
-          command,          "--model",  test_data("models/bert"), "--input",
-          dir_.file(input), "--output", dir_.file("new.npy")};
+          command,    "--model",           kModel, "--input", dir_.file(input),
+          "--output", dir_.file("new.npy")};
       words.insert(words.end(), more.begin(), more.end());
       return other(words);
     };
