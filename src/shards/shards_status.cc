@@ -215,7 +215,8 @@ std::string ShardsStatus::advice() const {
     if (states[static_cast<size_t>(shard)] != ShardState::kAtWork) idle.push_back(shard);
   }
   if (missing().empty())
-    return fmt::format("All shards are published; merge them: {}", merge_command(config_path));
+    return fmt::format("All shards are published. If they are not merged yet: {}",
+                       merge_command(config_path));
   if (idle.empty())
     return fmt::format("Wait: {} at work.",
                        format_count(std::ssize(running), "missing shard is", "missing shards are"));

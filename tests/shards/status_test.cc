@@ -164,7 +164,7 @@ TEST(ShardsStatus, TheNextStepIsToRunToWaitOrToMerge) {
   experiment.tell(2, {});
   EXPECT_THAT(experiment.status().advice(), HasSubstr("Wait"));
   for (const int64_t shard : {1, 2}) experiment.publish(shard);
-  EXPECT_THAT(experiment.status().advice(), HasSubstr("encode merge"));
+  EXPECT_THAT(experiment.status().advice(), HasSubstr("If they are not merged yet: encode merge"));
   EXPECT_EQ(experiment.status().rows_done, experiment.rows());
 }
 
