@@ -38,6 +38,9 @@ struct TokenizeFlags {
   std::string tokenizer;
   std::string input;
   std::string field;
+  std::string text;
+  std::string missing_field =
+      std::string(name_of(kMissingFieldPolicies, InputOptions().missing_field));
   std::string format = std::string(name_of(kTextFormats, TextFormat::kAuto));
   std::string output;
   std::optional<std::string> passages;
@@ -220,6 +223,8 @@ int tokenize(const TokenizeFlags& flags) {
   InputOptions input;
   input.path = flags.input;
   input.field = flags.field;
+  input.text_template = flags.text;
+  input.missing_field = value_of(kMissingFieldPolicies, flags.missing_field);
   input.format = value_of(kTextFormats, flags.format);
   check_input(input, "--input", list_fields);
   const std::unique_ptr<TextReader> reader = open_texts(input);
@@ -244,6 +249,25 @@ int tokenize(const TokenizeFlags& flags) {
   return 0;
 }
 
+void add_input_options(CLI::App& app, TokenizeFlags& flags) {
+  app.add_option("--input", flags.input, "Text file of any format that encode run reads")
+      ->required()
+      ->type_name("FILE");
+  app.add_option("--field", flags.field, field_flag_help())->type_name("NAME");
+  app.add_option("--text", flags.text, text_flag_help())->type_name("TEMPLATE");
+  const std::vector<std::string> policies = names_of(kMissingFieldPolicies);
+  app.add_option("--missing-field", flags.missing_field,
+                 "A field that a row does not have, or that is null, ends the command (error), or "
+                 "is left empty (empty)")
+      ->check(CLI::IsMember(policies))
+      ->type_name(fmt::format("{}", fmt::join(policies, "|")));
+  const std::vector<std::string> formats = names_of(kTextFormats);
+  app.add_option("--format", flags.format,
+                 "Format of the input (default: by the suffix of its name)")
+      ->check(CLI::IsMember(formats))
+      ->type_name(fmt::format("{}", fmt::join(formats, "|")));
+}
+
 }  // namespace
 
 Command add_tokenize_command(CLI::App& main) {
@@ -259,15 +283,7 @@ Command add_tokenize_command(CLI::App& main) {
          "tokenizer.json or sentencepiece .model file; rows are not truncated unless --max-length "
          "is given")
       ->type_name("FILE");
-  app->add_option("--input", flags->input, "Text file of any format that encode run reads")
-      ->required()
-      ->type_name("FILE");
-  app->add_option("--field", flags->field, field_flag_help())->type_name("NAME");
-  const std::vector<std::string> formats = names_of(kTextFormats);
-  app->add_option("--format", flags->format,
-                  "Format of the input (default: by the suffix of its name)")
-      ->check(CLI::IsMember(formats))
-      ->type_name(fmt::format("{}", fmt::join(formats, "|")));
+  add_input_options(*app, *flags);
   app->add_option("--output", flags->output,
                   "File to write, with lines {\"row\":0,\"input_ids\":[..]}")
       ->required()

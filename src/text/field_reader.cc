@@ -19,6 +19,7 @@
 #include "text/file_identity.h"
 #include "text/input_file.h"
 #include "text/row_reader.h"
+#include "text/template_text.h"
 #include "text/text_format.h"
 
 namespace encode {
@@ -29,6 +30,7 @@ constexpr const char* kInputChanged = "the input is not the one that was read wh
 InputOptions options_for(const InputOptions& input, const std::string& field) {
   InputOptions options = input;
   options.field = field;
+  options.text_template.clear();
   options.more_paths.clear();
   return options;
 }
@@ -224,21 +226,29 @@ class CheckedFields final : public ScannedFields {
   BlockHashes hashes_;
 };
 
-// Throws unless one of the first records of a file of JSON has the field.
-void require_in_records(InputFile& file, const InputOptions& options) {
-  constexpr int64_t kMostRecords = 1000;
+constexpr int64_t kMostSearched = 1000;  // records
+
+// Returns how many records of a file of JSON were read, up to kMostSearched, and found to lack the
+// field; 0 if one of them has it.
+int64_t records_without_field(InputFile& file) {
   Record record;
   int64_t records = 0;
-  while (records < kMostRecords && file.next(record)) {
+  while (records < kMostSearched && file.next(record)) {
     ++records;
-    if (record.problem.code != "jsonl.missing") return;
+    if (record.problem.code != "jsonl.missing") return 0;
   }
+  return records;
+}
+
+// Throws unless one of the first records of a file of JSON has the field.
+void require_in_records(InputFile& file, const InputOptions& options) {
+  const int64_t records = records_without_field(file);
   if (records == 0) return;
   throw Error({.code = "output.column",
                .what = fmt::format("no row has the field '{}'", preview(options.field)),
                .where = options.path,
                .expected = fmt::format("'{}' in one of the first {} rows", preview(options.field),
-                                       format_count(kMostRecords)),
+                                       format_count(kMostSearched)),
                .found = fmt::format("it is missing in all of the first {}; the first has {}",
                                     format_count(records), list_fields(options)),
                .hint = "correct --columns (output.columns in the config): row and text are known, "
@@ -285,6 +295,19 @@ void require_fields(const InputOptions& options, const InputScan& scan,
       break;
     }
   }
+}
+
+std::vector<std::string> unseen_fields(const InputOptions& options, const InputScan& scan) {
+  std::vector<std::string> unseen;
+  if (options.missing_field == MissingFieldPolicy::kError) return unseen;
+  for (const std::string& field : fields_of(options)) {
+    InputOptions of_file = options_for(options, field);
+    of_file.path = scan.files.front().path;
+    if (facts_of(resolve_format(of_file).format).columns) break;
+    const std::unique_ptr<InputFile> file = open_input_file(of_file, reading_of(/*hashed=*/false));
+    if (records_without_field(*file) > 0) unseen.push_back(field);
+  }
+  return unseen;
 }
 
 }  // namespace encode

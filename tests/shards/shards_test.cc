@@ -38,6 +38,24 @@ TEST(Shards, TheMergedRowsAreThoseOfOneRun) {
   }
 }
 
+// The texts of the template are those of undivided(), although the file is another one.
+TEST(Shards, TextsOfATemplateAreDividedAsOtherTexts) {
+  Sharded experiment;
+  std::string lines;
+  for (int64_t row = 0; row < Experiment::kRows; ++row)
+    lines += fmt::format("{{\"name\":\"tc\",\"n\":{}}}\n", row);
+  experiment.dir().write("tc.jsonl", lines);
+  InputOptions& input = experiment.config.streams[0].input;
+  input.field = "";
+  input.text_template = "{name} row {n}";
+  ASSERT_FALSE(experiment.plan(3).code);
+  for (int64_t shard = 0; shard < 3; ++shard) ASSERT_FALSE(experiment.run_shard(shard).code);
+  ASSERT_FALSE(experiment.merge().code);
+  EXPECT_EQ(experiment.merged(), undivided());
+  input.text_template = "{name} row {n}.";
+  EXPECT_TRUE(experiment.run_shard(0).code) << "the plan is of another template";
+}
+
 TEST(Shards, AnAttemptGoesOnWithTheChunksOfEarlierOnes) {
   Sharded experiment;
   experiment.config.store.chunk_size = 1;
