@@ -1,8 +1,6 @@
 #include "shards/server_lost.h"
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <fmt/format.h>
 #include <optional>
 
@@ -20,12 +18,9 @@ namespace {
 
 constexpr int64_t kLossFormat = 1;
 
-// Of all errors with the exit code kTempFail, only those of the system say an errno value.
 bool is_loss(const ErrorDetail& detail) {
-  constexpr std::array kLost = {ESTALE, ETIMEDOUT, EREMOTEIO};
-  return detail.exit_code == ExitCode::kTempFail && std::ranges::any_of(kLost, [&](int number) {
-           return detail.found.find(fmt::format("(errno {})", number)) != std::string::npos;
-         });
+  return detail.error_number != 0 &&
+         exit_code_for_errno(detail.error_number) == ExitCode::kTempFail;
 }
 
 // Returns the most rows that an attempt has committed. A new attempt begins with the chunks of all
