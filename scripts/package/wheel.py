@@ -26,6 +26,10 @@ PACKAGES = (NAME, "encode_reader")
 EXTRAS = {
     "parquet": ("pyarrow=={arrow}.*",),
     "checksums": ("xxhash>=3",),
+    "pgvector": ("psycopg[binary]>=3.1",),
+    "lance": ("pylance>=14",),
+    "faiss": ("faiss-cpu>=1.8",),
+    "hf-dataset": ("datasets>=3",),
 }
 METADATA = """Metadata-Version: 2.4
 Name: encode-embeddings
