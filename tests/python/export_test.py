@@ -292,6 +292,22 @@ class HfDataset(StoreTests, Case):
         self.assertEqual((raised.exception.code, [path.name for path in into.iterdir()]), ("export.exists", ["mine"]))
 
 
+class Batches(Case):
+    def test_batches_of_a_table_have_its_vectors_and_columns(self):
+        from encode_reader import open_final, read_batches
+        ids, texts = self.rows(50)
+        for suffix in ("parquet", "arrow"):
+            for kind in ("float32", "int8", "binary"):
+                path = self.matrix(ids, texts, suffix, output_dtype=kind)
+                batches = list(read_batches(path, rows=7, columns=["id", "text"]))
+                np.testing.assert_array_equal(np.concatenate([batch.vectors for batch in batches]), open_final(path).floats())
+                self.assertEqual([each for batch in batches for each in batch.columns["id"]], ids)
+                self.assertEqual([each for batch in batches for each in batch.columns["text"]], texts)
+                self.assertLessEqual(max(len(batch.row_numbers) for batch in batches), 7)
+                names = [each for batch in read_batches(path, 9, ["id"], vectors=False) for each in batch.columns["id"]]
+                self.assertEqual(names, ids)
+
+
 class Ids(Case):
     def test_two_rows_with_one_id_and_a_row_without_an_id_are_refused(self):
         into = str(self.made / "ids.lance")
