@@ -30,6 +30,7 @@ class Child:
         self._progress = progress
         self._text = {"stdout": b"", "stderr": b""}
         self._shown = time.monotonic()
+        self._total = 0  # rows, once they are known
         self._summary: Optional[Dict[str, Any]] = None
         self._error: Optional[EncodeError] = None
         self._process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -58,6 +59,8 @@ class Child:
                     self._process.terminate()
                     raise
             code = self._wait_for_end()
+            if self._summary and self._total:
+                self._progress.update(self._total, self._total, 0)
             progress.close()
         if interrupt:
             raise interrupt
@@ -101,7 +104,7 @@ class Child:
             status = json.loads(self._status.read_bytes())
             streams = status["streams"] if status["pid"] == self._process.pid else []
             if streams:
-                self._progress.update(sum(each["rows_done"] for each in streams), sum(each["rows"] for each in streams),
-                                      status["seconds_left"])
+                self._total = sum(each["rows"] for each in streams)
+                self._progress.update(sum(each["rows_done"] for each in streams), self._total, status["seconds_left"])
         except (OSError, ValueError, KeyError, TypeError):
             pass  # There is no status until the inputs are read.

@@ -38,7 +38,7 @@ class ContentHash:
             sizes = np.diff(offsets)
             if array.null_count:
                 sizes = np.where(array.is_null().to_numpy(zero_copy_only=False), -1, sizes)
-            lengths.update(np.ascontiguousarray(sizes))
+            lengths.update(sizes.astype(np.int64).tobytes())
             first, last = int(offsets[0]), int(offsets[-1])
             if hasattr(array, "values"):
                 data.update(array.values[first:last].to_numpy(zero_copy_only=False).tobytes())

@@ -257,6 +257,7 @@ class Interruptions(Case):
         self.assertEqual(len(self.directories()), 1)
         calls = []
         vectors = run(self.rows, progress=lambda *state: calls.append(state), **{**self.settings, "threads": 2})
+        self.assertEqual(calls[-1], (SLOW_ROWS, SLOW_ROWS, 0))
         self.assertEqual(len(self.directories()), 1)
         log = (self.directories()[0] / "encode.log").read_text()
         self.assertRegex(log, r"resum|of \d+ chunks")

@@ -99,7 +99,7 @@ class Faiss:
     def put(self, new: Rows, changed: Rows, batch: Rows) -> None:
         if len(changed):
             gone = np.array(changed.ids, np.int64)
-            self._index.remove_ids(gone)
+            self._index.remove_ids(faiss.IDSelectorBatch(gone))
             kept = ~np.isin(self._ids, gone)
             self._ids, self._hashes = self._ids[kept], self._hashes[kept]
         for rows in (changed, new):

@@ -2,7 +2,7 @@
 import json
 import struct
 import uuid
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Union
 
 import psycopg
 from psycopg import sql
@@ -25,7 +25,7 @@ def copy_data(rows: Rows) -> bytes:
     dim = rows.vectors.shape[1]
     floats = memoryview(rows.vectors.astype(">f4").tobytes())
     head = struct.pack(">ihh", 4 + 4 * dim, dim, 0)
-    parts: List[bytes] = []
+    parts: List[Union[bytes, memoryview]] = []
     for index, (each, text, digest) in enumerate(zip(rows.ids, rows.texts, rows.hashes)):
         parts += (struct.pack(">h", 4), struct.pack(">iq", 8, each) if isinstance(each, int) else field(each.encode()),
                   NULL if text is None else field(text.encode()), head, floats[index * 4 * dim:(index + 1) * 4 * dim],

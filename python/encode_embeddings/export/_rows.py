@@ -42,7 +42,7 @@ def id_key(value: Id) -> bytes:
     return struct.pack("<cq", b"i", value) if isinstance(value, int) else b"s" + value.encode()
 
 
-def row_hash(value: Id, text: Optional[str], vector: bytes) -> bytes:
+def row_hash(value: Id, text: Optional[str], vector: Union[bytes, memoryview]) -> bytes:
     """Returns the hash of a row. Equal hashes stand for equal ids, texts and vectors."""
     key = id_key(value)
     body = b"\0" if text is None else b"\1" + text.encode()
@@ -152,12 +152,12 @@ class Source:
         if self.id_column is None:
             numbers: List[Id] = batch.row_numbers.tolist()
             return numbers
-        values: List[Id] = batch.columns[self.id_column]
+        values = batch.columns[self.id_column]
         if None in values:
             raise EncodeError("a row has no id", code="export.id", exit_code=EXIT_DATA, where=f"{self.path}, column {self.id_column}",
                               expected="a value in every row", found=f"null in row {batch.row_numbers[values.index(None)]}",
                               hint="name a column that every row has, or leave out --id")
-        return values
+        return list(values)
 
 
 def check_facts(found: Any, source: Source, where: str) -> None:
