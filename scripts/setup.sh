@@ -177,7 +177,7 @@ install_python() {
   wheels=$(fetch_wheels "${sections[@]}")
   rm -rf "$folder"
   "$PYTHON" -m venv "$folder"
-  xargs "$folder/bin/python" -m pip install --quiet --no-deps --no-index <<<"$wheels"
+  xargs "$folder/bin/python" -m pip install --quiet --no-compile --no-deps --no-index <<<"$wheels"
   printf '%s\n' "$stamp" >"$folder/stamp"
   say "Python packages for tests: $(du -sh "$folder" | cut -f1) on disk"
 }
