@@ -53,7 +53,7 @@ def stream_columns(path: pathlib.Path, manifest: Dict[str, Any], names: List[str
     pyarrow = import_pyarrow(path, manifest)
     try:
         if manifest["file"]["format"] == "parquet":
-            with pyarrow.parquet.ParquetFile(path) as file:
+            with pyarrow.parquet.ParquetFile(path, pre_buffer=False) as file:  # a buffer would keep the whole file
                 yield from file.iter_batches(batch_size=rows, columns=names, use_threads=False)
             return
         with pyarrow.OSFile(str(path)) as source, pyarrow.ipc.open_file(source) as reader:
