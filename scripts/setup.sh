@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what this machine needs to build and run encode: Debian packages (scripts/packages.txt), and in .deps/ LibTorch
-# 2.11.0, Arrow C++ 26 (for the plugin that reads Parquet) and cuobjdump (for a test). If the system has no nvcc 13, it puts one
-# there too, so that every build compiles the CUDA plugin.
+# 2.11.0, Arrow C++ 26 (for the plugin that reads Parquet), and for tests cuobjdump and Python packages. If the system has no
+# nvcc 13, it puts one there too, so that every build compiles the CUDA plugin.
 #
 # usage: scripts/setup.sh [--cuda | --cpu] [--here]
 #   --cuda   installs all of LibTorch and the NVIDIA libraries that it needs; the default if there is an NVIDIA driver
@@ -159,6 +159,29 @@ install_cuobjdump() {
   unpack_wheels cuobjdump cuobjdump "$DEPS/cuobjdump" 'nvidia/cu13/bin/*'
 }
 
+# An environment with the packages that the tests of the Python packages import. The pins are those of Python 3.11, and PostgreSQL
+# for the tests of the export exists only for x86-64.
+install_python() {
+  local folder="$DEPS/python" sections=(python) stamp wheels
+  if [[ $("$PYTHON" -c 'import sys; print(*sys.version_info[:2])') != '3 11' ]]; then
+    say "Python packages for tests: none, because they are pinned for Python 3.11; their tests are skipped"
+    return
+  fi
+  if [[ $(uname -m) == x86_64 ]]; then sections+=(stores); fi
+  stamp=$(pins "${sections[@]}" | sha256sum | cut -c1-64)
+  if [[ $(cat "$folder/stamp" 2>/dev/null) == "$stamp" ]]; then
+    say "Python packages for tests: already in .deps"
+    return
+  fi
+  say "Python packages for tests: fetching"
+  wheels=$(fetch_wheels "${sections[@]}")
+  rm -rf "$folder"
+  "$PYTHON" -m venv "$folder"
+  xargs "$folder/bin/python" -m pip install --quiet --no-compile --no-deps --no-index <<<"$wheels"
+  printf '%s\n' "$stamp" >"$folder/stamp"
+  say "Python packages for tests: $(du -sh "$folder" | cut -f1) on disk"
+}
+
 main() {
   local variant=cpu nvcc=1 checks=1 option
   if has_card; then variant=cuda; fi
@@ -181,7 +204,10 @@ main() {
   elif ((nvcc)); then
     install_nvcc
   fi
-  if ((checks)); then install_cuobjdump; fi
+  if ((checks)); then
+    install_cuobjdump
+    install_python
+  fi
 }
 
 main "$@"

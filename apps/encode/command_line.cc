@@ -107,7 +107,7 @@ struct UsualOption {
   std::string_view more = "";  // follows the name in the hint
 };
 
-constexpr std::array<UsualOption, 30> kUsualOptions = {{
+constexpr std::array<UsualOption, 29> kUsualOptions = {{
     {"-b", "--batch-size"},
     {"-d", "--device"},
     {"-f", "--field"},
@@ -132,7 +132,6 @@ constexpr std::array<UsualOption, 30> kUsualOptions = {{
     {"--normalize-embeddings", "--normalize"},
     {"--normalize_embeddings", "--normalize"},
     {"--precision", "--dtype", " or --output-dtype"},
-    {"--text", "--field"},
     {"--text-column", "--field"},
     {"--text-field", "--field"},
     {"--torch-dtype", "--dtype"},

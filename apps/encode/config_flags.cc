@@ -113,7 +113,7 @@ LoadedConfig ConfigFlags::load_or_example() const {
                                     {"input.file", "texts.jsonl", kOrigin}};
   const bool lines =
       app_->count("--format") > 0 && app_->get_option("--format")->as<std::string>() == "lines";
-  if (!lines) settings.push_back({"input.field", "text", kOrigin});
+  if (!lines && app_->count("--text") == 0) settings.push_back({"input.field", "text", kOrigin});
   const std::vector<Override> given_settings = overrides({});
   settings.insert(settings.end(), given_settings.begin(), given_settings.end());
   return load_config("", settings);

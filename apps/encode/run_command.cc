@@ -70,18 +70,14 @@ int64_t shard_of_task() {
   return *found;
 }
 
-// Returns the number of the shard that --shard names.
-int64_t shard_number(const std::string& text, const std::string& cache_dir) {
-  if (text == "auto") return shard_of_task();
+// Returns the shard that --shard names.
+ShardOfRun named_shard(const std::string& text, const RunConfig& experiment) {
+  if (text == "auto") return {.experiment = experiment, .index = shard_of_task()};
   const size_t slash = text.find('/');
   if (slash == std::string::npos) refuse_shard("I/N or auto", fmt::format("'{}'", preview(text)));
-  const int64_t index = number_of(text.substr(0, slash), "I/N with numbers");
-  const int64_t count = number_of(text.substr(slash + 1), "I/N with numbers");
-  const int64_t planned = read_shard_plan(cache_dir).shards;
-  if (count != planned)
-    refuse_shard(fmt::format("I/{}, because the plan has this number of shards", planned),
-                 fmt::format("'{}'", preview(text)));
-  return index;
+  return {.experiment = experiment,
+          .index = number_of(text.substr(0, slash), "I/N with numbers"),
+          .shards = number_of(text.substr(slash + 1), "I/N with numbers")};
 }
 
 // Throws if the flags and the cache directory do not fit together.
@@ -110,11 +106,12 @@ int run(const ConfigFlags& config_flags, const RunFlags& flags) {
     Terminal out(STDOUT_FILENO);
     if (flags.pull) pull_missing_models(config.run, err);
     const RunConfig& experiment = config.run;
-    const RunEnd end =
-        flags.shard ? run_shard({.experiment = experiment,
-                                 .index = shard_number(*flags.shard, experiment.store.cache_dir)},
-                                environment, err, out)
-                    : run_experiment(experiment, environment, err, out);
+    const auto shard = [&] {
+      RunLog log(experiment.log, err, out);
+      return logging_errors(log, [&] { return named_shard(*flags.shard, experiment); });
+    };
+    const RunEnd end = flags.shard ? run_shard(shard(), environment, err, out)
+                                   : run_experiment(experiment, environment, err, out);
     stopped_by = end.stopped_by;
   }
   return stopped_by == 0 ? 0 : end_by_signal(stopped_by);

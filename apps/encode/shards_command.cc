@@ -15,32 +15,54 @@
 #include "run_record/run_log.h"
 #include "run_record/terminal.h"
 #include "shards/clean_shards.h"
+#include "shards/join_shards.h"
 #include "shards/merge.h"
 #include "shards/plan_shards.h"
 
 namespace encode {
 namespace {
 
-int plan(const ConfigFlags& config_flags, int64_t shards) {
+struct PlanFlags {
+  int64_t shards = 0;  // 0: not given
+  bool extend = false;
+};
+
+int plan(const ConfigFlags& config_flags, const PlanFlags& flags) {
+  if (flags.extend == (flags.shards > 0))
+    refuse_usage("encode shards plan", "the plan has no number of shards, or two",
+                 "--shards N for a new plan, or --extend", "both of them, or none");
   const LoadedConfig config = config_flags.load();
   Terminal err(STDERR_FILENO);
   Terminal out(STDOUT_FILENO);
-  plan_shards(config.run, shards, err, out);
+  ExtendedPlan made = {.shards = flags.shards};
+  if (flags.extend) {
+    made = extend_shards(config.run, err, out);
+  } else {
+    plan_shards(config.run, flags.shards, err, out);
+  }
   if (config.run.log.json) return 0;  // the log has said it
-  std::fputs(fmt::format("planned {}; run each of them: encode run ... --shard I/{}\n",
-                         format_count(shards, "shard", "shards"), shards)
+  const std::string kept =
+      flags.extend ? fmt::format(", of which {} need no encoding", format_count(made.kept)) : "";
+  std::fputs(fmt::format("planned {}{}; run each of them: encode run ... --shard I/{}\n",
+                         format_count(made.shards, "shard", "shards"), kept, made.shards)
                  .c_str(),
              stdout);
   flush_standard_output();
   return 0;
 }
 
-int merge(const ConfigFlags& config_flags, bool overwrite) {
+struct MergeFlags {
+  bool overwrite = false;
+  std::string parts = "shards";
+};
+
+int merge(const ConfigFlags& config_flags, const MergeFlags& flags) {
   LoadedConfig config = config_flags.load();
-  config.run.store.overwrite = overwrite;
+  config.run.store.overwrite = flags.overwrite;
   Terminal err(STDERR_FILENO);
   Terminal out(STDOUT_FILENO);
-  for (const MergedMatrix& merged : merge_shards(config.run, err, out)) {
+  const auto work = flags.parts == "one" ? join_shards : merge_shards;
+  for (const MergedMatrix& merged : work(config.run, err, out)) {
     if (config.run.log.json) continue;  // the log has said it
     std::fputs(
         fmt::format("{}: {} in {}: {}\n", merged.name, format_count(merged.rows, "row", "rows"),
@@ -84,12 +106,14 @@ int clean(const ConfigFlags& config_flags, const CleanFlags& flags) {
   return 0;
 }
 
-CLI::App* add_plan_verb(CLI::App& shards, int64_t& count) {
+CLI::App* add_plan_verb(CLI::App& shards, PlanFlags& flags) {
   CLI::App* verb = shards.add_subcommand("plan", "Scan the inputs once and write the plan");
-  verb->add_option("--shards", count, "Number of shards")
-      ->required()
+  verb->add_option("--shards", flags.shards, "Number of shards")
       ->check(CLI::Range(int64_t{1}, kMostShards))
       ->type_name("N");
+  verb->add_flag("--extend", flags.extend,
+                 "Plan again after rows or files were added or changed; shards with the same rows "
+                 "keep their parts");
   verb->footer(
       "Example: encode shards plan --config run.yaml --shards 64\n"
       "Then run every shard, on any machine that sees the files: encode run --config run.yaml "
@@ -119,29 +143,36 @@ Command add_shards_command(CLI::App& main) {
   CLI::App* app =
       main.add_subcommand("shards", "Divide an experiment into shards for several machines");
   app->require_subcommand(1);
-  const auto shards = std::make_shared<int64_t>(0);
+  const auto plan_flags = std::make_shared<PlanFlags>();
   const auto clean_flags = std::make_shared<CleanFlags>();
-  CLI::App* plan_verb = add_plan_verb(*app, *shards);
+  CLI::App* plan_verb = add_plan_verb(*app, *plan_flags);
   CLI::App* clean_verb = add_clean_verb(*app, *clean_flags);
   const ConfigFlags of_plan(*plan_verb);
   const ConfigFlags of_clean(*clean_verb, {"--output", "--cache-dir", "--json"});
-  return {app, [of_plan, of_clean, shards, clean_flags, clean_verb] {
-            return clean_verb->parsed() ? clean(of_clean, *clean_flags) : plan(of_plan, *shards);
+  return {app, [of_plan, of_clean, plan_flags, clean_flags, clean_verb] {
+            return clean_verb->parsed() ? clean(of_clean, *clean_flags)
+                                        : plan(of_plan, *plan_flags);
           }};
 }
 
 Command add_merge_command(CLI::App& main) {
   CLI::App* app = main.add_subcommand("merge", "Check the parts of all shards and publish them");
   const ConfigFlags config_flags(*app);
-  const auto overwrite = std::make_shared<bool>(false);
-  app->add_flag("--overwrite", *overwrite,
+  const auto flags = std::make_shared<MergeFlags>();
+  app->add_flag("--overwrite", flags->overwrite,
                 "Replace files at the paths of the output that encode did not write");
+  app->add_option(
+         "--parts", flags->parts,
+         "shards: a file for each shard, without a copy. one: one .npy file, which is a copy")
+      ->check(CLI::IsMember({"shards", "one"}))
+      ->type_name("NAME")
+      ->capture_default_str();
   app->footer(
       "Example: encode merge --config run.yaml\n"
       "The parts get the names x-00000-of-00064.npy, and x.parts.json lists them. Nothing is "
-      "copied where the file system has hard links. The exit code is 66 if shards are not encoded "
-      "yet.");
-  return {app, [config_flags, overwrite] { return merge(config_flags, *overwrite); }};
+      "copied where the file system has hard links. With --parts one the rows are copied to x.npy, "
+      "with the bytes of one run. The exit code is 66 if shards are not encoded yet.");
+  return {app, [config_flags, flags] { return merge(config_flags, *flags); }};
 }
 
 }  // namespace encode

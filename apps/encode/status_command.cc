@@ -98,6 +98,7 @@ bool show_run(const NamedRun& run, const StatusFlags& flags, bool json, bool red
   RunStatus status = read_run_status(run.request);
   if (has_shard_plan(status.cache_dir))  // the only run below the folder
     return show_shards(status.cache_dir, status.config_path, json, redraw);
+  read_shards_below(status);
   if (run.by_default) status.newer = newer_runs_below(kHere, status);
   show(rendered(status, json, flags.verbose), redraw);
   return status.state == "running";

@@ -58,11 +58,11 @@ std::string TokenStatistics::render_bars() const {
 std::string TokenStatistics::render(int64_t max_length, bool counts_lost_tokens,
                                     double tokenizing_seconds) const {
   const int64_t tokens = kept_tokens_ + lost_tokens_;
-  std::string text = fmt::format("{}, {}", format_count(rows_, "row", "rows"),
+  std::string text = fmt::format("{}, {}", format_count(rows_, one_, many_),
                                  format_count(tokens, "token", "tokens"));
   if (rows_ > 0) {
     text += fmt::format(", mean {}, longest {}\n{:>20}{:>12}{:>9}\n", format_count(tokens / rows_),
-                        format_count(longest_), "tokens a row", "rows", "share");
+                        format_count(longest_), fmt::format("tokens a {}", one_), many_, "share");
     text += render_bars();
   } else {
     text += '\n';
@@ -76,8 +76,8 @@ std::string TokenStatistics::render(int64_t max_length, bool counts_lost_tokens,
                           percent(lost_tokens_, tokens))
             : "lost tokens not counted";
     text += fmt::format("truncated at {}: {} ({}), {}\n", format_count(max_length),
-                        format_count(truncated_rows_, "row", "rows"),
-                        percent(truncated_rows_, rows_), lost);
+                        format_count(truncated_rows_, one_, many_), percent(truncated_rows_, rows_),
+                        lost);
   }
   if (tokenizing_seconds > 0) {
     const double token_rate = static_cast<double>(tokens) / tokenizing_seconds;

@@ -4,11 +4,15 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace encode {
 
 class TokenStatistics {
  public:
+  // `one` and `many` name the rows: "row" and "rows". Both must outlive the object.
+  TokenStatistics(std::string_view one, std::string_view many) : one_(one), many_(many) {}
+
   // Adds one row: the number of tokens that were kept, the number of tokens that max_length cut
   // off, and the size of the text in bytes.
   void add(int64_t kept_tokens, int64_t lost_tokens, int64_t text_bytes);
@@ -27,6 +31,7 @@ class TokenStatistics {
   std::string render_bars() const;
   Bucket bucket(size_t i) const;
 
+  std::string_view one_, many_;
   std::array<int64_t, kBuckets> bucket_rows_{};
   int64_t rows_ = 0;
   int64_t kept_tokens_ = 0;

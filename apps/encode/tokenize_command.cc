@@ -18,12 +18,15 @@
 #include "base/model_files.h"
 #include "base/names.h"
 #include "base/path_kind.h"
+#include "base/units.h"
 #include "base/utf8.h"
 #include "command.h"
 #include "line_output.h"
 #include "model_dir/sentence_modules.h"
+#include "passages_flag.h"
 #include "run_plan/output_guard.h"
 #include "token_statistics.h"
+#include "tokenize_passages.h"
 #include "tokenizer/document_tokens.h"
 
 namespace encode {
@@ -34,8 +37,13 @@ struct TokenizeFlags {
   std::string tokenizer;
   std::string input;
   std::string field;
+  std::string text;
+  std::string missing_field =
+      std::string(name_of(kMissingFieldPolicies, InputOptions().missing_field));
   std::string format = std::string(name_of(kTextFormats, TextFormat::kAuto));
   std::string output;
+  std::optional<std::string> passages;
+  std::optional<std::string> prompt;
   int64_t max_length = 0;
   bool no_truncation = false;
   bool no_special_tokens = false;
@@ -56,6 +64,14 @@ void check(const TokenizeFlags& flags) {
   if (flags.no_truncation && flags.max_length > 0)
     refuse_usage("encode tokenize", "two options contradict each other",
                  "--max-length or --no-truncation", "both of them");
+  if (!flags.passages && flags.prompt)
+    refuse_usage("encode tokenize", "only passages have a prompt", "--prompt with --passages",
+                 "--prompt alone");
+  if (flags.passages &&
+      (flags.tokens || flags.offsets || flags.no_truncation || flags.max_length > 0))
+    refuse_usage("encode tokenize", "two options contradict each other",
+                 "--passages without --tokens, --offsets, --max-length and --no-truncation",
+                 "--passages with one of them");
   if (flags.input == "-")
     refuse_usage("encode tokenize", "standard input is not read", "--input FILE", "--input -");
 }
@@ -143,8 +159,59 @@ class LineWriter {
   std::string line_;
 };
 
-int tokenize(const TokenizeFlags& flags) {
+// What the rows of the input are tokenized with.
+struct RowTokenizer {
+  const Tokenizer& tokenizer;
+  const std::optional<ModelDirectory>& directory;
+  TokenizeOptions options;
+};
+
+// Writes a line for each row. Returns the seconds of tokenizing.
+double write_rows(const TokenizeFlags& flags, const RowTokenizer& with, TextReader& reader,
+                  LineOutput& output, TokenStatistics& statistics) {
   using Clock = std::chrono::steady_clock;
+  LineWriter writer(with.tokenizer, flags.tokens);
+  Clock::duration tokenizing{};
+  TokenizedRows rows;
+  std::optional<std::vector<TokenOffset>> offsets;
+  if (flags.offsets) offsets.emplace();
+  Text text;
+  while (reader.next(text)) {
+    require_text(text);
+    rows.clear();
+    const Clock::time_point start = Clock::now();
+    try {
+      if (offsets.has_value()) {
+        offsets->clear();
+        with.tokenizer.encode_with_offsets(text.utf8, with.options, rows, *offsets);
+      } else {
+        with.tokenizer.encode(text.utf8, with.options, rows);
+      }
+    } catch (const Error& error) {
+      throw naming_row(error, text.place());
+    }
+    tokenizing += Clock::now() - start;
+    statistics.add(static_cast<int64_t>(rows.ids.size()), rows.lost_tokens[0],
+                   static_cast<int64_t>(text.utf8.size()));
+    output.write(writer.line(text.row, rows.row(0), offsets));
+  }
+  return std::chrono::duration<double>(tokenizing).count();
+}
+
+PassageCutter cutter_of(const TokenizeFlags& flags, const RowTokenizer& with) {
+  const PassageRule rule = parse_passage_rule(*flags.passages, with.options.max_length);
+  ResultOptions result;
+  result.prompt = flags.prompt;
+  const std::string prompt =
+      with.directory ? effective_result(*with.directory, result).prompt : flags.prompt.value_or("");
+  return {{.tokenizer = with.tokenizer,
+           .rule = rule,
+           .prompt = prompt,
+           .add_special_tokens = with.options.add_special_tokens},
+          flags.model.empty() ? flags.tokenizer : flags.model};
+}
+
+int tokenize(const TokenizeFlags& flags) {
   check(flags);
   const std::string model_dir =
       flags.model.empty() ? std::string() : resolve_model(flags.model, std::nullopt);
@@ -155,51 +222,49 @@ int tokenize(const TokenizeFlags& flags) {
   InputOptions input;
   input.path = flags.input;
   input.field = flags.field;
+  input.text_template = flags.text;
+  input.missing_field = value_of(kMissingFieldPolicies, flags.missing_field);
   input.format = value_of(kTextFormats, flags.format);
   check_input(input, "--input", list_fields);
   const std::unique_ptr<TextReader> reader = open_texts(input);
   LineOutput output(flags.output, flags.overwrite);
-  LineWriter writer(*tokenizer, flags.tokens);
-  TokenStatistics statistics;
-  Clock::duration tokenizing{};
-  TokenizedRows rows;
-  std::optional<std::vector<TokenOffset>> offsets;
-  if (flags.offsets) offsets.emplace();
-  Text text;
-  while (reader->next(text)) {
-    if (text.tokenized) {
-      throw Error({.code = "tokenize.input_ids",
-                   .what = "a row consists of token ids already",
-                   .where = text.place(),
-                   .expected = "a text",
-                   .found = fmt::format("{} ids", text.input_ids.size()),
-                   .hint = "encode run accepts token ids, but encode tokenize needs texts"});
-    }
-    rows.clear();
-    const Clock::time_point start = Clock::now();
-    try {
-      if (offsets.has_value()) {
-        offsets->clear();
-        tokenizer->encode_with_offsets(text.utf8, options, rows, *offsets);
-      } else {
-        tokenizer->encode(text.utf8, options, rows);
-      }
-    } catch (const Error& error) {
-      throw naming_row(error, text.place());
-    }
-    tokenizing += Clock::now() - start;
-    statistics.add(static_cast<int64_t>(rows.ids.size()), rows.lost_tokens[0],
-                   static_cast<int64_t>(text.utf8.size()));
-    output.write(writer.line(text.row, rows.row(0), offsets));
+  const RowTokenizer with{.tokenizer = *tokenizer, .directory = directory, .options = options};
+  std::string report = tokenizer->description() + "\n";
+  if (!flags.passages) {
+    TokenStatistics statistics("row", "rows");
+    const double seconds = write_rows(flags, with, *reader, output, statistics);
+    report += statistics.render(options.max_length, !flags.no_lost_count, seconds);
+  } else {
+    const PassageCutter cutter = cutter_of(flags, with);
+    TokenStatistics statistics("passage", "passages");
+    const PassageCounts counts = write_passages(*reader, cutter, output, statistics);
+    report += fmt::format("passages of {}\n", format_count(counts.rows, "row", "rows"));
+    report += statistics.render(cutter.rule().max_tokens, !flags.no_lost_count, counts.seconds);
   }
   const bool written = output.finish();
-  const double seconds = std::chrono::duration<double>(tokenizing).count();
-  const std::string report = tokenizer->description() + "\n" +
-                             statistics.render(options.max_length, !flags.no_lost_count, seconds);
   std::fputs(report.c_str(), stdout);
   if (!written)
     fmt::print("{}: up to date, the file has these rows already\n", printable(flags.output));
   return 0;
+}
+
+void add_input_options(CLI::App& app, TokenizeFlags& flags) {
+  app.add_option("--input", flags.input, "Text file of any format that encode run reads")
+      ->required()
+      ->type_name("FILE");
+  app.add_option("--field", flags.field, field_flag_help())->type_name("NAME");
+  app.add_option("--text", flags.text, text_flag_help())->type_name("TEMPLATE");
+  const std::vector<std::string> policies = names_of(kMissingFieldPolicies);
+  app.add_option("--missing-field", flags.missing_field,
+                 "A field that a row does not have, or that is null, ends the command (error), or "
+                 "is left empty (empty)")
+      ->check(CLI::IsMember(policies))
+      ->type_name(fmt::format("{}", fmt::join(policies, "|")));
+  const std::vector<std::string> formats = names_of(kTextFormats);
+  app.add_option("--format", flags.format,
+                 "Format of the input (default: by the suffix of its name)")
+      ->check(CLI::IsMember(formats))
+      ->type_name(fmt::format("{}", fmt::join(formats, "|")));
 }
 
 }  // namespace
@@ -217,20 +282,16 @@ Command add_tokenize_command(CLI::App& main) {
          "tokenizer.json or sentencepiece .model file; rows are not truncated unless --max-length "
          "is given")
       ->type_name("FILE");
-  app->add_option("--input", flags->input, "Text file of any format that encode run reads")
-      ->required()
-      ->type_name("FILE");
-  app->add_option("--field", flags->field, field_flag_help())->type_name("NAME");
-  const std::vector<std::string> formats = names_of(kTextFormats);
-  app->add_option("--format", flags->format,
-                  "Format of the input (default: by the suffix of its name)")
-      ->check(CLI::IsMember(formats))
-      ->type_name(fmt::format("{}", fmt::join(formats, "|")));
+  add_input_options(*app, *flags);
   app->add_option("--output", flags->output,
                   "File to write, with lines {\"row\":0,\"input_ids\":[..]}")
       ->required()
       ->type_name("FILE");
   app->add_flag("--overwrite", flags->overwrite, "Replace the output if it exists");
+  app->add_option("--passages", flags->passages, passages_flag_help())->type_name("KEY=VALUE,..");
+  app->add_option("--prompt", flags->prompt,
+                  "With --passages: text that is put before every passage (default: the model's "
+                  "default prompt)");
   app->add_option("--max-length", flags->max_length,
                   "Most tokens of a row, special tokens included (default: the model's limit)")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 20));

@@ -24,6 +24,10 @@ enum class EmptyRowPolicy { kKeep, kReject, kError };
 // What happens to invalid UTF-8. kReplace puts U+FFFD in place of each maximal invalid subpart, and
 // counts the row. kError makes the row a bad row.
 enum class Utf8Policy { kReplace, kError };
+// What happens if a record does not have the field of the text or a field of its template, or if it
+// is null. kError makes the row a bad row. With kEmpty the text is empty, or has nothing in place
+// of the field.
+enum class MissingFieldPolicy { kError, kEmpty };
 
 struct InputOptions {
   // A file, a folder that datasets.save_to_disk wrote, or a pattern such as data/part-*.jsonl; see
@@ -35,6 +39,10 @@ struct InputOptions {
   // same, or empty if each element of the array is a text. CSV, TSV, Parquet and Arrow: a column
   // name. Lines: empty.
   std::string field;
+  // A template of the text of a row, such as "{title}: {/body/main}"; see TextTemplate in
+  // base/text_template.h. "": the text is `field`. One of the two is empty.
+  std::string text_template = {};
+  MissingFieldPolicy missing_field = MissingFieldPolicy::kError;
   TextFormat format = TextFormat::kAuto;
   BadRowPolicy bad_row = BadRowPolicy::kError;
   EmptyRowPolicy empty_row = EmptyRowPolicy::kKeep;
@@ -42,6 +50,7 @@ struct InputOptions {
   int64_t max_row_bytes = 1 << 20;  // 1 byte to 64 MiB; a longer row is a bad row
   int64_t limit_rows = 0;           // the most rows that are accepted; 0: no limit
 
+  bool names_fields() const { return !field.empty() || !text_template.empty(); }
   bool operator==(const InputOptions&) const = default;
 };
 

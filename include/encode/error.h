@@ -21,6 +21,7 @@ struct ErrorDetail {
   std::string expected = {};
   std::string found = {};
   std::string hint = {};  // the next step
+  int error_number = 0;   // the errno value of the system call that has failed; 0 if there is none
 };
 
 // The exception that every module throws. main() catches it, prints render() to stderr and returns

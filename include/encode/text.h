@@ -196,6 +196,11 @@ std::string list_fields(const InputOptions& options);
 void require_fields(const InputOptions& options, const InputScan& scan,
                     const std::vector<std::string>& fields);
 
+// Returns those of the field or the fields of the template that none of the first 1,000 records of
+// a file of JSONL or JSON has; they may be misspelled. Returns none unless missing fields are
+// empty, because a row without a field is a bad row otherwise. Throws what TextReader throws.
+std::vector<std::string> unseen_fields(const InputOptions& options, const InputScan& scan);
+
 // Reads the whole input once, under the same policies as open_texts(). Calls `on_rejected`, if it
 // is not empty, for every record that is dropped. Throws what open_texts() and TextReader throw,
 // and passes on what `on_rejected` throws.
@@ -214,8 +219,8 @@ struct SpooledInput {
 // options.format is kAuto, guesses the format from the first 64 KiB of the texts:
 // - Parquet and Arrow by their first bytes;
 // - without a field: a JSON array of texts, or else lines;
-// - with a field: JSONL or a JSON array of objects by the first character; CSV or TSV if the first
-//   line has at least two columns, and the field is one of them.
+// - with a field or a template: JSONL or a JSON array of objects by the first character; CSV or TSV
+//   if the first line has at least two columns, and all fields are among them.
 // Throws Error kConfig "text.format" if the format is not clear, kData if the compressed bytes are
 // damaged, and kIoError, kCantCreate or kNoPermission if reading or writing fails.
 SpooledInput spool_standard_input(const InputOptions& options, const std::string& spool_path);

@@ -30,7 +30,8 @@ class Final:
     token embeddings have a vector for each token of a row, and with `quarantine: drop` some rows have no vector.
     """
 
-    def __init__(self, path: pathlib.Path, manifest: Dict[str, Any]):
+    def __init__(self, path: pathlib.Path, manifest: Dict[str, Any], load: bool = True):
+        """`load`: read the vectors of a Parquet or Arrow file; without it `matrix` is empty, and read_batches() reads them."""
         self.path = path
         self.manifest = manifest
         self.rows: int = manifest["rows"]  # of the input
@@ -47,8 +48,9 @@ class Final:
         check_size(path, manifest)
         # [vectors, columns] in the type of the file. A .npy file is mapped, so only what is used is read. The vectors of a
         # Parquet or Arrow file are read here, into memory.
-        self.matrix: np.ndarray = (read_vectors(path, manifest, vectors, columns) if "file" in manifest else
-                                   map_matrix(path, manifest["dtype"], vectors, columns))
+        self.matrix: np.ndarray = (map_matrix(path, manifest["dtype"], vectors, columns) if "file" not in manifest else
+                                   read_vectors(path, manifest, vectors, columns) if load else
+                                   np.empty((0, columns), manifest["dtype"]))
         # [rows + 1] with token embeddings, else None. Row r has the vectors [offsets[r], offsets[r + 1]).
         self.offsets: Optional[np.ndarray] = None
         if manifest.get("offsets"):
@@ -100,11 +102,14 @@ class Final:
 
         int8 and uint8 become the middle of their bucket, and bits become 1 and -1. float32 is not copied.
         """
-        items = self.matrix[begin:end]
+        return self.floats_of(self.matrix[begin:end])
+
+    def floats_of(self, items: np.ndarray) -> np.ndarray:
+        """Returns what floats() returns, for rows in the type of the file."""
         if self._quantization == "none":
             return items.astype(np.float32, copy=False)
         if self._quantization == "binary":
-            return np.where(self.bits(begin, end), np.float32(1), np.float32(-1))
+            return np.where(self._bits_of(items), np.float32(1), np.float32(-1))
         buckets = items.astype(np.float32) + (128 if items.dtype == np.int8 else 0)
         assert self.ranges is not None
         lowest, highest = self.ranges
@@ -114,7 +119,9 @@ class Final:
         """Returns the signs of a binary or ubinary matrix: bool [n, dim], True where a value was above 0."""
         if self._quantization != "binary":
             raise TypeError(f"{self.path} is {self.type}, not binary or ubinary")
-        items = self.matrix[begin:end]
+        return self._bits_of(self.matrix[begin:end])
+
+    def _bits_of(self, items: np.ndarray) -> np.ndarray:
         data = (items.astype(np.int16) + 128).astype(np.uint8) if items.dtype == np.int8 else np.asarray(items)
         parts, first = [], 0
         for dim in self._part_dims():  # the bits of each part begin at a byte
@@ -190,15 +197,16 @@ class Final:
         return [part["dim"] for part in self._combined()] or [self.dim]
 
 
-def open_final(path: Path) -> Final:
+def open_final(path: Path, load: bool = True) -> Final:
     """Opens a final or a combined matrix by the path of its .npy, .parquet or .arrow file.
 
     Raises FileNotFoundError if there is no matrix or no manifest: the matrix is not finished then. Raises Damaged if the
     files do not fit the manifest, and ImportError if a .parquet or .arrow file needs pyarrow. Sizes are compared here, and
-    checksums of large files by Final.check().
+    checksums of large files by Final.check(). With `load=False` the vectors of a .parquet or .arrow file are left out, for
+    read_batches().
     """
     path = pathlib.Path(path)
     manifest = read_sealed_file(path.with_name(path.name + ".manifest.json"))
     if manifest["format"] not in FORMATS:
         raise Damaged(f"{path}: format {manifest['format']}; this reader knows {FORMATS}")
-    return Final(path, manifest)
+    return Final(path, manifest, load)

@@ -43,13 +43,17 @@ class Parts:
     def part(self, index: int) -> Final:
         """Opens a part. Raises Damaged if it is not the one in the list, and FileNotFoundError if it is missing."""
         if index not in self._open:
-            listed = self._parts[index]
-            part = open_final(self.path.with_name(listed["file"]))
-            found = (part.first_row, part.rows, part.manifest["xxh3_128"])
-            if found != (listed["first_row"], listed["rows"], listed["xxh3_128"]):
-                raise Damaged(f"{part.path}: this is not the part that {self.path} lists")
-            self._open[index] = part
+            self._open[index] = self.open_part(index)
         return self._open[index]
+
+    def open_part(self, index: int, load: bool = True) -> Final:
+        """Opens a part as open_final() does, and does not keep it."""
+        listed = self._parts[index]
+        part = open_final(self.path.with_name(listed["file"]), load)
+        found = (part.first_row, part.rows, part.manifest["xxh3_128"])
+        if found != (listed["first_row"], listed["rows"], listed["xxh3_128"]):
+            raise Damaged(f"{part.path}: this is not the part that {self.path} lists")
+        return part
 
     def row(self, row: int) -> np.ndarray:
         """Returns the vector of a row as float32, or the vectors of its tokens. Raises KeyError for a row that was dropped."""

@@ -22,6 +22,8 @@ import sys
 import tokenizers
 from tokenizers import Regex, normalizers, pre_tokenizers
 
+from c_arrays import write_array
+
 CODE_POINTS = [c for c in range(0x110000) if not 0xD800 <= c <= 0xDFFF]
 
 NFC = normalizers.NFC().normalize_str
@@ -219,19 +221,6 @@ def newer_categories():
         else:
             runs.append([c, c + 1, other])
     return runs
-
-
-def write_array(out, kind, name, values):
-    form = "0x{:x}" if kind in ("uint32_t", "uint64_t") else "{}"  # offsets and small values are decimal
-    out.write(f"const {kind} {name}[] = {{\n")
-    line = "   "
-    for v in values:
-        item = " " + form.format(v) + ","
-        if len(line) + len(item) > 118:
-            out.write(line + "\n")
-            line = "   "
-        line += item
-    out.write(line + "\n};\n" + f"const size_t {name}Size = {len(values)};\n")
 
 
 def write_mapping(out, name, mapping):

@@ -103,6 +103,8 @@ def write_notices(args):
         copy_debian(package, args.output)
     for wheel in args.wheel:
         copy_wheel(wheel, args.output)
+    if args.programs:   # the tables of src/tokenizer/unicode/break_data.cc
+        shutil.copyfile(ROOT / "tests/data/unicode/copyright", args.output / "unicode-data.txt")
 
 
 def spdx_id(*words):

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Makes a wheel of an installed tree of encode: the package encode_embeddings with the command `encode`.
+"""Makes a wheel of an installed tree of encode: the command `encode`, and the packages encode_embeddings and encode_reader.
 
     wheel.py --tree DIR --output DIR
 
 --tree   what scripts/package.sh stages: bin/, lib/encode/ and share/, with notices and sbom.spdx.json in share/doc/encode
 
-The wheel needs torch 2.11, and with the extra `parquet` also pyarrow. It prints its path. The same tree gives the same bytes.
+The wheel needs torch 2.11 and numpy. EXTRAS lists what its optional parts need. It prints its path. The same tree gives the same
+bytes.
 """
 import argparse
 import base64
@@ -20,6 +21,16 @@ import zipfile
 import contents
 
 NAME = "encode_embeddings"
+PACKAGES = (NAME, "encode_reader")
+# What the optional parts need: tables and encode_embeddings.run(), checksums, and the stores of the export.
+EXTRAS = {
+    "parquet": ("pyarrow=={arrow}.*",),
+    "checksums": ("xxhash>=3",),
+    "pgvector": ("psycopg[binary]>=3.1",),
+    "lance": ("pylance>=14",),
+    "faiss": ("faiss-cpu>=1.8",),
+    "hf-dataset": ("datasets>=3",),
+}
 METADATA = """Metadata-Version: 2.4
 Name: encode-embeddings
 Version: {version}
@@ -27,9 +38,8 @@ Summary: Turns text files into embedding matrices with a transformer model, on a
 License-Expression: Apache-2.0
 Requires-Python: >=3.10
 Requires-Dist: torch=={torch}.*
-Provides-Extra: parquet
-Requires-Dist: pyarrow=={arrow}.*; extra == "parquet"
-Description-Content-Type: text/markdown
+Requires-Dist: numpy>=1.21
+{extras}Description-Content-Type: text/markdown
 
 """
 # Its names are in the paths of the wheel or are those of other files of the wheel.
@@ -41,6 +51,13 @@ def platform_tag():
     version = re.search(r"(\d+)\.(\d+)$", contents.query("ldd", "--version").splitlines()[0])
     machine = contents.query("uname", "-m").strip()
     return f"manylinux_{version[1]}_{version[2]}_{machine}"
+
+
+def extras(arrow):
+    """Returns the lines of the metadata about the extras."""
+    return "".join(f"Provides-Extra: {name}\n" +
+                   "".join(f'Requires-Dist: {need.format(arrow=arrow)}; extra == "{name}"\n' for need in needs)
+                   for name, needs in EXTRAS.items())
 
 
 class Wheel:
@@ -82,10 +99,13 @@ def build(tree, output):
     path = output / f"{NAME}-{facts['version']}-{tag}.whl"
     info = f"{NAME}-{facts['version']}.dist-info"
     wheel = Wheel(path, time.strptime(facts["commit_date"], "%Y-%m-%d")[:6])
-    for source in sorted((contents.ROOT / "packaging" / NAME).glob("*.py")):
-        wheel.add(f"{NAME}/{source.name}", source.read_bytes())
+    python = contents.ROOT / "python"
+    for source in sorted(source for package in PACKAGES for source in (python / package).rglob("*")):
+        if source.suffix == ".py" or source.name == "py.typed":
+            wheel.add(source.relative_to(python).as_posix(), source.read_bytes())
     add_tree(wheel, tree, info)
-    metadata = METADATA.format(version=facts["version"], torch=facts["libtorch"].rsplit(".", 1)[0], arrow=facts["arrow"])
+    metadata = METADATA.format(version=facts["version"], torch=facts["libtorch"].rsplit(".", 1)[0],
+                               extras=extras(facts["arrow"]))
     wheel.add(f"{info}/METADATA", (metadata + (contents.ROOT / "README.md").read_text()).encode())
     wheel.add(f"{info}/WHEEL", f"Wheel-Version: 1.0\nGenerator: encode\nRoot-Is-Purelib: false\nTag: {tag}\n".encode())
     wheel.add(f"{info}/entry_points.txt", f"[console_scripts]\nencode = {NAME}:main\n".encode())

@@ -22,31 +22,14 @@
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=../lib.sh
 . "$(dirname "$0")/../lib.sh"
+# shellcheck source-path=SCRIPTDIR source=lib/debian.sh
+. "$(dirname "$0")/lib/debian.sh"
 
 VERSION=$(sed -n 's/^project(encode VERSION \([0-9.]*\).*/\1/p' "$ROOT/CMakeLists.txt")
 ARCHIVE=$ROOT/out/encode-$VERSION-linux-x86_64.tar.zst
 DEBS=("$ROOT/out/encode_${VERSION}_amd64.deb" "$ROOT/out/encode-libtorch_${VERSION}_amd64.deb")
 # The sample, and what is run of it. `encode` is a command of the folder or machine under test.
 RUN=(run --model model --input texts.jsonl --field text --output ours.npy --cache-dir cache --device cpu --quiet)
-
-# Makes the Debian, or copies the GIVEN one.
-make_debian() {
-  if [[ -n ${GIVEN:-} ]]; then
-    cp -a "$GIVEN" "$DEBIAN"
-  else
-    debootstrap --variant=minbase bookworm "$DEBIAN" >"$WORK/debootstrap.log" 2>&1 || die "$(tail -3 "$WORK/debootstrap.log")"
-  fi
-  cp /etc/resolv.conf "$DEBIAN/etc/"
-  mount -t proc proc "$DEBIAN/proc"
-  mount --bind /dev "$DEBIAN/dev"
-}
-
-# in_debian COMMAND...: runs a command in the FOLDER of the Debian, with the VARIABLES.
-in_debian() {
-  # shellcheck disable=SC2016  # the shell of the Debian expands them
-  env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C "${VARIABLES[@]}" chroot "$DEBIAN" \
-    sh -c 'cd "$0" && exec "$@"' "$FOLDER" "$@"
-}
 
 # Prepares the folder of a clone. Machines that reach the network through a proxy have certificates of their own.
 make_clone() {
@@ -211,7 +194,7 @@ main() {
   command -v debootstrap >/dev/null || die "no debootstrap: apt-get install debootstrap"
   WORK=$(mktemp -d)
   DEBIAN=$WORK/debian
-  trap 'umount -q "$DEBIAN/proc" "$DEBIAN/dev" || true; rm -rf --one-file-system "$WORK"' EXIT
+  trap remove_debian EXIT
   "${work[@]}"
   print_phases
 }

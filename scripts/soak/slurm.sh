@@ -3,7 +3,7 @@
 #
 # usage: scripts/soak/slurm.sh
 #
-# Each node is a slurmd with a network and a host name of its own. Eight shards of two streams are encoded by the tests' worker, which
+# Eight shards of two streams are encoded by the tests' worker, which
 # has no model and is slow. MaxArraySize is 6, so there are two arrays. Meanwhile
 #   - the process of shard 0 is killed with SIGKILL;
 #   - the node of shard 1 loses its network, while its processes live on;
@@ -15,129 +15,15 @@
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=../lib.sh
 . "$(dirname "$0")/../lib.sh"
+# shellcheck source-path=SCRIPTDIR source=lib/slurm_cluster.sh
+. "$(dirname "$0")/lib/slurm_cluster.sh"
 
 readonly ENCODE="$ROOT/build/bin/encode"
 readonly NODES=3 SHARDS=8 CHUNKS=40 # in a shard, of both streams
-readonly ARRAY=6                    # MaxArraySize
-STATE=                              # the folder of the cluster
+# shellcheck disable=SC2034  # lib/slurm_cluster.sh uses it
+readonly MORE_CONF="PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE
+MaxArraySize=6"
 LAB=                                # the folder that has the folder of the experiment
-
-# Debian starts a daemon when its package is installed, unless policy-rc.d forbids it.
-install_slurm() {
-  local policy=/usr/sbin/policy-rc.d made=0
-  if installed slurm-wlm && installed munge && installed iproute2; then return; fi
-  if [[ ! -e $policy ]]; then
-    printf '#!/bin/sh\nexit 101\n' >"$policy"
-    chmod +x "$policy"
-    made=1
-  fi
-  update_packages
-  install_packages slurm-wlm munge iproute2
-  if ((made)); then rm "$policy"; fi
-}
-
-# The name of the network namespace of a node, or of the controller (ctl).
-space() { printf 'encode-slurm-%s-%s' $$ "$1"; }
-
-# at NODE COMMAND...: runs a command in the network and with the host name of a node.
-at() {
-  local node=$1
-  shift
-  # shellcheck disable=SC2016  # the inner shell expands it
-  nsenter --net="/run/netns/$(space "$node")" unshare --uts sh -c 'hostname "$0" && exec "$@"' "$node" "$@"
-}
-
-make_networks() {
-  local i
-  ip netns add "$(space ctl)"
-  ip -n "$(space ctl)" link set lo up
-  ip -n "$(space ctl)" link add bridge type bridge
-  ip -n "$(space ctl)" address add 10.213.0.1/24 dev bridge
-  ip -n "$(space ctl)" link set bridge up
-  for ((i = 1; i <= NODES; ++i)); do
-    ip netns add "$(space "n$i")"
-    ip -n "$(space "n$i")" link set lo up
-    ip -n "$(space ctl)" link add "to-n$i" type veth peer name eth0 netns "$(space "n$i")"
-    ip -n "$(space ctl)" link set "to-n$i" master bridge up
-    ip -n "$(space "n$i")" address add "10.213.0.$((100 + i))/24" dev eth0
-    ip -n "$(space "n$i")" link set eth0 up
-  done
-}
-
-write_slurm_conf() {
-  cat >"$STATE/slurm.conf" <<CONF
-ClusterName=soak
-SlurmctldHost=ctl(10.213.0.1)
-NodeName=n[1-$NODES] NodeAddr=10.213.0.[101-$((100 + NODES))] CPUs=1 RealMemory=1000
-PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE
-MaxArraySize=$ARRAY
-AuthInfo=socket=$STATE/munge.socket
-SlurmUser=root
-SlurmdUser=root
-StateSaveLocation=$STATE/ctl
-SlurmdSpoolDir=$STATE/%n
-SlurmctldPidFile=$STATE/ctl.pid
-SlurmdPidFile=$STATE/%n.pid
-SlurmctldLogFile=$STATE/ctl.log
-SlurmdLogFile=$STATE/%n.log
-ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
-SelectType=select/cons_tres
-SelectTypeParameters=CR_Core
-SchedulerParameters=sched_interval=2,batch_sched_delay=0
-SlurmdTimeout=10
-ReturnToService=2
-MailProg=/bin/true
-CONF
-  printf 'CgroupPlugin=cgroup/v1\n' >"$STATE/cgroup.conf"
-}
-
-start_cluster() {
-  local i
-  STATE=$(mktemp -d /tmp/encode-slurm.XXXXXX)
-  chmod 755 "$STATE"
-  mkdir "$STATE/ctl"
-  head -c 1024 /dev/urandom >"$STATE/munge.key"
-  chmod 600 "$STATE/munge.key"
-  munged --force --key-file="$STATE/munge.key" --socket="$STATE/munge.socket" --pid-file="$STATE/munged.pid" \
-    --log-file="$STATE/munged.log" --seed-file="$STATE/munge.seed"
-  make_networks
-  write_slurm_conf
-  export SLURM_CONF="$STATE/slurm.conf"
-  at ctl slurmctld -c -D &>"$STATE/ctl.out" &
-  for ((i = 1; i <= NODES; ++i)); do at "n$i" slurmd -D -N "n$i" &>"$STATE/n$i.out" & done
-  wait_until 60 "three idle nodes" nodes_are_idle
-}
-
-nodes_are_idle() { [[ $(at ctl sinfo --noheader --states=idle --format=%D 2>/dev/null) == "$NODES" ]]; }
-
-# The processes of a network namespace are those of its node, with all jobs.
-stop_cluster() {
-  local node pid
-  for node in ctl $(seq -f 'n%.0f' "$NODES"); do
-    ip netns list | grep -q "^$(space "$node")" || continue
-    for pid in $(ip netns pids "$(space "$node")"); do kill -9 "$pid" 2>/dev/null || true; done
-    ip netns delete "$(space "$node")"
-  done
-  if [[ -n $STATE && -e $STATE/munged.pid ]]; then
-    pid=$(cat "$STATE/munged.pid")
-    kill "$pid"
-    while kill -0 "$pid" 2>/dev/null; do sleep 0.1; done
-  fi
-  wait
-  cd /
-  rm -rf "$STATE" "$LAB"
-}
-
-# wait_until SECONDS WHAT COMMAND...: waits until the command succeeds.
-wait_until() {
-  local limit=$((SECONDS + $1)) seconds=$1 what=$2
-  shift 2
-  until "$@"; do
-    ((SECONDS < limit)) || die "not within $seconds s: $what; $(at ctl squeue --format='%i %T %r' 2>&1 | tr '\n' ';')"
-    sleep 0.2
-  done
-}
 
 make_experiment() {
   local stream
@@ -247,7 +133,7 @@ main() {
   if [[ ${1:-} == -h || ${1:-} == --help ]]; then show_help && return; fi
   [[ $(id -u) == 0 ]] || die "namespaces need root"
   [[ -x $ENCODE && -x $ROOT/build/bin/fake_worker ]] || die "run scripts/build.sh encode fake_worker first"
-  trap stop_cluster EXIT
+  trap 'stop_cluster; rm -rf "$LAB"' EXIT
   phase "packages" install_slurm
   phase "cluster" start_cluster
   make_experiment

@@ -148,7 +148,8 @@ Error system_error(ErrorCode code, std::string_view action, const std::string& w
                 .expected = advice.expected,
                 .found = fmt::format("{} (errno {}){}", std::strerror(error_number), error_number,
                                      error_number == ENOSPC ? free_space_at(where) : ""),
-                .hint = advice.hint});
+                .hint = advice.hint,
+                .error_number = error_number});
 }
 
 Error thread_error(const std::system_error& refused) {

@@ -129,6 +129,11 @@ std::string field_flag_help() {
       column_titles());
 }
 
+std::string text_flag_help() {
+  return "Text made from several fields, in place of --field, as in 'title: {title} | text: "
+         "{/body/main}'; {{ and }} are braces";
+}
+
 std::string format_hint() {
   const auto any = [](const FormatFacts& /*facts*/) { return true; };
   return fmt::format("give its format: --format {}, or format: in the config",

@@ -139,5 +139,6 @@ std::string fieldless_names();       // "lines": rows have no fields
 std::string text_fields_names();     // "jsonl, json, csv or tsv": formats of text with fields
 std::string format_hint();           // what to do about a name that states no format
 std::string field_flag_help();       // the help of --field
+std::string text_flag_help();        // the help of --text
 
 }  // namespace encode

@@ -46,6 +46,8 @@ inline constexpr NameTable<EmptyRowPolicy, 3> kEmptyRowPolicies = {
      {"error", EmptyRowPolicy::kError}}};
 inline constexpr NameTable<Utf8Policy, 2> kUtf8Policies = {
     {{"replace", Utf8Policy::kReplace}, {"error", Utf8Policy::kError}}};
+inline constexpr NameTable<MissingFieldPolicy, 2> kMissingFieldPolicies = {
+    {{"error", MissingFieldPolicy::kError}, {"empty", MissingFieldPolicy::kEmpty}}};
 
 inline constexpr NameTable<MatmulPrecision, 2> kMatmulPrecisions = {
     {{"highest", MatmulPrecision::kHighest}, {"high", MatmulPrecision::kHigh}}};

@@ -27,9 +27,9 @@ namespace encode {
 namespace {
 
 Json to_json(const ErrorDetail& error) {
-  const auto& [code, exit_code, what, where, expected, found, hint] = error;
+  const auto& [code, exit_code, what, where, expected, found, hint, error_number] = error;
   return Json::array(
-      {static_cast<int>(exit_code), code.name(), what, where, expected, found, hint});
+      {static_cast<int>(exit_code), code.name(), what, where, expected, found, hint, error_number});
 }
 
 ErrorDetail error_from(const Json& json) {
@@ -39,7 +39,8 @@ ErrorDetail error_from(const Json& json) {
           .where = json.at(3),
           .expected = json.at(4),
           .found = json.at(5),
-          .hint = json.at(6)};
+          .hint = json.at(6),
+          .error_number = json.at(7)};
 }
 
 // Sends the answer as one line. So the parent does not have to wait for the end of the pipe, which

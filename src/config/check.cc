@@ -10,6 +10,7 @@
 #include "base/input_format.h"
 #include "base/names.h"
 #include "base/output_format.h"
+#include "base/text_template.h"
 #include "base/units.h"
 #include "config/resolve.h"
 #include "config/schema.h"
@@ -60,6 +61,17 @@ Error format_conflict(const Origin& origin, std::string what, std::string expect
                 .hint = "give the others to a stream of their own"});
 }
 
+Error input_conflict(const Origin& origin, std::string what, std::string expected,
+                     std::string found, std::string hint) {
+  return Error({.code = "config.conflict",
+                .exit_code = origin.exit_code,
+                .what = std::move(what),
+                .where = origin.where,
+                .expected = std::move(expected),
+                .found = std::move(found),
+                .hint = std::move(hint)});
+}
+
 // Returns true if the run guesses the format of standard input.
 bool is_guessed(const InputOptions& input) {
   return input.path == "-" && input.more_paths.empty() && input.format == TextFormat::kAuto;
@@ -95,7 +107,34 @@ void check_format(const InputOptions& input, const Origin& origin) {
   }
 }
 
+// Refuses a template that cannot be read, that stands beside a field, or that an input of lines
+// has.
+void check_template(const InputOptions& input, const Origin& origin) {
+  if (input.text_template.empty()) return;
+  const std::string shown = fmt::format("text '{}'", preview(input.text_template));
+  if (!input.field.empty())
+    throw input_conflict(origin, "field and text exclude each other", "one of the two",
+                         fmt::format("field '{}' and {}", preview(input.field), shown),
+                         "leave the field out; the template can name it in braces");
+  const TextFormat format = input_format(input).format;
+  if (format != TextFormat::kAuto && facts_of(format).field == FieldUse::kNone)
+    throw input_conflict(origin, "an input of lines has no fields",
+                         "no template, or a format that has fields", shown,
+                         "leave the template out, or give a format that has fields; prompt puts a "
+                         "text in front of every row");
+  try {
+    TextTemplate checked(input.text_template);
+  } catch (const Error& error) {
+    ErrorDetail detail = error.detail();
+    detail.where = origin.where;
+    detail.exit_code = origin.exit_code;
+    throw Error(std::move(detail));
+  }
+}
+
 void check_field(const InputOptions& input, const Origin& origin, const FieldLister& list_fields) {
+  check_template(input, origin);
+  if (!input.text_template.empty()) return;
   const TextFormat format = input_format(input).format;
   if (is_guessed(input)) return;
   const FieldUse use = facts_of(format).field;
@@ -110,7 +149,9 @@ void check_field(const InputOptions& input, const Origin& origin, const FieldLis
                         .where = origin.where,
                         .expected = "the name of the field or column that holds the text",
                         .found = fmt::format("no field for '{}'", file),
-                        .hint = "give the field, as --field NAME or as field: NAME in the config"};
+                        .hint =
+                            "give the field, as --field NAME or as field: NAME in the config; "
+                            "--text (text) makes the text from several fields"};
   const std::string names = has_fields && list_fields ? list_fields(input) : "";
   if (!names.empty()) detail.found += fmt::format(", which has: {}", names);
   if (names.empty() && format == TextFormat::kJsonl)

@@ -8,8 +8,8 @@
 namespace encode {
 
 // Returns the name of the stream of a run that only flags describe and that has no output file. It
-// is made from the input, the field ("" for none) and the model, as the user has written them, so
-// that two such runs do not share chunks. Has at most 160 bytes. Throws no Error.
+// is made from the input, the field or template ("" for none) and the model, as the user has
+// written them, so that two such runs do not share chunks. Has at most 160 bytes. Throws no Error.
 std::string stream_name_of(const std::string& input, const std::string& field,
                            const std::string& model);
 

@@ -170,7 +170,8 @@ class Resolver {
     const auto flag = flags_.find("input.file");
     return {.split = "",
             .stream = only_flags
-                          ? stream_name_of(text_of_flag("input.file"), text_of_flag("input.field"),
+                          ? stream_name_of(text_of_flag("input.file"),
+                                           text_of_flag("input.field") + text_of_flag("input.text"),
                                            text_of_flag("semantic.model"))
                           : default_stream_name(output),
             .where = flag != flags_.end() ? flag->second.where : file_.sections.at("input"),
@@ -290,25 +291,26 @@ class Resolver {
                  .hint = "delete one of the two"});
   }
 
-  // A prompt and a prompt name exclude each other. If both are given, the value from the stronger
-  // layer is kept, and the other value is removed.
-  static void settle_prompts(Effective& prompt, Effective& name) {
-    const auto given = [](const Effective& value) {
-      return !std::holds_alternative<std::monostate>(value.value);
-    };
-    if (!given(prompt) || !given(name)) return;
-    if (prompt.layer == name.layer) {
+  // Two keys that exclude each other. If both are given, the value from the stronger layer is kept,
+  // and the other one becomes `none`.
+  static void settle(const char* first_name, Effective& first, const char* second_name,
+                     Effective& second, const Value& none) {
+    if (first.value == none || second.value == none) return;
+    if (first.layer == second.layer) {
       throw Error({.code = "config.conflict",
-                   .exit_code = name.exit_code(),
-                   .what = "prompt and prompt_name exclude each other",
-                   .where = name.origin,
+                   .exit_code = second.exit_code(),
+                   .what = fmt::format("{} and {} exclude each other", first_name, second_name),
+                   .where = second.origin,
                    .expected = "one of the two",
-                   .found = "both; the prompt is at " + prompt.origin,
+                   .found = fmt::format("both; the {} is at {}", first_name, first.origin),
                    .hint = "delete one of the two"});
     }
-    Effective& loser = prompt.layer < name.layer ? prompt : name;
-    const Effective& winner = prompt.layer < name.layer ? name : prompt;
-    loser = {.value = std::monostate(), .origin = winner.origin, .layer = winner.layer};
+    Effective& loser = first.layer < second.layer ? first : second;
+    const Effective& winner = first.layer < second.layer ? second : first;
+    loser = {.value = none, .origin = winner.origin, .layer = winner.layer};
+  }
+  static void settle_prompts(Effective& prompt, Effective& name) {
+    settle("prompt", prompt, "prompt_name", name, std::monostate());
   }
 
   Effective stream_value(const KeySpec& key, const StreamPlace& place) const {
@@ -344,6 +346,7 @@ class Resolver {
       if (key.in(kSplitStreams)) values[key.name] = stream_value(key, place);
     }
     settle_prompts(values.at("prompt"), values.at("prompt_name"));
+    settle("field", values.at("field"), "text", values.at("text"), std::string());
     for (const KeySpec& key : config_keys()) {
       if (!key.in(kSplitStreams)) continue;
       const Effective& value = values.at(key.name);

@@ -64,6 +64,33 @@ std::vector<KeySpec> file_keys() {
                            column_titles(), fieldless_names()),
        .set_stream = [](StreamConfig& s, const Value& v) { s.input.field = text(v); }},
       {.sections = everywhere(),
+       .name = "text",
+       .value = text_of(0),
+       .default_text = "",
+       .flags = {{.group = FlagGroup::kMain,
+                  .place = 35,
+                  .name = "--text",
+                  .placeholder = "TEMPLATE",
+                  .help = text_flag_help()}},
+       .help = "In place of field: the text, made from several fields as in \"title: {title} | "
+               "text: {/body/main}\"; {{ and }} are braces.",
+       .set_stream = [](StreamConfig& s, const Value& v) { s.input.text_template = text(v); }},
+      {.sections = everywhere(),
+       .name = "missing_field",
+       .value = choice_of(names_of(kMissingFieldPolicies)),
+       .default_text = default_of(kMissingFieldPolicies, InputOptions().missing_field),
+       .flags = {{.group = FlagGroup::kTexts,
+                  .place = 55,
+                  .name = "--missing-field",
+                  .help = "A field that a row does not have, or that is null, makes the row one "
+                          "that cannot be read (error), or is left empty (empty)"}},
+       .help = "A field of the text that a row does not have, or that is null. error: the row is "
+               "bad; empty: nothing stands in its place.",
+       .set_stream =
+           [](StreamConfig& s, const Value& v) {
+             s.input.missing_field = value_of(kMissingFieldPolicies, text(v));
+           }},
+      {.sections = everywhere(),
        .name = "format",
        .value = choice_of(names_of(kTextFormats)),
        .default_text = default_of(kTextFormats, InputOptions().format),

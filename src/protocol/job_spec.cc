@@ -26,6 +26,7 @@ constexpr auto names(TextFormat /*tag*/) { return kTextFormats; }
 constexpr auto names(BadRowPolicy /*tag*/) { return kBadRowPolicies; }
 constexpr auto names(EmptyRowPolicy /*tag*/) { return kEmptyRowPolicies; }
 constexpr auto names(Utf8Policy /*tag*/) { return kUtf8Policies; }
+constexpr auto names(MissingFieldPolicy /*tag*/) { return kMissingFieldPolicies; }
 constexpr auto names(ComputeType /*tag*/) { return kComputeTypes; }
 constexpr auto names(MatmulPrecision /*tag*/) { return kMatmulPrecisions; }
 constexpr auto names(VectorPrecision /*tag*/) { return kVectorPrecisions; }
@@ -35,8 +36,8 @@ constexpr auto names(PoolingMode /*tag*/) { return kPoolingModes; }
 constexpr auto names(DenseActivation /*tag*/) { return kDenseActivations; }
 constexpr auto names(SentenceModule::Kind /*tag*/) { return kModuleKinds; }
 
-ENCODE_FIELDS(InputOptions, path, more_paths, field, format, bad_row, empty_row, utf8,
-              max_row_bytes, limit_rows)
+ENCODE_FIELDS(InputOptions, path, more_paths, field, text_template, missing_field, format, bad_row,
+              empty_row, utf8, max_row_bytes, limit_rows)
 ENCODE_FIELDS(SpeedOptions, batch_size, batch_tokens, threads, tokenizer_threads, prefetch_bytes)
 ENCODE_FIELDS(HardwareOptions, device, devices, all_devices, strict_numerics, expandable_segments,
               allocator_conf, synchronous_launches, max_restarts, worker_chunks, memory_limit_bytes,

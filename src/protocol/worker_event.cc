@@ -44,7 +44,7 @@ ENCODE_FIELDS(RowStats, tokens, truncated_rows, lost_tokens, zero_token_rows, re
 ENCODE_FIELDS(StageSeconds, read, tokenize, pack, rows_awaited, encode, commit_awaited, commit)
 ENCODE_FIELDS(ProductRates, threads, flops_per_token, tokens_per_second, tokens_per_cpu_second,
               square_flops_per_second)
-ENCODE_FIELDS(ErrorDetail, code, exit_code, what, where, expected, found, hint)
+ENCODE_FIELDS(ErrorDetail, code, exit_code, what, where, expected, found, hint, error_number)
 void fields(auto& /*archive*/, MaybeConst<ModelLoading> auto& /*value*/) {}
 ENCODE_FIELDS(Parity, cosine, least)
 ENCODE_FIELDS(ModelLoaded, unit, device, dim, seconds, tokenizer, host_rss_bytes, parity)

@@ -25,14 +25,21 @@ std::vector<std::string> fields_of(const FinalFormat& format) {
   return fields;
 }
 
-// The values of the columns that come from the input, which is read again. The run has hashed it
-// when it began, and ScannedFields proves that it is still the same.
+std::unique_ptr<ScannedFields> open_rows(const StreamPlan& stream,
+                                         const std::vector<std::string>& fields) {
+  const InputOptions& input = stream.config.input;
+  if (!stream.sharded) return open_scanned_fields(input, stream.scan, fields);
+  return open_fields_of_rows(
+      input, {.rows = stream.identity.range(), .scan = stream.scan, .blocks = stream.field_blocks},
+      fields);
+}
+
+// The values of the columns that come from the input, which is read again. The run, or the plan of
+// the shards, has hashed it before, and ScannedFields proves that it is still the same.
 class InputColumns final : public ColumnSource {
  public:
   InputColumns(const StreamPlan& stream, const FinalFormat& format)
-      : stream_(stream),
-        columns_(format.columns),
-        rows_(open_scanned_fields(stream.config.input, stream.scan, fields_of(format))) {}
+      : stream_(stream), columns_(format.columns), rows_(open_rows(stream, fields_of(format))) {}
 
   void next(std::vector<std::optional<std::string>>& values) override {
     if (!rows_->next(row_)) {
@@ -79,7 +86,14 @@ void require_tables(const StoreOptions& store, const std::vector<StreamPlan>& st
 }
 
 void require_columns(const StoreOptions& store, const StreamPlan& stream) {
+  if (stream.sharded) return;  // the plan of the shards has looked at all files
   require_fields(stream.config.input, stream.scan, fields_of(store.final_format));
+}
+
+FieldBlocks hash_columns(const StoreOptions& store, const StreamPlan& stream) {
+  const std::vector<std::string> fields = fields_of(store.final_format);
+  if (fields.empty()) return {};
+  return hash_fields(stream.config.input, stream.scan, fields);
 }
 
 ColumnOpener columns_of(const StoreOptions& store, const StreamPlan& stream) {

@@ -18,7 +18,12 @@ namespace encode {
 void require_tables(const StoreOptions& store, const std::vector<StreamPlan>& streams);
 
 // Throws what require_fields() throws if the input of a stream lacks a column. `scan` must be set.
+// Does nothing for a shard.
 void require_columns(const StoreOptions& store, const StreamPlan& stream);
+
+// Reads the columns that the final matrix copies from the input, for StreamPlan::field_blocks.
+// Reads nothing if there are none. Throws what hash_fields() throws.
+FieldBlocks hash_columns(const StoreOptions& store, const StreamPlan& stream);
 
 // Returns a function that opens the input of the stream again, for the columns of the final matrix.
 // `stream` must outlive the function.

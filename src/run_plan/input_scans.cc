@@ -4,6 +4,7 @@
 #include <atomic>
 #include <exception>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <optional>
 #include <string_view>
 
@@ -75,6 +76,21 @@ void warn_of_no_rows(const StreamPlan& stream, const InputScan& scan, RunLog& lo
                {"rejected", scan.rejected}});
 }
 
+// Warns of fields that may be misspelled: where missing fields are empty, no row is refused.
+void warn_of_unseen_fields(const StreamPlan& plan, RunLog& log) {
+  const StreamConfig& stream = plan.config;
+  const std::vector<std::string> fields = unseen_fields(stream.input, plan.scan);
+  if (fields.empty()) return;
+  const std::string names = preview(fmt::format("{}", fmt::join(fields, "', '")), 200);
+  const std::string known = list_fields(stream.input);
+  log.warning(
+      "unseen_fields",
+      fmt::format("{}: no row at the beginning of {} has '{}', so nothing stands in its place "
+                  "in the text; the first row has {}",
+                  stream.name(), name_of_input(plan, plan.scan), names, known),
+      {{"stream", stream.name()}, {"fields", fields}});
+}
+
 void warn_of_replaced_bytes(const StreamConfig& stream, const InputScan& scan, RunLog& log) {
   if (scan.utf8_replaced == 0) return;
   const ReplacedRows replaced = describe_replaced_rows(stream.input, scan);
@@ -123,6 +139,7 @@ void report(const StreamPlan& stream, const ScannedInput& input, const std::stri
 }  // namespace
 
 void warn_of_rows(const StreamPlan& stream, RunLog& log) {
+  warn_of_unseen_fields(stream, log);
   warn_of_replaced_bytes(stream.config, stream.scan, log);
   warn_of_empty_rows(stream.config.name(), stream.scan, log);
 }

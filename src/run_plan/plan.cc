@@ -208,6 +208,7 @@ void take_shard(const Shard& shard, size_t stream, StreamPlan& planned) {
   planned.identity = shard.plan.identity(stream, shard.index);
   planned.identity.model = model;
   planned.scan = shard.scans[stream];
+  planned.field_blocks = shard.field_blocks[stream];
   planned.sharded = true;
 }
 

@@ -17,6 +17,7 @@
 #include "run_plan/output_guard.h"
 #include "run_record/run_log.h"
 #include "run_record/run_paths.h"
+#include "text/field_blocks.h"
 
 namespace encode {
 
@@ -29,6 +30,9 @@ struct StreamPlan {
   int64_t position_limit = 0;  // ModelDirectory::position_limit
   InputScan scan;
   bool sharded = false;  // true: `scan` and `identity` are those of a shard
+  // The hashes of the columns that the final matrix copies from the input. Only for a shard, and
+  // for the division into shards.
+  FieldBlocks field_blocks = {};
   StreamIdentity identity;
   std::string final_path;
   std::string rejected_path;  // see ScannedInput

@@ -29,8 +29,8 @@ std::string in_words(const std::optional<T>& value) {
 // until someone decides whether shards must agree on it.
 
 void add_input(const std::string& stream, const InputOptions& input, Settings& settings) {
-  const auto& [path, more_paths, field, format, bad_row, empty_row, utf8, max_row_bytes,
-               limit_rows] = input;
+  const auto& [path, more_paths, field, text_template, missing_field, format, bad_row, empty_row,
+               utf8, max_row_bytes, limit_rows] = input;
   std::vector<std::string> files = {last_part(path)};
   for (const std::string& more : more_paths) files.push_back(last_part(more));
   const auto set = [&](const char* name, std::string_view value) {
@@ -38,6 +38,10 @@ void add_input(const std::string& stream, const InputOptions& input, Settings& s
   };
   set("input", fmt::format("{}", fmt::join(files, ", ")));
   set("field", field);
+  // Plans of versions that did not have these options do not have these settings.
+  if (!text_template.empty()) set("text", text_template);
+  if (missing_field != MissingFieldPolicy::kError)
+    set("missing_field", name_of(kMissingFieldPolicies, missing_field));
   set("format", name_of(kTextFormats, format));
   set("bad_row", name_of(kBadRowPolicies, bad_row));
   set("empty_row", name_of(kEmptyRowPolicies, empty_row));

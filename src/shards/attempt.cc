@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/random.h"
 #include "run_record/run_paths.h"
+#include "shards/quantized_parts.h"
 #include "store/audit.h"
 #include "store/layout.h"
 #include "store/run_files.h"
@@ -107,6 +108,10 @@ RunConfig config_of_attempt(const RunConfig& config, int64_t shard, const std::s
   RunConfig own = config;
   own.store.cache_dir = attempt_folder(ShardFiles(config.store.cache_dir), shard, attempt);
   own.store.keep_chunk_cache = true;  // until the part is published: the next attempt needs them
+  if (quantizes_at_merge(config)) {
+    own.store.final_format.type = OutputType::kFloat32;
+    own.combine.clear();
+  }
   if (config.store.output.empty()) return own;
   const std::string parts =
       join_path(join_path(parent_directory(config.store.output), ".parts"), attempt);

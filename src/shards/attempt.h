@@ -36,7 +36,8 @@ std::vector<std::string> readable_attempts(
 std::string begin_attempt(const ShardFiles& files, int64_t shard);
 
 // Returns the config of an attempt: its cache directory is <cache>/shards/00007/<attempt>, and an
-// output x/y.npy becomes x/.parts/<attempt>/y.npy. Its chunks are kept.
+// output x/y.npy becomes x/.parts/<attempt>/y.npy. Its chunks are kept. If quantizes_at_merge(),
+// its matrices are float32, and it makes no combined ones.
 RunConfig config_of_attempt(const RunConfig& config, int64_t shard, const std::string& attempt);
 
 // Gives a new attempt the committed chunks of earlier ones, and what they learned about failures.

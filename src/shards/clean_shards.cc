@@ -227,8 +227,8 @@ void Cleaning::clean_other_shard(int64_t shard) {
                       [&] { clean_attempt(shard, attempt); });
   if (report_.kept.size() > kept) return;
   AttemptFiles own;
-  for (const std::string& path :
-       {files_.scan(shard), files_.part(shard), RunFiles(folder).lock()}) {
+  for (const std::string& path : {files_.scan(shard), files_.part(shard), files_.server_lost(shard),
+                                  RunFiles(folder).lock()}) {
     if (entry_exists(path, "io.stat")) own.files.push_back(path);
   }
   own.folders.push_back(folder);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <optional>
 #include <utility>
 
@@ -13,230 +12,274 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/host.h"
+#include "base/output_types.h"
 #include "base/thread_pool.h"
 #include "base/units.h"
 #include "run_plan/output_guard.h"
 #include "run_plan/shard_plan.h"
 #include "run_record/run_log.h"
 #include "run_record/run_paths.h"
+#include "shards/checked_parts.h"
 #include "shards/part.h"
-#include "shards/shard_words.h"
+#include "shards/part_columns.h"
+#include "store/convert_part.h"
 #include "store/fingerprint/fingerprint.h"
 #include "store/link_final.h"
 #include "store/parts_list.h"
+#include "store/sealed_json.h"
 
 namespace encode {
 namespace {
 
-// The parts of all shards, each by shard and then by matrix.
-using Parts = std::vector<Part>;
-
-Error missing_parts(const RunConfig& config, const ShardPlan& plan,
-                    const std::vector<int64_t>& missing) {
-  constexpr size_t kMostNamed = 20;
-  std::vector<std::string> named;
-  for (size_t i = 0; i < std::min(missing.size(), kMostNamed); ++i)
-    named.push_back(fmt::to_string(missing[i]));
-  if (missing.size() > kMostNamed) named.emplace_back("...");
-  return Error(
-      {.code = "shards.missing",
-       .what = fmt::format("{} not encoded yet",
-                           format_count(std::ssize(missing), "shard is", "shards are")),
-       .where = config.store.cache_dir,
-       .expected = fmt::format("the parts of {}", format_count(plan.shards, "shard", "shards")),
-       .found = fmt::format("no part of {}", fmt::join(named, ", ")),
-       .hint =
-           "run each of them: " + shard_command(config.config_path, missing.front(), plan.shards)});
+std::string file_name(const std::string& path) {
+  return std::filesystem::path(path).filename().string();
 }
 
-std::string in_words(FinalState state) {
-  if (state == FinalState::kAbsent) return "no file";
-  return state == FinalState::kForeign ? "a matrix of other rows"
-                                       : "a file that does not fit its manifest";
+// Returns true if the error means that there is no result, or none that can be used.
+bool is_no_result(const Error& error) {
+  return error.exit_code() == ExitCode::kNoInput || error.exit_code() == ExitCode::kData ||
+         error.exit_code() == ExitCode::kConfig;
 }
 
-ShardPlan plan_of(const RunConfig& config) {
-  ShardPlan plan = read_shard_plan(config.store.cache_dir);
-  require_plan_of(config, plan);
-  return plan;
-}
-
-Parts find_parts(const RunConfig& config, const ShardPlan& plan) {
-  Parts parts;
-  std::vector<int64_t> missing;
-  for (int64_t shard = 0; shard < plan.shards; ++shard) {
-    if (std::optional<Part> part = find_part(config, plan, shard)) {
-      parts.push_back(std::move(*part));
-    } else {
-      missing.push_back(shard);
-    }
-  }
-  if (!missing.empty()) throw missing_parts(config, plan, missing);
-  return parts;
-}
-
-void require_one_device(const PartsList& list, const std::string& path) {
-  for (const ChunkOrigin& origin : list.origins) {
-    if (origin.same_bits(list.origins.front())) continue;
-    throw Error({.code = "shards.foreign",
-                 .what = "the shards were encoded on devices of different kinds",
-                 .where = path,
-                 .expected = "one kind of device, because strict_numerics is set",
-                 .found = fmt::format("{} and {}", list.origins.front().device, origin.device),
-                 .hint = "encode the shards again on one kind of device, or merge without "
-                         "strict_numerics: the last bits of the vectors then differ by shard"});
-  }
-}
-
-// A merged matrix: where its files come from and go, and its list.
+// A merged matrix.
 struct Merged {
+  std::string name;
   std::string path;  // "x.npy"; its parts are x-00000-of-00064.npy, ...
-  PartsList list;
-  std::vector<std::string> sources = {};  // the matrices of the attempts, as in `list.parts`
 
   std::string list_path() const { return parts_list_path(path); }
-  std::string public_path(const PartsList::Entry& entry) const {
-    return parent_directory(path) + "/" + entry.file;
-  }
 };
 
 class Merge {
  public:
   explicit Merge(const RunConfig& config)
-      : config_(config), plan_(plan_of(config)), parts_(find_parts(config, plan_)) {}
+      : config_(config),
+        quantizes_(quantizes_at_merge(config)),
+        plan_(read_plan_of(config)),
+        parts_(find_parts(config, plan_)) {
+    for (const StreamConfig& stream : config.streams)
+      merged_.push_back({.name = stream.name(), .path = final_path_of(config, stream.name())});
+    for (const CombineConfig& combine : config.combine) {
+      const std::string name = combined_name(combine);
+      merged_.push_back({.name = name, .path = final_path(config.store.cache_dir, name)});
+    }
+  }
 
   // Nothing is published before everything is checked: a merge that is refused leaves an earlier
   // result as it is.
-  std::vector<MergedMatrix> run(RunLog& log) {
-    share_calls(plan_.shards, cpu_quota(), [this](int64_t shard) { check_part(shard); });
-    std::vector<Merged> merged;
-    for (size_t matrix = 0; matrix < parts_.front().matrices.size(); ++matrix)
-      merged.push_back(list_of(matrix));
-    for (const Merged& matrix : merged) check_names(matrix);
-    std::vector<MergedMatrix> results;
-    for (size_t matrix = 0; matrix < merged.size(); ++matrix) {
-      if (matrix >= plan_.streams.size())
-        merged[matrix].list.identity.fingerprint = combined_fingerprint_of(matrix, merged);
-      results.push_back(publish(matrix, merged[matrix], log));
-    }
-    return results;
-  }
-  bool is_published() const {
-    for (size_t matrix = 0; matrix < parts_.front().matrices.size(); ++matrix) {
-      if (!is_published(list_of(matrix))) return false;
-    }
-    return true;
-  }
+  std::vector<MergedMatrix> run(RunLog& log);
+  bool is_published() const;
 
  private:
-  void check_part(int64_t shard) const;
-  Merged list_of(size_t matrix) const;
-  void check_names(const Merged& merged) const;
-  std::string combined_fingerprint_of(size_t matrix, const std::vector<Merged>& merged) const;
-  MergedMatrix publish(size_t matrix, const Merged& merged, RunLog& log) const;
-  static bool is_published(const Merged& merged);
+  void check_names() const;
+  void link_parts(size_t matrix) const;
+  void quantize_parts(size_t stream, const Ranges& ranges) const;
+  void combine_parts(size_t matrix) const;
+  Manifest manifest_of(int64_t shard, size_t matrix) const;
+  Manifest manifest_of_no_rows(size_t matrix) const;
+  PartsList list_of(size_t matrix) const;
+  std::optional<PartsList> earlier_list(size_t matrix) const;
+  std::string made_from(int64_t shard, size_t matrix) const;
+  std::string combined_fingerprint_of(size_t matrix) const;
+  MergedMatrix publish(size_t matrix, RunLog& log) const;
+  bool is_published(size_t matrix) const;
+
+  bool is_combined(size_t matrix) const { return matrix >= plan_.streams.size(); }
+  // Returns the streams of a combined matrix, or the stream itself.
+  std::vector<size_t> streams_in(size_t matrix) const {
+    if (!is_combined(matrix)) return {matrix};
+    return streams_of(config_, config_.combine[matrix - plan_.streams.size()]);
+  }
+  int64_t rows_of(int64_t shard, size_t matrix) const {
+    const ShardedStream& stream = plan_.streams[streams_in(matrix).front()];
+    return stream.shards[static_cast<size_t>(shard)].rows.size();
+  }
+  std::string public_path(int64_t shard, size_t matrix) const {
+    return part_name(merged_[matrix].path, shard, plan_.shards);
+  }
   const PartMatrix& part(int64_t shard, size_t matrix) const {
     return parts_[static_cast<size_t>(shard)].matrices[matrix];
   }
 
   const RunConfig& config_;
+  const bool quantizes_;
   ShardPlan plan_;
   Parts parts_;
+  std::vector<Merged> merged_;  // the streams in the order of the plan, then the combined ones
 };
 
-// If a matrix is damaged, deletes the record of the part, so that the next run of its shard encodes
-// the shard again.
-void Merge::check_part(int64_t shard) const {
-  const Part& part = parts_[static_cast<size_t>(shard)];
-  for (size_t i = 0; i < part.matrices.size(); ++i) {
-    const PartMatrix& matrix = part.matrices[i];
-    const size_t streams = plan_.streams.size();
-    StreamIdentity identity;
-    if (i < streams) {
-      identity = plan_.identity(i, shard);
+std::vector<MergedMatrix> Merge::run(RunLog& log) {
+  RangesOfParts ranges(dims_of(plan_));
+  check_parts(config_, plan_, parts_, quantizes_ ? &ranges : nullptr);
+  if (config_.hardware.strict_numerics) require_one_device(parts_);
+  check_names();
+  std::vector<MergedMatrix> results;
+  for (size_t matrix = 0; matrix < merged_.size(); ++matrix) {
+    create_directories_durably(parent_directory(merged_[matrix].path));
+    if (!quantizes_) {
+      link_parts(matrix);
+    } else if (is_combined(matrix)) {
+      combine_parts(matrix);
     } else {
-      std::vector<std::string> paths;
-      for (const size_t stream : streams_of(config_, config_.combine[i - streams]))
-        paths.push_back(part.matrices[stream].path);
-      identity = combined_identity(paths, matrix.name);
+      quantize_parts(matrix, ranges.all()[matrix]);
     }
-    const FinalState state = final_state(matrix.path, identity, /*check_hash=*/true);
-    if (state == FinalState::kValid) continue;
-    const std::optional<Part> named = find_part(config_, plan_, shard);
-    if (named && named->attempt == part.attempt && state != FinalState::kForeign)
-      remove_file(ShardFiles(config_.store.cache_dir).part(shard));
-    throw Error({.code = "store.damaged",
-                 .what = fmt::format("a part of shard {} is damaged", shard),
-                 .where = matrix.path,
-                 .expected = "the matrix that its attempt has published",
-                 .found = in_words(state),
-                 .hint = "encode the shard again: " +
-                         shard_command(config_.config_path, shard, plan_.shards)});
+    results.push_back(publish(matrix, log));
   }
+  return results;
 }
 
-// Makes the list of a merged matrix from the manifests of its parts.
-Merged Merge::list_of(size_t matrix) const {
-  const std::string& name = part(0, matrix).name;
-  const bool of_stream = matrix < plan_.streams.size();
-  Merged merged = {
-      .path = of_stream ? final_path_of(config_, name) : final_path(config_.store.cache_dir, name),
-      .list = {}};
-  for (int64_t shard = 0; shard < plan_.shards; ++shard) {
-    const std::string& source = part(shard, matrix).path;
-    const Manifest manifest = read_manifest(source).value();
-    const std::string file = part_name(merged.path, shard, plan_.shards);
-    merged.list.add(std::filesystem::path(file).filename().string(), manifest);
-    if (manifest.identity.rows > 0) merged.sources.push_back(source);
+bool Merge::is_published() const {
+  for (size_t matrix = 0; matrix < merged_.size(); ++matrix) {
+    if (!is_published(matrix)) return false;
   }
-  if (of_stream) merged.list.identity = plan_.streams[matrix].identity;
-  if (config_.hardware.strict_numerics) require_one_device(merged.list, merged.path);
-  return merged;
+  return true;
 }
 
 // Throws if a file that encode did not write has one of the public names.
-void Merge::check_names(const Merged& merged) const {
+void Merge::check_names() const {
   const OutputGuard guard(config_.store.overwrite);
-  for (const PartsList::Entry& entry : merged.list.parts)
-    guard.check_final(merged.public_path(entry));
-  guard.check_beside(merged.list_path(), is_foreign_parts_list(merged.list_path()));
+  for (size_t matrix = 0; matrix < merged_.size(); ++matrix) {
+    for (int64_t shard = 0; shard < plan_.shards; ++shard) {
+      if (rows_of(shard, matrix) > 0) guard.check_final(public_path(shard, matrix));
+    }
+    const std::string list = merged_[matrix].list_path();
+    guard.check_beside(list, is_foreign_parts_list(list));
+  }
 }
 
-// The fingerprint of a combined matrix has the hashes of the lists of its streams, which are
-// published before it.
-std::string Merge::combined_fingerprint_of(size_t matrix, const std::vector<Merged>& merged) const {
-  const CombineConfig& combine = config_.combine[matrix - plan_.streams.size()];
-  std::vector<CombinedPart> parts;
-  for (const size_t i : streams_of(config_, combine))
-    parts.push_back(
-        {.identity = plan_.streams[i].identity, .xxh3_128 = xxh3_file(merged[i].list_path())});
-  return combined_fingerprint(parts);
+void Merge::link_parts(size_t matrix) const {
+  for (int64_t shard = 0; shard < plan_.shards; ++shard) {
+    if (rows_of(shard, matrix) == 0) continue;
+    const std::string& from = part(shard, matrix).path;
+    const std::string to = public_path(shard, matrix);
+    if (!is_linked_final(from, to)) link_final(from, to);
+  }
 }
 
-bool Merge::is_published(const Merged& merged) {
+// Converts the parts of a stream, several at a time. Keeps those that an earlier merge has made
+// from the same rows with the same ranges.
+void Merge::quantize_parts(size_t stream, const Ranges& ranges) const {
+  const std::string ranges_hash = xxh3_hex(ranges.npy_bytes());
+  const std::optional<PartsList> earlier = earlier_list(stream);
+  share_calls(plan_.shards, cpu_quota(), [&](int64_t shard) {
+    if (rows_of(shard, stream) == 0) return;
+    const std::string to = public_path(shard, stream);
+    const auto is_this = [&](const PartsList::Entry& entry) {
+      return entry.made_from == made_from(shard, stream) && entry.file == file_name(to) &&
+             final_state(to, plan_.identity(stream, shard), /*check_hash=*/true) ==
+                 FinalState::kValid &&
+             read_manifest(to)->ranges_xxh3_128 == ranges_hash;
+    };
+    if (earlier && std::ranges::any_of(earlier->parts, is_this)) return;
+    const std::string& from = part(shard, stream).path;
+    convert_part(from, to,
+                 {.format = config_.store.final_format,
+                  .ranges = &ranges,
+                  .columns = columns_of_part(from, read_manifest(from).value())});
+  });
+}
+
+void Merge::combine_parts(size_t matrix) const {
+  share_calls(plan_.shards, cpu_quota(), [&](int64_t shard) {
+    if (rows_of(shard, matrix) == 0) return;
+    std::vector<std::string> paths;
+    for (const size_t stream : streams_in(matrix)) paths.push_back(public_path(shard, stream));
+    const std::string to = public_path(shard, matrix);
+    const StreamIdentity identity = combined_identity(paths, merged_[matrix].name);
+    if (final_state(to, identity, /*check_hash=*/true) != FinalState::kValid)
+      combine_finals(paths, to, merged_[matrix].name);
+  });
+}
+
+// Returns the manifest of a part as it is, or will be, published.
+Manifest Merge::manifest_of(int64_t shard, size_t matrix) const {
+  if (!quantizes_) return read_manifest(part(shard, matrix).path).value();
+  if (rows_of(shard, matrix) == 0) return manifest_of_no_rows(matrix);
+  const std::string path = public_path(shard, matrix);
+  std::optional<Manifest> manifest = read_manifest(path);
+  if (!manifest) throw damage("a merged part is not finished", path, "its manifest", "none");
+  return std::move(*manifest);
+}
+
+// A quantized part without rows is not published. Its manifest only gives the list its type.
+Manifest Merge::manifest_of_no_rows(size_t matrix) const {
+  const FinalFormat& format = config_.store.final_format;
+  Manifest manifest = {.identity = plan_.streams[streams_in(matrix).front()].identity,
+                       .type = format.type,
+                       .file = is_combined(matrix) ? MatrixFormat::kNpy : format.file};
+  manifest.identity.name = merged_[matrix].name;
+  manifest.identity.rows = manifest.identity.dim = 0;
+  for (const size_t stream : streams_in(matrix)) {
+    const int64_t dim = plan_.streams[stream].identity.dim;
+    manifest.identity.dim += dim;
+    manifest.columns += output_columns(format.type, dim);
+  }
+  return manifest;
+}
+
+std::string Merge::made_from(int64_t shard, size_t matrix) const {
+  if (!quantizes_) return "";
+  if (!is_combined(matrix)) return part(shard, matrix).seal.xxh3_128;
+  Xxh3 hash;
+  for (const size_t stream : streams_in(matrix)) {
+    const std::string& of_stream = part(shard, stream).seal.xxh3_128;
+    hash.update(of_stream.data(), of_stream.size());
+  }
+  return hash.hex();
+}
+
+// Makes the list of a merged matrix from the manifests of its parts.
+PartsList Merge::list_of(size_t matrix) const {
+  PartsList list;
+  for (int64_t shard = 0; shard < plan_.shards; ++shard) {
+    list.add(file_name(public_path(shard, matrix)), manifest_of(shard, matrix));
+    if (rows_of(shard, matrix) > 0) list.parts.back().made_from = made_from(shard, matrix);
+  }
+  if (!is_combined(matrix)) list.identity = plan_.streams[matrix].identity;
+  return list;
+}
+
+// Returns the list that an earlier merge has published; nullopt if there is none that can be used.
+std::optional<PartsList> Merge::earlier_list(size_t matrix) const {
   try {
-    if (read_parts_list(merged.list_path()).parts != merged.list.parts) return false;
-    return std::ranges::all_of(merged.list.parts, [&](const PartsList::Entry& entry) {
-      return entry_exists(merged.public_path(entry), "store.final");
+    return read_parts_list(merged_[matrix].list_path());
+  } catch (const Error& error) {
+    if (!is_no_result(error)) throw;
+    return std::nullopt;
+  }
+}
+
+bool Merge::is_published(size_t matrix) const {
+  try {
+    const std::optional<PartsList> earlier = earlier_list(matrix);
+    if (!earlier || earlier->parts != list_of(matrix).parts) return false;
+    const std::string list_path = merged_[matrix].list_path();
+    return std::ranges::all_of(earlier->parts, [&](const PartsList::Entry& entry) {
+      return entry_exists(part_path(list_path, entry), "store.final");
     });
   } catch (const Error& error) {
-    const ExitCode code = error.exit_code();
-    if (code != ExitCode::kNoInput && code != ExitCode::kData && code != ExitCode::kConfig) throw;
+    if (!is_no_result(error)) throw;
     return false;
   }
 }
 
-MergedMatrix Merge::publish(size_t matrix, const Merged& merged, RunLog& log) const {
-  create_directories_durably(parent_directory(merged.path));
-  for (size_t i = 0; i < merged.sources.size(); ++i) {
-    const std::string to = merged.public_path(merged.list.parts[i]);
-    if (!is_linked_final(merged.sources[i], to)) link_final(merged.sources[i], to);
-  }
-  write_parts_list(merged.list_path(), merged.list);
-  const MergedMatrix result = {.name = part(0, matrix).name,
-                               .list = merged.list_path(),
-                               .parts = std::ssize(merged.list.parts),
-                               .rows = merged.list.identity.rows};
+// The fingerprint of a combined matrix has the hashes of the lists of its streams, which are
+// published before it.
+std::string Merge::combined_fingerprint_of(size_t matrix) const {
+  std::vector<CombinedPart> parts;
+  for (const size_t i : streams_in(matrix))
+    parts.push_back(
+        {.identity = plan_.streams[i].identity, .xxh3_128 = xxh3_file(merged_[i].list_path())});
+  return combined_fingerprint(parts);
+}
+
+MergedMatrix Merge::publish(size_t matrix, RunLog& log) const {
+  PartsList list = list_of(matrix);
+  if (is_combined(matrix)) list.identity.fingerprint = combined_fingerprint_of(matrix);
+  write_parts_list(merged_[matrix].list_path(), list);
+  const MergedMatrix result = {.name = merged_[matrix].name,
+                               .list = merged_[matrix].list_path(),
+                               .parts = std::ssize(list.parts),
+                               .rows = list.identity.rows};
   log.info("merged",
            fmt::format("{}: {} in {}, listed in {}", result.name,
                        format_count(result.rows, "row", "rows"),

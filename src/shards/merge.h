@@ -13,7 +13,7 @@ namespace encode {
 
 struct MergedMatrix {
   std::string name;
-  std::string list;  // the path of the list of the parts, x.parts.json
+  std::string list;  // the path of the list of the parts, x.parts.json; or of the only matrix
   int64_t parts = 0;
   int64_t rows = 0;
 };

@@ -142,6 +142,20 @@ std::string published_attempt(const ShardFiles& files, const ShardPlan& plan, in
   return read_record(files.part(shard), plan, shard).attempt;
 }
 
+std::map<std::string, std::string> published_hashes(const ShardFiles& files, const ShardPlan& plan,
+                                                    int64_t shard) {
+  const std::string path = files.part(shard);
+  const Record record = read_record(path, plan, shard);
+  std::map<std::string, std::string> hashes;
+  if (record.attempt.empty()) return hashes;
+  const JsonFields fields(record.json, path, kDamaged);
+  for (const Json& matrix : fields.array("matrices")) {
+    const JsonFields matrix_fields(matrix, path, kDamaged);
+    hashes[matrix_fields.string("name")] = matrix_fields.string("xxh3_128");
+  }
+  return hashes;
+}
+
 std::optional<Part> find_part(const RunConfig& config, const ShardPlan& plan, int64_t shard) {
   const std::string path = ShardFiles(config.store.cache_dir).part(shard);
   const Record record = read_record(path, plan, shard);

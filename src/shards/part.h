@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,8 +24,8 @@ struct PartMatrix {
 
 struct Part {
   std::string attempt;
-  std::vector<PartMatrix> matrices =
-      {};  // the streams in the order of the plan, then the combined ones
+  // The streams in the order of the plan, then the combined ones that the attempt makes.
+  std::vector<PartMatrix> matrices = {};
 };
 
 // Publishes the record of a finished attempt; an earlier record is replaced. Throws Error kData
@@ -35,6 +36,11 @@ void publish_part(const RunConfig& config, const Shard& shard, const std::string
 // Looks at no matrix: find_part() does. Throws Error kConfig "shards.config" if a folder or another
 // entry that is no file has the path of the record, kNoPermission and kIoError.
 std::string published_attempt(const ShardFiles& files, const ShardPlan& plan, int64_t shard);
+
+// Returns the hashes of the matrices that the record of a shard names, by name; empty if the shard
+// has no record of this plan. Looks at no matrix and throws what published_attempt() throws.
+std::map<std::string, std::string> published_hashes(const ShardFiles& files, const ShardPlan& plan,
+                                                    int64_t shard);
 
 // Returns the part of a shard; nullopt if the shard is not encoded yet, if its record is damaged or
 // belongs to another plan, or if a matrix has another size than the record says. No hash is

@@ -1,5 +1,6 @@
 #include "shards/plan_shards.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <optional>
 #include <utility>
@@ -7,9 +8,9 @@
 #include "encode/error.h"
 
 #include "base/file.h"
-#include "base/output_types.h"
 #include "base/stop_signal.h"
 #include "base/units.h"
+#include "run_plan/final_table.h"
 #include "run_plan/plan_steps.h"
 #include "run_plan/shard_plan.h"
 #include "run_plan/shard_settings.h"
@@ -38,11 +39,12 @@ void require_same_rows(const std::string& cache_dir, const ShardPlan& plan) {
     throw refuse("the cache directory has a plan with another number of shards or streams",
                  fmt::format("{} shards of {} streams", plan.shards, plan.streams.size()),
                  fmt::format("{} shards of {} streams", found.shards, found.streams.size()));
+  const auto same_rows = [](const ShardRows& a, const ShardRows& b) { return a.same_rows(b); };
   for (size_t i = 0; i < plan.streams.size(); ++i) {
     const StreamIdentity& there = found.streams[i].identity;
     const StreamIdentity& wanted = plan.streams[i].identity;
     if (there.name != wanted.name || there.fingerprint != wanted.fingerprint ||
-        found.streams[i].shards != plan.streams[i].shards)
+        !std::ranges::equal(found.streams[i].shards, plan.streams[i].shards, same_rows))
       throw refuse(first_difference(there, wanted) +
                        "; the plan in the cache directory is of another experiment",
                    "the plan of this experiment", describe_differences(there, wanted));
@@ -69,23 +71,6 @@ void require_divisible(const RunConfig& config) {
                    .found = "standard input",
                    .hint = "write the texts to a file"});
   }
-  for (const TableColumn& column : store.final_format.columns) {
-    if (column.source != kRowColumn)
-      throw Error(
-          {.code = "shards.config",
-           .what = "a shard cannot copy columns of the input",
-           .where = column.name,
-           .expected = fmt::format("no columns, or only {}", kRowColumn),
-           .found = column.source,
-           .hint = fmt::format("name only the column {}, and join the tables by it", kRowColumn)});
-  }
-  if (has_ranges(store.final_format.type) && store.final_format.ranges_file.empty())
-    throw Error({.code = "shards.config",
-                 .what = "the ranges of a quantized matrix depend on the rows of all shards",
-                 .where = "output_dtype",
-                 .expected = "quantization_ranges, or a type without ranges",
-                 .found = std::string(to_string(store.final_format.type)),
-                 .hint = "give quantization_ranges, the file of the ranges of each column"});
 }
 
 namespace {
@@ -96,7 +81,8 @@ void write_plan(const RunConfig& config, int64_t shards, RunLog& log) {
   const CacheLock lock = CacheLock::acquire(cache_dir);
   check_log(config);
   log.open_file(log_path(config));
-  const RunPlan run = make_plan(config, PlanPurpose::kDivide, log);
+  RunPlan run = make_plan(config, PlanPurpose::kDivide, log);
+  for (StreamPlan& stream : run.streams) stream.field_blocks = hash_columns(config.store, stream);
   ShardPlan plan = divide(run.streams, shards);
   plan.settings = settings_of_shards(config);
   require_same_rows(cache_dir, plan);

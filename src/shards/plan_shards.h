@@ -21,4 +21,14 @@ void require_divisible(const RunConfig& config);
 // throws.
 void plan_shards(const RunConfig& config, int64_t shards, Terminal& err, Terminal& out);
 
+struct ExtendedPlan {
+  int64_t shards = 0;
+  int64_t kept = 0;  // shards whose parts count in the new plan
+};
+
+// Replaces the plan in the cache directory by one for the present inputs, see extend(). A part
+// stays the part of its shard if the shard has the same rows in both plans. Throws what
+// plan_shards() throws, and Error "shards.missing" if there is no plan.
+ExtendedPlan extend_shards(const RunConfig& config, Terminal& err, Terminal& out);
+
 }  // namespace encode

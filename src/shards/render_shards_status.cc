@@ -86,11 +86,6 @@ Json to_json(const RunningShard& shard) {
           {"seconds_left", shard.seconds_left}};
 }
 
-std::string_view state_in_a_word(const ShardsStatus& status) {
-  if (!status.running.empty()) return "running";
-  return status.missing().empty() ? "done" : "incomplete";
-}
-
 }  // namespace
 
 std::string render_text(const ShardsStatus& status) {
@@ -127,7 +122,7 @@ std::string render_json(const ShardsStatus& status) {
   for (const ShardFailure& failure : status.failures) failures.push_back(to_json(failure));
   const RunningShard* slowest = status.slowest();
   Json json = {{"cache_dir", status.cache_dir},
-               {"state", state_in_a_word(status)},
+               {"state", status.state()},
                {"shards", status.states.size()},
                {"rows", status.rows},
                {"rows_done", status.rows_done},
@@ -137,6 +132,7 @@ std::string render_json(const ShardsStatus& status) {
                {"slowest", slowest == nullptr ? Json() : to_json(*slowest)},
                {"missing", ranges_of_shards(status.missing())},
                {"config", status.config_path},
+               {"merged", status.merged},
                {"problems", status.problems},
                {"next", status.advice()}};
   for (const StateName& name : kStateNames) json[name.key] = status.shards_in(name.state).size();

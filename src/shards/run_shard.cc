@@ -17,6 +17,8 @@
 #include "run_record/run_paths.h"
 #include "shards/attempt.h"
 #include "shards/part.h"
+#include "shards/part_columns.h"
+#include "shards/server_lost.h"
 #include "shards/work_lock.h"
 
 namespace encode {
@@ -47,9 +49,11 @@ bool has_finished(const RunConfig& own, const std::string& stream, const StreamI
 // part; "" if there is none.
 std::string finished_attempt(const RunConfig& config, const Shard& shard,
                              const std::vector<std::string>& attempts) {
-  if (!config.combine.empty()) return "";  // a combined matrix is made anew, which is cheap
   for (const std::string& attempt : attempts) {
     const RunConfig own = config_of_attempt(config, shard.index, attempt);
+    // A combined matrix is made anew, which is cheap. So are columns of the input, because a
+    // manifest does not say which values they have.
+    if (!own.combine.empty() || has_input_columns(own.store.final_format)) return "";
     bool complete = true;
     for (size_t i = 0; i < own.streams.size(); ++i)
       complete =
@@ -81,12 +85,13 @@ struct BegunShard {
 class ShardRun {
  public:
   ShardRun(const ShardOfRun& run, RunLog& log)
-      : config_(run.experiment), index_(run.index), log_(log) {}
+      : config_(run.experiment), index_(run.index), shards_(run.shards), log_(log) {}
 
   // `again` is true if the shard must be encoded although its part is there.
   BegunShard begin(bool again) const;
 
  private:
+  void prepare(bool again, BegunShard& begun) const;
   std::vector<std::string> earlier_attempts(const ShardFiles& files, const Shard& shard) const;
   void say_done(const BegunShard& begun) const {
     log_.info("shard_done",
@@ -97,6 +102,7 @@ class ShardRun {
 
   const RunConfig& config_;
   const int64_t index_;
+  const std::optional<int64_t> shards_;
   RunLog& log_;
 };
 
@@ -112,27 +118,32 @@ std::vector<std::string> ShardRun::earlier_attempts(const ShardFiles& files,
 }
 
 BegunShard ShardRun::begin(bool again) const {
-  const std::string& cache_dir = config_.store.cache_dir;
-  BegunShard begun = {.shard = read_shard(cache_dir, index_)};
+  BegunShard begun = {.shard = read_shard(config_.store.cache_dir, index_, shards_)};
   require_plan_of(config_, begun.shard.plan);
-  const ShardFiles files(cache_dir);
+  try {
+    prepare(again, begun);
+  } catch (const Error& error) {
+    ErrorDetail detail = error.detail();
+    end_after_second_loss(config_, begun.shard, detail);
+    throw Error(std::move(detail));
+  }
+  if (!begun.done_by.empty()) say_done(begun);
+  return begun;
+}
+
+void ShardRun::prepare(bool again, BegunShard& begun) const {
+  const ShardFiles files(config_.store.cache_dir);
   const std::optional<Part> part = find_part(config_, begun.shard.plan, index_);
   if (part && !again) {
     begun.done_by = part->attempt;
-    say_done(begun);
-    return begun;
+    return;
   }
   begun.lock = lock_shard(files.shard(index_));
   const std::vector<std::string> earlier = earlier_attempts(files, begun.shard);
   begun.done_by = again ? "" : finished_attempt(config_, begun.shard, earlier);
-  if (!begun.done_by.empty()) {
-    publish_part(config_, begun.shard, begun.done_by);
-    say_done(begun);
-    return begun;
-  }
+  if (!begun.done_by.empty()) return publish_part(config_, begun.shard, begun.done_by);
   begun.attempt = begin_attempt(files, index_);
   adopt_attempts(config_, begun.shard, earlier, begun.attempt);
-  return begun;
 }
 
 }  // namespace
@@ -147,10 +158,14 @@ RunEnd run_shard(const ShardOfRun& run, RunEnvironment environment, Terminal& er
   }();
   if (!begun.done_by.empty()) return {};
   environment.shard = &begun.shard;
+  environment.amend_error = [&](ErrorDetail& detail) {
+    end_after_second_loss(config, begun.shard, detail);
+  };
   const RunConfig own = config_of_attempt(config, run.index, begun.attempt);
   RunEnd end = run_experiment(own, environment, err, out);
   if (end.stopped_by != 0) return end;
   publish_part(config, begun.shard, begun.attempt);
+  forget_loss(config, run.index);
   remove_chunks_of(own, config.store.keep_chunk_cache);
   return end;
 }

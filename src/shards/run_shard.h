@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "encode/config.h"
 
@@ -12,6 +13,7 @@ namespace encode {
 struct ShardOfRun {
   const RunConfig& experiment;  // as for a run without shards
   int64_t index = 0;
+  std::optional<int64_t> shards = {};  // how many the plan must have; nullopt: any number
 };
 
 // Encodes the rows of a shard that no earlier attempt has committed, and publishes its part. Does

@@ -12,11 +12,13 @@
 #include "encode/error.h"
 
 #include "base/host.h"
+#include "base/shell_quote.h"
 #include "base/thread_pool.h"
 #include "base/units.h"
 #include "run_plan/shard_plan.h"
 #include "run_record/run_state.h"
 #include "shards/attempt.h"
+#include "shards/merged_lists.h"
 #include "shards/part.h"
 #include "shards/shard_words.h"
 #include "store/audit.h"
@@ -74,6 +76,7 @@ class StatusReader {
       : files_(cache_dir), plan_(read_shard_plan(cache_dir)) {}
 
   int64_t shards() const { return plan_.shards; }
+  const ShardPlan& plan() const { return plan_; }
   // Returns the config that the last attempt at the shard was given; "" if it is not known.
   std::string config_of(int64_t shard) const;
   int64_t rows_of(int64_t shard) const;
@@ -214,8 +217,15 @@ std::string ShardsStatus::advice() const {
   for (const int64_t shard : missing()) {
     if (states[static_cast<size_t>(shard)] != ShardState::kAtWork) idle.push_back(shard);
   }
+  if (!merged.empty()) {
+    std::vector<std::string> verify = {"encode", "verify"};
+    verify.insert(verify.end(), merged.begin(), merged.end());
+    return fmt::format("Nothing is left to do; to check the merged rows: {}",
+                       shell_command(verify));
+  }
   if (missing().empty())
-    return fmt::format("All shards are published; merge them: {}", merge_command(config_path));
+    return fmt::format("All shards are published. If they are not merged yet: {}",
+                       merge_command(config_path));
   if (idle.empty())
     return fmt::format("Wait: {} at work.",
                        format_count(std::ssize(running), "missing shard is", "missing shards are"));
@@ -227,6 +237,11 @@ std::string ShardsStatus::advice() const {
                      has_cause ? "Remove the cause of the failures, then run shards" : "Run shards",
                      ranges_of_shards(idle),
                      shard_command(config_path, idle.front(), std::ssize(states)));
+}
+
+std::string ShardsStatus::state() const {
+  if (!running.empty()) return "running";
+  return missing().empty() ? "done" : "incomplete";
 }
 
 bool has_shard_plan(const std::string& cache_dir) {
@@ -252,11 +267,26 @@ ShardsStatus read_shards_status(const std::string& cache_dir, const std::string&
     status.problems.insert(status.problems.end(), found.problems.begin(), found.problems.end());
   }
   const std::vector<int64_t> published = status.shards_in(ShardState::kPublished);
+  if (std::ssize(published) == reader.shards())
+    status.merged = merged_lists(cache_dir, reader.plan());
   if (status.config_path.empty() && !published.empty())
     status.config_path = reader.config_of(published.front());
   std::ranges::stable_sort(status.failures, std::greater(),
                            [](const ShardFailure& failure) { return failure.shards.size(); });
   return status;
+}
+
+void read_shards_below(RunStatus& status) {
+  for (RunBelow& run : status.runs) {
+    if (!has_shard_plan(run.path)) continue;
+    try {
+      const ShardsStatus shards = read_shards_status(run.path, "");
+      run.state = shards.state();
+      run.rows = shards.rows;
+      run.rows_done = shards.rows_done;
+    } catch (const Error&) {  // NOLINT(bugprone-empty-catch): its own status says what is wrong
+    }
+  }
 }
 
 }  // namespace encode

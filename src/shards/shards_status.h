@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "run_record/run_status.h"
+
 namespace encode {
 
 enum class ShardState {
@@ -43,6 +45,7 @@ struct ShardsStatus {
   std::vector<RunningShard> running = {};   // by shard
   int64_t rows = 0;                         // of all streams and shards
   int64_t rows_done = 0;                    // computed by an attempt at work, or saved
+  std::vector<std::string> merged = {};     // merged_lists(), if all shards are published
   std::vector<std::string> problems = {};   // one sentence for each thing that cannot be read
 
   std::vector<int64_t> shards_in(ShardState state) const;  // ascending
@@ -54,6 +57,8 @@ struct ShardsStatus {
   const RunningShard* slowest() const;
   // Returns what to do next: one sentence with the command.
   std::string advice() const;
+  // Returns "running", "done" (all shards are published) or "incomplete".
+  std::string state() const;
 };
 
 // Returns true if the directory has a plan of shards. Throws no Error.
@@ -64,6 +69,10 @@ bool has_shard_plan(const std::string& cache_dir);
 // changes no file. A shard that cannot be read becomes a sentence in `problems`. `config_path` may
 // be "". Throws what read_shard_plan() throws.
 ShardsStatus read_shards_status(const std::string& cache_dir, const std::string& config_path);
+
+// Shows each experiment in shards among `status.runs` with the state and the rows of all its
+// shards. Throws no Error: one that cannot be read stays as it is.
+void read_shards_below(RunStatus& status);
 
 // Both escape the text that comes from files. The text has several lines and ends in '\n'; the JSON
 // document has no newline.

@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "columnar/matrix_reader.h"
+#include "store/convert_part.h"
 #include "store/final.h"
 #include "store/final_file.h"
 #include "store/quantize.h"
@@ -12,11 +13,20 @@
 namespace encode {
 namespace {
 
-Ranges ranges_of(const RowSource& rows, const FinalFormat& format, int64_t dim) {
+Ranges ranges_of(const FinalSource& source, const FinalFormat& format, int64_t dim) {
+  if (source.ranges != nullptr) return *source.ranges;
   if (!format.ranges_file.empty()) return Ranges::read(format.ranges_file, dim);
   Ranges ranges(dim);
-  rows([&ranges](std::span<const float> block) { ranges.widen(block); });
+  source.rows([&ranges](std::span<const float> block) { ranges.widen(block); });
   return ranges;
+}
+
+Manifest float32_manifest(const std::string& matrix_path) {
+  std::optional<Manifest> manifest = read_manifest(matrix_path);
+  if (!manifest || manifest->type != OutputType::kFloat32)
+    throw damage("the matrix to convert is not a finished float32 matrix", matrix_path,
+                 "a float32 matrix and its manifest", manifest ? "another type" : "no manifest");
+  return std::move(*manifest);
 }
 
 }  // namespace
@@ -38,7 +48,7 @@ void write_final(const FinalSource& source, const std::string& matrix_path, Mani
   Ranges ranges(dim);
   std::string ranges_bytes;
   if (has_ranges(format.type)) {
-    ranges = ranges_of(source.rows, format, dim);
+    ranges = ranges_of(source, format, dim);
     ranges_bytes = ranges.npy_bytes();
     manifest.ranges_given = !format.ranges_file.empty();
   }
@@ -75,33 +85,46 @@ void write_final(const FinalSource& source, const std::string& matrix_path, Mani
 
 void reformat_final(const std::string& float32_path, const std::string& matrix_path,
                     const FinalFormat& format, const ColumnOpener& columns) {
-  std::optional<Manifest> manifest = read_manifest(float32_path);
-  if (!manifest || manifest->type != OutputType::kFloat32)
-    throw damage("the matrix to convert is not a finished float32 matrix", float32_path,
-                 "a float32 matrix and its manifest", manifest ? "another type" : "no manifest");
-  const RowSource rows = [&](const RowBlock& block) {
-    const std::unique_ptr<MatrixReader> reader =
-        open_matrix_reader(float32_path, Elements::kFloat32);
-    for (auto values = reader->next(reader->block_rows()); !values.empty();
-         values = reader->next(reader->block_rows())) {
-      block(values);
-    }
-    if (const std::string found = reader->xxh3_hex(); found != manifest->xxh3_128)
-      throw damage("the matrix to convert is damaged", float32_path,
-                   "XXH3-128 " + manifest->xxh3_128, found);
-  };
+  convert_part(float32_path, matrix_path, {.format = format, .columns = columns});
+}
+
+Ranges ranges_of_rows(const std::string& float32_path) {
+  const Manifest manifest = float32_manifest(float32_path);
+  Ranges ranges(manifest.identity.dim);
+  read_final_rows(float32_path, manifest,
+                  [&ranges](std::span<const float> block) { ranges.widen(block); });
+  return ranges;
+}
+
+void read_final_rows(const std::string& matrix_path, const Manifest& manifest,
+                     const RowBlock& block) {
+  const std::unique_ptr<MatrixReader> reader = open_matrix_reader(matrix_path, Elements::kFloat32);
+  for (auto values = reader->next(reader->block_rows()); !values.empty();
+       values = reader->next(reader->block_rows())) {
+    block(values);
+  }
+  if (const std::string found = reader->xxh3_hex(); found != manifest.xxh3_128)
+    throw damage("the matrix to convert is damaged", matrix_path, "XXH3-128 " + manifest.xxh3_128,
+                 found);
+}
+
+void convert_part(const std::string& float32_path, const std::string& matrix_path,
+                  const Conversion& conversion) {
+  const Manifest manifest = float32_manifest(float32_path);
   const auto fill_ledger = [&](LedgerWriter& ledger) {
-    if (manifest->ledger) ledger.append_file(ledger_path(float32_path), *manifest->ledger);
+    if (manifest.ledger) ledger.append_file(ledger_path(float32_path), *manifest.ledger);
   };
   const auto fill_offsets = [&](OffsetsWriter& offsets) {
-    if (manifest->offsets) offsets.append_file(offsets_path(float32_path), *manifest->offsets);
+    if (manifest.offsets) offsets.append_file(offsets_path(float32_path), *manifest.offsets);
   };
-  write_final({.rows = rows,
-               .fill_ledger = fill_ledger,
-               .fill_offsets = fill_offsets,
-               .set_aside = set_aside_rows(float32_path, *manifest),
-               .columns = columns},
-              matrix_path, *manifest, format);
+  write_final(
+      {.rows = [&](const RowBlock& block) { read_final_rows(float32_path, manifest, block); },
+       .fill_ledger = fill_ledger,
+       .fill_offsets = fill_offsets,
+       .set_aside = set_aside_rows(float32_path, manifest),
+       .columns = conversion.columns,
+       .ranges = conversion.ranges},
+      matrix_path, manifest, conversion.format);
 }
 
 }  // namespace encode

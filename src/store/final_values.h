@@ -11,6 +11,7 @@
 
 #include "store/ledger.h"
 #include "store/offsets.h"
+#include "store/quantize.h"
 
 namespace encode {
 
@@ -27,7 +28,15 @@ struct FinalSource {
   std::function<void(OffsetsWriter&)> fill_offsets;  // called once, for token embeddings only
   std::vector<SetAsideRow> set_aside;                // Manifest::quarantine says what they become
   ColumnOpener columns = {};                         // for a table; called once
+  // The ranges of a larger matrix that these rows belong to; null: those of format.ranges_file or,
+  // without such a file, of these rows.
+  const Ranges* ranges = nullptr;
 };
+
+// Passes the rows of a float32 final matrix to `block`. Throws Error kData "store.damaged" if the
+// matrix does not have the hash in the manifest, and what open_matrix_reader() throws.
+void read_final_rows(const std::string& matrix_path, const Manifest& manifest,
+                     const RowBlock& block);
 
 // Writes and publishes the final matrix at `matrix_path`. It reads the rows once, or twice if it
 // has to compute the ranges of all rows first. `manifest` holds the identity, the stats and the

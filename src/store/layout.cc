@@ -157,7 +157,8 @@ std::string part_beside(const std::string& combined_path, const std::string& nam
   const bool of_shard = std::ranges::equal(suffix, kForm, [](char found, char form) {
     return form == '0' ? found >= '0' && found <= '9' : found == form;
   });
-  if (of_shard) part = part.stem().string() + suffix + part.extension().string();
+  if (of_shard && !part.stem().string().ends_with(suffix))
+    part = part.stem().string() + suffix + part.extension().string();
   return combined.parent_path().empty() ? part.string() : (combined.parent_path() / part).string();
 }
 

@@ -144,7 +144,7 @@ void refuse_foreign_lock(const UniqueFd& fd, const std::string& path) {
 
 // Takes an open-file-description lock, because the kernel drops a classic POSIX lock when the
 // process closes any descriptor of the file. Returns false if another descriptor holds it.
-bool try_lock(const UniqueFd& fd, const std::string& path) {
+bool try_to_lock(const UniqueFd& fd, const std::string& path) {
   struct flock region = {};
   region.l_type = F_WRLCK;
   region.l_whence = SEEK_SET;
@@ -187,7 +187,7 @@ CacheLock CacheLock::acquire(const std::string& cache_dir) {
     UniqueFd fd = open_lock_file(path, O_RDWR | O_CREAT);
     if (!fd) continue;
     refuse_foreign_lock(fd, path);
-    wait_for_lock(path, [&] { return try_lock(fd, path); });
+    wait_for_lock(path, [&] { return try_to_lock(fd, path); });
     // Someone may have deleted LOCK after this process opened it and before this process locked it.
     if (!is_still_named(fd, path, "store.lock")) continue;
     std::string token = random_hex();
@@ -235,7 +235,7 @@ void check_locks(const UniqueFd& fd, const std::string& path) {
   const UniqueFd other(
       retried([&] { return ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW); }));
   if (!other) throw system_error("store.lock", "open lock file", path, errno);
-  const bool excludes = try_lock(fd, path) && !try_lock(other, path);
+  const bool excludes = try_to_lock(fd, path) && !try_to_lock(other, path);
   if (excludes) return;
   throw Error({.code = "store.lock",
                .what = "the locks of this file system do not work",

@@ -48,6 +48,7 @@ Json parts_json(const PartsList& list) {
                      {"vectors", part.vectors},
                      {"file_bytes", part.seal.file_bytes},
                      {"xxh3_128", part.seal.xxh3_128}});
+    if (!part.made_from.empty()) parts.back()["made_from"] = part.made_from;
   }
   return parts;
 }
@@ -63,7 +64,8 @@ PartsList::Entry part_from_json(const Json& json, const std::string& where) {
           .rows = {.begin = first_row, .end = first_row + fields.integer("rows", 1, kMaxInteger)},
           .vectors = fields.integer("vectors", 0, kMaxInteger),
           .seal = {.file_bytes = fields.integer("file_bytes", 0, kMaxInteger),
-                   .xxh3_128 = fields.string("xxh3_128")}};
+                   .xxh3_128 = fields.string("xxh3_128")},
+          .made_from = fields.string_or("made_from", "")};
 }
 
 PartsList list_from_json(const Json& json, const std::string& where) {

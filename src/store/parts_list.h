@@ -17,9 +17,13 @@ struct PartsList {
     RowRange rows;     // of the stream
     int64_t vectors = 0;
     FileSeal seal;  // of the matrix
+    // The hash of the float32 matrix from which a merge has made this one; "" if the part is the
+    // matrix that its shard has made.
+    std::string made_from = {};
     bool operator==(const Entry& other) const {
       return file == other.file && rows == other.rows && vectors == other.vectors &&
-             seal.file_bytes == other.seal.file_bytes && seal.xxh3_128 == other.seal.xxh3_128;
+             seal.file_bytes == other.seal.file_bytes && seal.xxh3_128 == other.seal.xxh3_128 &&
+             made_from == other.made_from;
     }
   };
 

@@ -121,6 +121,13 @@ void Ranges::widen(std::span<const float> rows) {
   }
 }
 
+void Ranges::widen(const Ranges& next) {
+  for (size_t i = 0; i < lowest_.size(); ++i) {
+    lowest_[i] = std::min(lowest_[i], next.lowest_[i]);
+    highest_[i] = std::max(highest_[i], next.highest_[i]);
+  }
+}
+
 std::string Ranges::npy_bytes() const {
   const auto dim = static_cast<int64_t>(lowest_.size());
   std::string bytes = make_npy_header(2, dim, ItemType::kFloat32);

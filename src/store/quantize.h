@@ -34,6 +34,8 @@ class Ranges {
 
   // Extends the ranges so that they contain the values of `rows`, which must be whole rows.
   void widen(std::span<const float> rows);
+  // Extends the ranges as if widen() got the rows of `next` after its own.
+  void widen(const Ranges& next);
   // Returns the bytes of a .npy file of shape [2, dim], in the format of read(). All values are 0
   // if widen() has seen no rows. Throws Error kData "store.ranges" if the difference between the
   // highest and the lowest value of a column overflows float32.

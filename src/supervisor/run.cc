@@ -136,6 +136,7 @@ RunEnd Run::execute() {
     progress_.clear();
     ErrorDetail detail = error.detail();
     if (environment_.shard != nullptr) give_hint_for_shard(detail);
+    environment_.amend_error(detail);
     add_command(detail);
     log_.final_error(detail);
     record_end(RunPhase::kFailed, &detail);

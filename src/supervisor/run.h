@@ -27,6 +27,8 @@ struct RunEnvironment {
   const StopSignal* stop = nullptr;
   // The shard whose rows are encoded; null: all rows. It must outlive the run.
   const Shard* shard = nullptr;
+  // Is called with the error that ends the run before it is reported, and may change it.
+  std::function<void(ErrorDetail&)> amend_error = [](ErrorDetail&) {};
   bool measure_refused = false;  // see JobSpec; only `encode bench` may set it
   // Is called with every event that the worker sends, on the thread of run_experiment().
   std::function<void(const WorkerEvent&)> on_event = [](const WorkerEvent&) {};

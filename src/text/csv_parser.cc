@@ -1,7 +1,7 @@
 // The parser of CSV and TSV (RFC 4180). The first record is the header. The texts of the rows are
-// the fields of one column. What separates the fields of a CSV file is the first of kCsvDelimiters
-// that its header has: spreadsheets write semicolons where the comma is a decimal point, and
-// databases export tabs and vertical bars.
+// the fields of one column, or are made of the fields of several columns. What separates the fields
+// of a CSV file is the first of kCsvDelimiters that its header has: spreadsheets write semicolons
+// where the comma is a decimal point, and databases export tabs and vertical bars.
 //
 // If a record breaks the RFC (a quote in an unquoted field, text after a closing quote, a wrong
 // number of fields), that record is a bad row. A quote that is never closed makes the rest of the
@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,6 +22,7 @@
 #include "base/shell_quote.h"
 #include "base/units.h"
 #include "text/parsers.h"
+#include "text/template_text.h"
 
 namespace encode {
 namespace {
@@ -73,16 +75,17 @@ class CsvParser final : public RecordParser {
   enum class FieldEnd { kDelimiter, kRecord };
 
   void find_delimiter();
-  void read_header(const std::string& column);
+  void read_header(const std::vector<std::string>& columns);
   [[noreturn]] void refuse_column(const std::string& column,
                                   const std::vector<std::string>& names) const;
   void begin_record();
-  FieldEnd read_field(bool wanted);
-  void read_quoted(bool wanted);
-  FieldEnd read_after_quote(bool wanted);
-  FieldEnd read_unquoted(bool wanted);
-  FieldEnd end_record(bool wanted, bool line_end);
-  void take(size_t size, bool wanted);
+  FieldEnd read_field(std::string* wanted);
+  void read_quoted(std::string* wanted);
+  FieldEnd read_after_quote(std::string* wanted);
+  FieldEnd read_unquoted(std::string* wanted);
+  FieldEnd end_record(std::string* wanted, bool line_end);
+  void take(size_t size, std::string* wanted);
+  void set_text(Record& record);
   int peek();
   void set_problem(ErrorCode code, std::string what, std::string found);
   [[noreturn]] void fail(const RowProblem& problem, int64_t line, std::string hint) const;
@@ -93,7 +96,11 @@ class CsvParser final : public RecordParser {
   char delimiter_;
   std::array<bool, 256> special_ = {};  // bytes that end a run of plain text in an unquoted field
   size_t columns_ = 0;
-  size_t wanted_column_ = 0;
+  std::optional<TemplateText> template_;
+  // The fields of the wanted columns, each of at most hold_bytes_ + 2 bytes: of the columns in the
+  // template, or of the one column that has the texts.
+  std::vector<std::string> fields_;
+  std::vector<std::string*> wanted_;  // for each column: where its field goes, or null
 
   int64_t line_ = 1;          // the line of the next byte, from 1
   int64_t record_begin_ = 0;  // offset in the decompressed bytes
@@ -102,7 +109,6 @@ class CsvParser final : public RecordParser {
   bool last_was_cr_ = false;  // true if the last byte read from an unquoted field is a CR
   bool record_has_quotes_ = false;
   int64_t record_text_bytes_ = 0;  // without delimiters, enclosing quotes and the LF at the end
-  std::string field_;              // the field of the wanted column; at most hold_bytes_ + 2 bytes
   RowProblem problem_;
 };
 
@@ -113,7 +119,8 @@ CsvParser::CsvParser(ByteWindow& window, const InputOptions& options, char delim
       delimiter_(delimiter) {
   if (delimiter == kCsvDelimiters.front()) find_delimiter();
   for (const char c : {delimiter_, '\n', '"'}) special_[static_cast<unsigned char>(c)] = true;
-  read_header(options.field);
+  if (!options.text_template.empty()) template_.emplace(options);
+  read_header(fields_of(options));
   hold_bytes_ = static_cast<size_t>(options.max_row_bytes);
 }
 
@@ -132,7 +139,7 @@ void CsvParser::find_delimiter() {
   if (best < kCsvDelimiters.size()) delimiter_ = kCsvDelimiters[best];
 }
 
-void CsvParser::read_header(const std::string& column) {
+void CsvParser::read_header(const std::vector<std::string>& columns) {
   if (peek() < 0) {
     fail({.code = "csv.header",
           .what = "the file is empty",
@@ -144,8 +151,7 @@ void CsvParser::read_header(const std::string& column) {
   std::vector<std::string> names;
   FieldEnd end = FieldEnd::kDelimiter;
   while (end == FieldEnd::kDelimiter) {
-    end = read_field(true);
-    names.push_back(std::exchange(field_, {}));
+    end = read_field(&names.emplace_back());
     if (window_.offset() - record_begin_ > kMaxHeaderBytes ||
         static_cast<int64_t>(names.size()) > kMaxCsvColumns) {
       fail({.code = "csv.header",
@@ -158,12 +164,14 @@ void CsvParser::read_header(const std::string& column) {
   }
   if (problem_) fail(problem_, 1, "correct the quotes of the header row");
   columns_ = names.size();
-  const auto found = std::find(names.begin(), names.end(), column);
-  if (found != names.end() && std::count(found, names.end(), column) == 1) {
-    wanted_column_ = static_cast<size_t>(found - names.begin());
-    return;
+  fields_.resize(columns.size());
+  wanted_.resize(columns_);
+  for (size_t i = 0; i < columns.size(); ++i) {
+    const auto found = std::find(names.begin(), names.end(), columns[i]);
+    if (found == names.end() || std::count(found, names.end(), columns[i]) != 1)
+      refuse_column(columns[i], names);
+    wanted_[static_cast<size_t>(found - names.begin())] = &fields_[i];
   }
-  refuse_column(column, names);
 }
 
 // Refuses a column that the header does not have, or has several times.
@@ -193,11 +201,11 @@ bool CsvParser::next(Record& record) {
   if (peek() < 0) return false;
   begin_record();
   record.begin(line_, record_begin_);
-  field_.clear();
+  for (std::string& field : fields_) field.clear();
   size_t fields = 0;
   FieldEnd end = FieldEnd::kDelimiter;
   while (end == FieldEnd::kDelimiter) {
-    end = read_field(fields == wanted_column_);
+    end = read_field(fields < columns_ ? wanted_[fields] : nullptr);
     ++fields;
   }
   if (fields != columns_ && !problem_) {
@@ -209,12 +217,26 @@ bool CsvParser::next(Record& record) {
     problem_.expected = fmt::format(
         "{}, as in the header", format_count(static_cast<int64_t>(columns_), "field", "fields"));
   }
-  if (field_.size() > hold_bytes_ && !problem_) {
-    problem_ = too_long_problem(static_cast<int64_t>(hold_bytes_));
+  if (problem_) {
+    record.problem = problem_;
+  } else {
+    set_text(record);
   }
-  record.text = field_;
-  if (problem_) record.problem = problem_;
   return true;
+}
+
+void CsvParser::set_text(Record& record) {
+  const auto too_long = [&](const std::string& field) { return field.size() > hold_bytes_; };
+  if (std::any_of(fields_.begin(), fields_.end(), too_long)) {
+    record.problem = too_long_problem(static_cast<int64_t>(hold_bytes_));
+    return;
+  }
+  if (!template_) {
+    record.text = fields_.front();
+    return;
+  }
+  for (size_t i = 0; i < fields_.size(); ++i) template_->set(i, fields_[i]);
+  template_->finish(record);
 }
 
 void CsvParser::begin_record() {
@@ -224,7 +246,7 @@ void CsvParser::begin_record() {
   problem_.code = {};
 }
 
-CsvParser::FieldEnd CsvParser::read_field(bool wanted) {
+CsvParser::FieldEnd CsvParser::read_field(std::string* wanted) {
   field_begin_ = window_.offset();
   field_line_ = line_;
   last_was_cr_ = false;
@@ -237,7 +259,7 @@ CsvParser::FieldEnd CsvParser::read_field(bool wanted) {
 
 // Reads a quoted field from the byte after its opening quote to its closing quote, which it
 // consumes. Line ends between the quotes are text.
-void CsvParser::read_quoted(bool wanted) {
+void CsvParser::read_quoted(std::string* wanted) {
   for (;;) {
     if (peek() < 0) {
       fail({.code = "csv.quote",
@@ -260,7 +282,7 @@ void CsvParser::read_quoted(bool wanted) {
 
 // Reads from the byte after a closing quote to the end of the field. If there are bytes between the
 // quote and the end, the record gets a problem.
-CsvParser::FieldEnd CsvParser::read_after_quote(bool wanted) {
+CsvParser::FieldEnd CsvParser::read_after_quote(std::string* wanted) {
   int c = peek();
   if (c == '\r') {
     window_.consume(1);
@@ -275,7 +297,7 @@ CsvParser::FieldEnd CsvParser::read_after_quote(bool wanted) {
 }
 
 // Reads the rest of an unquoted field, and the delimiter or line end after it.
-CsvParser::FieldEnd CsvParser::read_unquoted(bool wanted) {
+CsvParser::FieldEnd CsvParser::read_unquoted(std::string* wanted) {
   for (;;) {
     const int c = peek();
     if (c == '\n' || c < 0) return end_record(wanted, c == '\n');
@@ -292,23 +314,23 @@ CsvParser::FieldEnd CsvParser::read_unquoted(bool wanted) {
   }
 }
 
-CsvParser::FieldEnd CsvParser::end_record(bool wanted, bool line_end) {
+CsvParser::FieldEnd CsvParser::end_record(std::string* wanted, bool line_end) {
   last_was_cr_ = last_was_cr_ && line_end;
   if (line_end) {
     window_.consume(1);
     ++line_;
   }
-  if (wanted && last_was_cr_) field_.pop_back();
+  if (wanted != nullptr && last_was_cr_) wanted->pop_back();
   return FieldEnd::kRecord;
 }
 
-// Consumes `size` bytes of the view. If the field is `wanted`, appends them to field_, which keeps
-// at most hold_bytes_ + 2 bytes. These are enough to see that the field is too long, even if the
+// Consumes `size` bytes of the view. Appends them to `wanted`, unless it is null. It keeps at most
+// hold_bytes_ + 2 bytes. These are enough to see that the field is too long, even if the
 // last byte is the CR of a line end.
-void CsvParser::take(size_t size, bool wanted) {
-  if (wanted) {
-    const size_t room = hold_bytes_ + 2 - std::min(field_.size(), hold_bytes_ + 2);
-    field_.append(window_.view().substr(0, std::min(size, room)));
+void CsvParser::take(size_t size, std::string* wanted) {
+  if (wanted != nullptr) {
+    const size_t room = hold_bytes_ + 2 - std::min(wanted->size(), hold_bytes_ + 2);
+    wanted->append(window_.view().substr(0, std::min(size, room)));
   }
   record_text_bytes_ += static_cast<int64_t>(size);
   window_.consume(size);

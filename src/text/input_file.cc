@@ -122,13 +122,14 @@ class TextFile final : public InputFile {
 };
 
 // Adds to an error about a field the setting in which the user has named it.
-Error naming_setting(const Error& error, const FileReading& reading) {
+Error naming_setting(const Error& error, const InputOptions& options, const FileReading& reading) {
   ErrorDetail detail = error.detail();
   const bool about_name = detail.code == "csv.column" || detail.code == "arrow.column" ||
                           detail.code == "arrow.type" || detail.code == "jsonl.pointer";
   if (!about_name) return error;
-  detail.hint += reading.any_values ? " (--columns, or output.columns in the config)"
-                                    : " (--field, or field in the config)";
+  detail.hint += reading.any_values              ? " (--columns, or output.columns in the config)"
+                 : options.text_template.empty() ? " (--field, or field in the config)"
+                                                 : " (--text, or text in the config)";
   return Error(std::move(detail));
 }
 
@@ -142,7 +143,7 @@ std::unique_ptr<InputFile> open_input_file(const InputOptions& options,
     if (is_columnar(format)) return open_columnar_file(options, format, reading);
     return std::make_unique<TextFile>(options, reading);
   } catch (const Error& error) {
-    throw naming_setting(error, reading);
+    throw naming_setting(error, options, reading);
   }
 }
 

@@ -62,13 +62,16 @@ int64_t document_hold_bytes(int64_t max_row_bytes) {
   return std::min(kMaxRecordBytes, 8 * max_row_bytes + (int64_t{1} << 20));
 }
 
-JsonDocument::JsonDocument(JsonFieldPath path, const InputOptions& options, std::string_view noun,
-                           bool any_values)
-    : path_(std::move(path)),
+JsonDocument::JsonDocument(std::vector<JsonFieldPath> paths, const InputOptions& options,
+                           std::string_view noun, bool any_values)
+    : missing_is_empty_(options.missing_field == MissingFieldPolicy::kEmpty && !any_values),
+      paths_(std::move(paths)),
       noun_(noun),
       repair_(options.utf8 == Utf8Policy::kReplace),
       any_values_(any_values),
-      advises_(!any_values && options.bad_row == BadRowPolicy::kError) {
+      advises_(!any_values && !missing_is_empty_ && options.bad_row == BadRowPolicy::kError) {
+  if (!options.text_template.empty()) template_.emplace(options);
+  values_.resize(paths_.size());
   // simdjson counts the root of the document as a level, so its limit is kMaxJsonDepth + 1.
   constexpr size_t kFirstCapacity = size_t{64} << 10;
   if (parser_.allocate(kFirstCapacity, kMaxJsonDepth + 1) != simdjson::SUCCESS)
@@ -149,49 +152,104 @@ RowProblem JsonDocument::syntax_problem(std::string_view json, simdjson::error_c
 }
 
 // Returns the name of the field for messages.
-std::string JsonDocument::field() const {
-  return path_.tokens().empty() ? noun_ : fmt::format("field '{}'", preview(path_.spelled()));
+std::string JsonDocument::described(const JsonFieldPath& path) const {
+  return path.tokens().empty() ? noun_ : fmt::format("field '{}'", preview(path.spelled()));
 }
 
-void JsonDocument::find_row(dom::element root, Record& record) {
-  dom::element value = root;
+// Sets `value` to what the path leads to. Returns false, and gives the record a problem, if the
+// document does not have it.
+bool JsonDocument::find_value(const JsonFieldPath& path, dom::element root, dom::element& value,
+                              Record& record) const {
+  value = root;
   size_t depth = 0;
-  for (const std::string& token : path_.tokens()) {
-    if (step(value, token, record)) {
+  for (const std::string& token : path.tokens()) {
+    if (step(path, token, value, record)) {
       ++depth;
       continue;
     }
     if (advises_ && record.problem.code == "jsonl.missing")
       advise_missing_field(
-          {.root = root, .parent = value, .path = path_.pointer(depth), .name = token},
+          {.root = root, .parent = value, .path = path.pointer(depth), .name = token},
           record.problem);
+    return false;
+  }
+  return true;
+}
+
+void JsonDocument::find_row(dom::element root, Record& record) {
+  if (template_) {
+    fill_template(root, record);
     return;
   }
+  const JsonFieldPath& path = paths_.front();
+  dom::element value;
+  if (!find_value(path, root, value, record)) {
+    // The text of the record is empty.
+    if (record.problem.no_value && missing_is_empty_ && !root.is_null()) record.problem = {};
+    return;
+  }
+  if (value.is_null() && missing_is_empty_ && !path.tokens().empty()) return;
   std::string_view text;
   if (value.get_string().get(text) == simdjson::SUCCESS) {
     record.text = text;
     return;
   }
   if (any_values_ && !value.is_null()) {
-    value_ = written(path_.tokens());
-    record.text = value_;
+    values_.front() = written(path.tokens());
+    record.text = values_.front();
     return;
   }
+  const size_t depth = path.tokens().size();
   if (dom::array array; value.get_array().get(array) == simdjson::SUCCESS) {
     take_ids(array, record);
     // A list whose first entry is a token id is meant to be a list of token ids, so it needs no
     // advice.
     if (advises_ && record.problem && input_ids_.empty())
-      advise_text_fields(root, value, path_.pointer(depth), record.problem);
+      advise_text_fields(root, value, path.pointer(depth), record.problem);
     return;
   }
   record.problem = {.code = "jsonl.type",
-                    .what = fmt::format("the {} is not text", field()),
-                    .expected = path_.tokens().empty()
+                    .what = fmt::format("the {} is not text", described(path)),
+                    .expected = path.tokens().empty()
                                     ? "a string, an array of token ids, or a field of the objects"
                                     : "a string, or an array of token ids",
-                    .found = std::string(type_name(value))};
-  if (advises_) advise_text_fields(root, value, path_.pointer(depth), record.problem);
+                    .found = std::string(type_name(value)),
+                    .no_value = value.is_null()};
+  if (advises_) advise_text_fields(root, value, path.pointer(depth), record.problem);
+}
+
+// Makes the text of the record from all fields of the template.
+void JsonDocument::fill_template(dom::element root, Record& record) {
+  if (!root.is_object() && !root.is_array()) {
+    record.problem = {.code = "jsonl.type",
+                      .what = fmt::format("the {} has no fields", noun_),
+                      .expected = "an object, because the template names fields",
+                      .found = std::string(type_name(root))};
+    return;
+  }
+  for (size_t i = 0; i < paths_.size(); ++i) {
+    dom::element value;
+    RowProblem problem;
+    if (!find_value(paths_[i], root, value, record)) {
+      if (!record.problem.no_value) return;
+      problem = std::exchange(record.problem, {});
+    } else if (value.is_null()) {
+      problem = {.code = "jsonl.type",
+                 .what = fmt::format("the {} has no value", described(paths_[i])),
+                 .expected = "a value",
+                 .found = "null",
+                 .no_value = true};
+    }
+    if (problem) {
+      if (!template_->set_missing(i, problem, record)) return;
+      continue;
+    }
+    std::string_view text;
+    if (value.get_string().get(text) != simdjson::SUCCESS)
+      text = values_[i] = written(paths_[i].tokens());
+    template_->set(i, text);
+  }
+  template_->finish(record);
 }
 
 // Returns the value that `tokens` lead to as the document spells it, without the spaces outside of
@@ -221,11 +279,11 @@ void JsonDocument::take_ids(dom::array array, Record& record) {
     int64_t id = -1;
     if (element.get_int64().get(id) != simdjson::SUCCESS || id < 0 ||
         id > std::numeric_limits<int32_t>::max()) {
-      std::vector<std::string> entry = path_.tokens();
+      std::vector<std::string> entry = paths_.front().tokens();
       entry.push_back(fmt::to_string(input_ids_.size()));
       record.problem = {
           .code = "jsonl.input_ids",
-          .what = fmt::format("the {} is not a list of token ids", field()),
+          .what = fmt::format("the {} is not a list of token ids", described(paths_.front())),
           .expected = "integers in [0, 2147483648)",
           .found = fmt::format("{} as entry {}", preview(written(entry)), input_ids_.size())};
       return;
@@ -236,23 +294,24 @@ void JsonDocument::take_ids(dom::array array, Record& record) {
   record.input_ids = input_ids_;
 }
 
-bool JsonDocument::step(dom::element& value, const std::string& token, Record& record) const {
-  if (value.is_object()) return step_into_object(value, token, record);
+// Makes `value` the entry of the array or the object that `token` names.
+bool JsonDocument::step(const JsonFieldPath& path, const std::string& token, dom::element& value,
+                        Record& record) const {
+  if (value.is_object()) return step_into_object(path, token, value, record);
   dom::array array;
   const int64_t index = JsonFieldPath::array_index(token);
-  if (index >= 0 && value.get_array().get(array) == simdjson::SUCCESS &&
-      array.at(static_cast<size_t>(index)).get(value) == simdjson::SUCCESS) {
-    return true;
-  }
+  const bool entry = index >= 0 && value.get_array().get(array) == simdjson::SUCCESS;
+  if (entry && array.at(static_cast<size_t>(index)).get(value) == simdjson::SUCCESS) return true;
   record.problem = {.code = "jsonl.missing",
-                    .what = fmt::format("the {} is missing", field()),
+                    .what = fmt::format("the {} is missing", described(path)),
                     .expected = fmt::format("'{}'", preview(token)),
-                    .found = fmt::format("no such entry in {}", type_name(value))};
+                    .found = fmt::format("no such entry in {}", type_name(value)),
+                    .no_value = entry || value.is_null()};
   return false;
 }
 
-bool JsonDocument::step_into_object(dom::element& value, const std::string& token,
-                                    Record& record) const {
+bool JsonDocument::step_into_object(const JsonFieldPath& path, const std::string& token,
+                                    dom::element& value, Record& record) const {
   const dom::object object = value.get_object().value_unsafe();
   int matches = 0;
   for (const dom::key_value_pair entry : object) {
@@ -262,11 +321,12 @@ bool JsonDocument::step_into_object(dom::element& value, const std::string& toke
   }
   if (matches == 1) return true;
   const bool missing = matches == 0;
-  record.problem = {
-      .code = missing ? ErrorCode("jsonl.missing") : "jsonl.duplicate",
-      .what = fmt::format("the {} {}", field(), missing ? "is missing" : "occurs more than once"),
-      .expected = fmt::format("'{}' once", preview(token)),
-      .found = fmt::format("{} fields with this name", matches)};
+  record.problem = {.code = missing ? ErrorCode("jsonl.missing") : "jsonl.duplicate",
+                    .what = fmt::format("the {} {}", described(path),
+                                        missing ? "is missing" : "occurs more than once"),
+                    .expected = fmt::format("'{}' once", preview(token)),
+                    .found = fmt::format("{} fields with this name", matches),
+                    .no_value = missing};
   return false;
 }
 

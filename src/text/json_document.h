@@ -1,7 +1,10 @@
-// Parses one JSON document and finds the text of a row in it: a string, or an array of token ids.
+// Parses one JSON document and finds the text of a row in it: a string, or an array of token ids,
+// or the values of the fields in a template.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +15,7 @@
 
 #include "text/json_field.h"
 #include "text/record.h"
+#include "text/template_text.h"
 
 namespace encode {
 
@@ -22,8 +26,9 @@ int64_t document_hold_bytes(int64_t max_row_bytes);
 // Not thread-safe.
 class JsonDocument {
  public:
-  // `noun` is what a message calls a document: "line" or "element". `any_values` as in FileReading.
-  JsonDocument(JsonFieldPath path, const InputOptions& options, std::string_view noun,
+  // `paths` are those of fields_of(options), or the path of the whole document. `noun` is what a
+  // message calls a document: "line" or "element". `any_values` as in FileReading.
+  JsonDocument(std::vector<JsonFieldPath> paths, const InputOptions& options, std::string_view noun,
                bool any_values);
 
   // Sets the text, the ids or the problem of `record`, which is valid until the next call. The
@@ -33,15 +38,21 @@ class JsonDocument {
  private:
   void read_repaired(std::string_view json, simdjson::error_code first_error, Record& record);
   void find_row(simdjson::dom::element root, Record& record);
+  bool find_value(const JsonFieldPath& path, simdjson::dom::element root,
+                  simdjson::dom::element& value, Record& record) const;
+  bool step(const JsonFieldPath& path, const std::string& token, simdjson::dom::element& value,
+            Record& record) const;
+  bool step_into_object(const JsonFieldPath& path, const std::string& token,
+                        simdjson::dom::element& value, Record& record) const;
+  void fill_template(simdjson::dom::element root, Record& record);
   void take_ids(simdjson::dom::array array, Record& record);
-  bool step(simdjson::dom::element& value, const std::string& token, Record& record) const;
-  bool step_into_object(simdjson::dom::element& value, const std::string& token,
-                        Record& record) const;
   std::string written(const std::vector<std::string>& tokens);
   RowProblem syntax_problem(std::string_view json, simdjson::error_code error) const;
-  std::string field() const;
+  std::string described(const JsonFieldPath& path) const;
 
-  JsonFieldPath path_;
+  bool missing_is_empty_;
+  std::optional<TemplateText> template_;
+  std::vector<JsonFieldPath> paths_;  // of the fields of the template, or of the text of a row
   std::string noun_;
   bool repair_;
   bool any_values_;
@@ -50,9 +61,9 @@ class JsonDocument {
   simdjson::ondemand::parser source_parser_;  // allocates nothing before the first written()
   // The document with the numbers of the file. Its UTF-8 and its escapes are valid. It is padded.
   std::string_view source_;
-  std::string repaired_;        // the document after repairs of UTF-8 and of escapes
-  std::string fitted_numbers_;  // the same, with numbers that simdjson can hold
-  std::string value_;           // the text of a value that is no string
+  std::string repaired_;             // the document after repairs of UTF-8 and of escapes
+  std::string fitted_numbers_;       // the same, with numbers that simdjson can hold
+  std::vector<std::string> values_;  // the texts of values that are no strings, as in paths_
   std::vector<int32_t> input_ids_;
 };
 

@@ -6,11 +6,13 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "encode/error.h"
 
 #include "base/json.h"
 #include "text/json_field.h"
+#include "text/template_text.h"
 
 namespace encode {
 namespace {
@@ -63,9 +65,13 @@ bool has_rows(std::string_view array) {
   return of_list == ']' || (of_list >= '0' && of_list <= '9');
 }
 
-bool is_index(const std::string& field) {
-  const JsonFieldPath path(field);
-  return JsonFieldPath::array_index(path.tokens().front()) >= 0;
+// Returns true if a field is an entry of an array, as in a file of JSONL with an array on each
+// line.
+bool names_an_index(const InputOptions& options) {
+  const std::vector<std::string> fields = fields_of(options);
+  return std::any_of(fields.begin(), fields.end(), [](const std::string& field) {
+    return JsonFieldPath::array_index(JsonFieldPath(field).tokens().front()) >= 0;
+  });
 }
 
 }  // namespace
@@ -82,7 +88,7 @@ void refuse_other_json(ByteWindow& window, const InputOptions& options) {
   const std::optional<FirstDocument> document = first_document(start, whole);
   if (!document) return;
   if (array && document->alone && has_rows(start) &&
-      (document->several_lines || !is_index(options.field))) {
+      (document->several_lines || !names_an_index(options))) {
     throw other_layout(options, "the file is a JSON array, not JSONL", "one array for all rows",
                        "give its format: --format json, or format: json in the config; an array of "
                        "texts needs no field");

@@ -3,12 +3,14 @@
 #include <memory>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "text/element_splitter.h"
 #include "text/json_document.h"
 #include "text/json_layout.h"
 #include "text/line_splitter.h"
 #include "text/parsers.h"
+#include "text/template_text.h"
 
 namespace encode {
 namespace {
@@ -20,10 +22,11 @@ bool is_blank(std::string_view line) {
 template <typename Splitter>
 class JsonParser final : public RecordParser {
  public:
-  JsonParser(ByteWindow& window, const InputOptions& options, JsonFieldPath path, bool any_values)
+  JsonParser(ByteWindow& window, const InputOptions& options, std::vector<JsonFieldPath> paths,
+             bool any_values)
       : hold_bytes_(document_hold_bytes(options.max_row_bytes)),
         splitter_(window, hold_bytes_, options.path),
-        document_(std::move(path), options, Splitter::kNoun, any_values) {}
+        document_(std::move(paths), options, Splitter::kNoun, any_values) {}
 
   bool next(Record& record) override {
     RawRecord raw;
@@ -60,20 +63,26 @@ class JsonParser final : public RecordParser {
   JsonDocument document_;
 };
 
+std::vector<JsonFieldPath> paths_of(const InputOptions& options) {
+  std::vector<JsonFieldPath> paths;
+  for (const std::string& field : fields_of(options)) paths.emplace_back(field);
+  return paths;
+}
+
 }  // namespace
 
 std::unique_ptr<RecordParser> make_jsonl_parser(ByteWindow& window, const InputOptions& options,
                                                 bool any_values) {
   refuse_other_json(window, options);
-  return std::make_unique<JsonParser<LineSplitter>>(window, options, JsonFieldPath(options.field),
-                                                    any_values);
+  return std::make_unique<JsonParser<LineSplitter>>(window, options, paths_of(options), any_values);
 }
 
 std::unique_ptr<RecordParser> make_json_array_parser(ByteWindow& window,
                                                      const InputOptions& options, bool any_values) {
-  return std::make_unique<JsonParser<ElementSplitter>>(
-      window, options, options.field.empty() ? JsonFieldPath() : JsonFieldPath(options.field),
-      any_values);
+  std::vector<JsonFieldPath> paths(1);  // the path of the whole element
+  if (options.names_fields()) paths = paths_of(options);
+  return std::make_unique<JsonParser<ElementSplitter>>(window, options, std::move(paths),
+                                                       any_values);
 }
 
 }  // namespace encode

@@ -4,6 +4,7 @@
 
 #include "encode/error.h"
 
+#include "base/units.h"
 #include "text/line_splitter.h"
 #include "text/parsers.h"
 
@@ -36,13 +37,14 @@ class LinesParser final : public RecordParser {
 
 std::unique_ptr<RecordParser> make_lines_parser(ByteWindow& window, const InputOptions& options,
                                                 bool /*any_values*/) {
-  if (options.field.empty()) return std::make_unique<LinesParser>(window, options);
+  if (!options.names_fields()) return std::make_unique<LinesParser>(window, options);
   throw Error(
       {.code = "text.field",
        .what = "a text file of lines has no fields",
        .where = options.path,
        .expected = "no field",
-       .found = fmt::format("field: '{}'", options.field),
+       .found = options.field.empty() ? fmt::format("text: '{}'", preview(options.text_template))
+                                      : fmt::format("field: '{}'", options.field),
        .hint = fmt::format("leave out the field, or set the format to {}", text_fields_names())});
 }
 

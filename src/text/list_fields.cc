@@ -13,6 +13,8 @@ std::string list_fields(const InputOptions& options) {
   InputOptions first = options;
   first.more_paths.clear();
   first.bad_row = BadRowPolicy::kError;
+  first.text_template.clear();
+  first.missing_field = MissingFieldPolicy::kError;
   first.field = "\x1f";  // no input has a field of this name
   try {
     first.path = input_files(first).front();

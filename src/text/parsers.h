@@ -1,5 +1,7 @@
 // The parsers of the formats of text, and what each format is. encode/text.h says what holds in all
-// of them. A format of text without a parser does not compile.
+// of them. If `options` has a template, the text of a row is made from its fields, which hold any
+// values; the parser also throws what TextTemplate throws. A format of text without a parser does
+// not compile.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +19,7 @@ using MakeParser = std::unique_ptr<RecordParser>(ByteWindow& window, const Input
                                                  bool any_values);
 
 // txt: A line is a row. The line end at the end of the file makes no row. Throws Error:
-//   kConfig "text.field"  `options` has a field
+//   kConfig "text.field"  `options` has a field or a template
 MakeParser make_lines_parser;
 
 // JSONL: A line is a JSON document of at most 64 levels. The field is a string, or an array of

@@ -34,6 +34,7 @@ struct RowProblem {
   std::string hint = {};     // how to correct it; "" if the parser does not know
   std::string fields = {};   // the names that the record has instead, as a list; "" if not known
   bool other_field = false;  // true: `hint` proposes another field, so it is for the whole input
+  bool no_value = false;     // true: a field is missing or null (MissingFieldPolicy)
 
   explicit operator bool() const { return static_cast<bool>(code); }
 };

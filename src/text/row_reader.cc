@@ -203,6 +203,9 @@ RowReader::Verdict RowReader::refuse(bool fatal) {
     throw record_error(refused, options_.path, advice.empty() ? "correct the row" : advice);
   // If other rows are good, the name of the field is not the problem.
   if (advice.empty() || refused.problem.other_field) advice = "correct the row";
+  if (refused.problem.no_value)
+    advice +=
+        ", or leave the field empty (--missing-field empty, or missing_field: empty in the config)";
   const char* name = refused.problem.code == "text.empty" ? "empty" : "bad";
   throw record_error(refused, options_.path,
                      fmt::format("{}; to leave such rows out, give --{}-row reject, or set "

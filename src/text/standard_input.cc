@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <string>
 #include <string_view>
 #include <unistd.h>
@@ -22,6 +23,7 @@
 #include "text/byte_window.h"
 #include "text/input_file.h"
 #include "text/row_reader.h"
+#include "text/template_text.h"
 
 namespace encode {
 namespace {
@@ -31,7 +33,7 @@ constexpr size_t kGuessBytes = size_t{64} << 10;
 // Without a format and a field, each line is a text.
 bool may_be_empty(const InputOptions& options) {
   return facts_of(options.format).may_be_empty ||
-         (options.format == TextFormat::kAuto && options.field.empty());
+         (options.format == TextFormat::kAuto && !options.names_fields());
 }
 
 Error no_input() {
@@ -214,9 +216,12 @@ Guess guess_fields(const InputOptions& options, const Start& start) {
     if (has_column(options, format, start))
       return {.format = format, .reason = "its first line is a header with the field"};
   }
+  const std::vector<std::string> columns = fields_of(options);
   throw unknown_format(
       start,
-      fmt::format("JSON, or a header with the column '{}' and others", preview(options.field)),
+      fmt::format("JSON, or a header with the {} '{}' and others",
+                  columns.size() == 1 ? "column" : "columns",
+                  preview(fmt::format("{}", fmt::join(columns, "', '")))),
       fmt::format("set --format: {}; a text on each line needs no --field", text_fields_names()));
 }
 
@@ -225,6 +230,7 @@ void refuse_binary(const InputOptions& options) {
   InputOptions lines = options;
   lines.format = TextFormat::kLines;
   lines.field.clear();
+  lines.text_template.clear();
   open_input_file(lines, {.hashed = false, .block_bytes = kGuessBytes});
 }
 
@@ -240,7 +246,7 @@ Guess guess_format(const InputOptions& options) {
       return {.format = format, .reason = fmt::format("it begins as {} does", facts.stream_title)};
   }
   refuse_binary(options);
-  return options.field.empty() ? guess_texts(options, start) : guess_fields(options, start);
+  return options.names_fields() ? guess_fields(options, start) : guess_texts(options, start);
 }
 
 }  // namespace

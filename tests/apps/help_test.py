@@ -207,10 +207,10 @@ class Errors(unittest.TestCase):
     def test_a_typo_and_a_longer_name_get_the_option(self):
         for typed, meant in (("--output-file", "--output"), ("--input-path=a", "--input"), ("--output-dtpe", "--output-dtype"),
                              ("--chunksize", "--chunk-size"), ("--fields", "--field"), ("-model", "--model"),
-                             ("--text", "--field")):
+                             ("--text-column", "--field")):
             self.assertIn(f"did you mean {meant}?", self.error("run", typed), typed)
         # Only the dashes and two letters are those of --set.
-        for typed in ("--sheet", "--foo", "--next"):
+        for typed in ("--sheet", "--foo", "--newest"):
             self.assertNotIn("did you mean", self.error("run", typed), typed)
 
     def test_the_short_option_of_the_config_is_one_everywhere(self):

@@ -126,6 +126,10 @@ class Packages(unittest.TestCase):
                 self.assertEqual(mode & 0o111, 0o111, program)
             metadata = archive.read(f"{info}/METADATA").decode()
             self.assertIn("\nRequires-Dist: torch==2.11.*\n", metadata)
+            self.assertIn('\nRequires-Dist: pyarrow==26.*; extra == "parquet"\n', metadata)
+            for package in wheel.PACKAGES:
+                for name in ("__init__.py", "py.typed"):
+                    self.assertIn(f"{package}/{name}", rows)
             self.assertIn("encode = encode_embeddings:main", archive.read(f"{info}/entry_points.txt").decode())
 
     def test_no_program_needs_a_newer_c_library_than_the_tag_says(self):

@@ -11,11 +11,16 @@
 #include "encode/error.h"
 
 #include "base/refused.h"
+#include "loading.h"
 #include "support/temp_dir.h"
 
 namespace encode {
 namespace {
 
+using testing::expect_round_trip;
+using testing::load_text;
+using testing::setting;
+using testing::shown;
 using testing::TempDir;
 
 constexpr const char* kSmall = "semantic: {model: m}\ninput: {file: a.txt}\n";
@@ -25,38 +30,6 @@ std::vector<std::string> names(const RunConfig& run) {
   std::vector<std::string> all;
   for (const StreamConfig& stream : run.streams) all.push_back(stream.name());
   return all;
-}
-
-Setting setting(const LoadedConfig& loaded, const std::string& key) {
-  const auto found =
-      std::find_if(loaded.settings.begin(), loaded.settings.end(),
-                   [&key](const Setting& candidate) { return candidate.key == key; });
-  return found == loaded.settings.end() ? Setting{key, "absent", "absent"} : *found;
-}
-
-// Returns the text "value <- origin" for a key.
-std::string shown(const LoadedConfig& loaded, const std::string& key) {
-  return setting(loaded, key).value + " <- " + setting(loaded, key).origin;
-}
-
-LoadedConfig load_text(const std::string& yaml, const std::vector<Override>& overrides = {}) {
-  const TempDir dir;
-  return load_config(dir.write("run.yaml", yaml), overrides);
-}
-
-// Checks that the printed config loads to the same run, and that its settings print the same.
-void expect_round_trip(const LoadedConfig& loaded) {
-  for (const PrintedKeys keys : {PrintedKeys::kAll, PrintedKeys::kGiven}) {
-    const std::string printed = print_config(loaded, keys);
-    LoadedConfig again = load_text(printed);
-    again.run.config_path = loaded.run.config_path;
-    EXPECT_EQ(again.run, loaded.run) << printed;
-    ASSERT_EQ(again.settings.size(), loaded.settings.size());
-    for (size_t i = 0; i < again.settings.size(); ++i) {
-      EXPECT_EQ(again.settings[i].key, loaded.settings[i].key);
-      EXPECT_EQ(again.settings[i].value, loaded.settings[i].value) << again.settings[i].key;
-    }
-  }
 }
 
 TEST(Load, ExperimentHasSixStreamsInOrderAndThreeCombinedMatrices) {
@@ -241,6 +214,7 @@ const std::vector<Override> every_key = {
     {"semantic.padding", "longest", "-21"},
     {"input.file", "other.csv", "-22"},
     {"input.field", "other", "-23"},
+    {"input.missing_field", "empty", "-23"},
     {"input.format", "jsonl", "-24"},
     {"input.bad_row", "reject", "-25"},
     {"input.empty_row", "error", "-26"},
@@ -253,6 +227,7 @@ const std::vector<Override> every_key = {
     {"log.json", "true", "-33"},
     {"log.progress", "false", "-34"},
     {"semantic.prompt", "other: ", "-35"},
+    {"input.text", "{other}", "-37"},
     {"semantic.prompt_name", "other", "-36"},
 };
 
@@ -273,13 +248,16 @@ TEST(Keys, EachGoesToAPlaceOfItsOwn) {
 
 TEST(Keys, EveryFieldOfARunCanBeSet) {
   std::vector<Override> flags = every_key;
-  flags.pop_back();  // removes prompt_name, because it cannot be given together with prompt
+  // prompt_name cannot be given together with prompt, nor text together with field.
+  flags.resize(flags.size() - 2);
   const RunConfig run = load_config("", flags).run;
   ASSERT_EQ(run.streams.size(), 1U);
   // The structured bindings name all fields. So a new field is a compile error here until the test
   // checks its key.
-  const auto& [path, more_paths, field, format, bad_row, empty_row, utf8, row_bytes, limit] =
-      run.streams[0].input;
+  const auto& [path, more_paths, field, text_template, missing_field, format, bad_row, empty_row,
+               utf8, row_bytes, limit] = run.streams[0].input;
+  EXPECT_TRUE(text_template.empty()) << "a template has a test of its own";
+  EXPECT_EQ(missing_field, MissingFieldPolicy::kEmpty);
   EXPECT_EQ(path + field, "other.csvother");
   EXPECT_TRUE(more_paths.empty()) << "a list has a test of its own";
   EXPECT_TRUE(format == TextFormat::kJsonl && bad_row == BadRowPolicy::kReject);

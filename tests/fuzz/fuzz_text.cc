@@ -63,6 +63,14 @@ InputOptions options_from(const uint8_t* choice) {
   }
   if (options.format == encode::TextFormat::kCsv || options.format == encode::TextFormat::kTsv)
     options.field = "a";
+  if ((choice[0] & 128) != 0 && !options.field.empty()) {
+    const bool columns =
+        options.format == encode::TextFormat::kCsv || options.format == encode::TextFormat::kTsv;
+    options.text_template = fmt::format("{{{}}}-{{{}}}", options.field, columns ? "a" : "b");
+    options.field.clear();
+  }
+  options.missing_field = (choice[1] & 64) != 0 ? encode::MissingFieldPolicy::kEmpty
+                                                : encode::MissingFieldPolicy::kError;
   options.bad_row =
       (choice[0] & 8) != 0 ? encode::BadRowPolicy::kError : encode::BadRowPolicy::kReject;
   options.utf8 = (choice[0] & 16) != 0 ? encode::Utf8Policy::kError : encode::Utf8Policy::kReplace;

@@ -49,6 +49,8 @@ class Filler {
     return {text(),
             {text(), text()},
             text(),
+            text(),
+            MissingFieldPolicy::kEmpty,
             TextFormat::kArrow,
             BadRowPolicy::kReject,
             EmptyRowPolicy::kError,

@@ -21,7 +21,7 @@ MODEL = ROOT / "tests/data/models/distilbert"
 ROWS = 10
 sys.path.insert(0, str(ROOT / "python"))
 
-from encode_reader import Damaged, SetAsideRow, TruncatedRow, open_chunks, open_final, open_parts  # noqa: E402
+from encode_reader import Damaged, SetAsideRow, TruncatedRow, open_chunks, open_final, open_parts, read_batches  # noqa: E402
 
 
 def encode(folder, name, *options, suffix="npy"):
@@ -204,6 +204,19 @@ class Reader(unittest.TestCase):
                                           self.final(name).matrix)
         self.assertEqual(chunks.offsets(chunks.committed[1]).tolist(), [0, 6, 13, 21, 29])
 
+    def test_batches_have_the_rows_of_the_matrix(self):
+        for name in ("rows", "float16", "int8", "uint8", "binary", "ubinary"):
+            final = self.final(name)
+            batches = list(read_batches(final.path, rows=4))
+            self.assertEqual([len(batch.vectors) for batch in batches], [4, 4, 2], name)
+            np.testing.assert_array_equal(np.concatenate([batch.vectors for batch in batches]), final.floats())
+            np.testing.assert_array_equal(np.concatenate([batch.row_numbers for batch in batches]), np.arange(ROWS))
+        self.assertEqual([batch.vectors.shape[0] for batch in read_batches(self.root / "rows.npy", rows=8, vectors=False)], [0, 0])
+        with self.assertRaises(TypeError):
+            next(read_batches(self.root / "tokens.npy"))
+        with self.assertRaises(KeyError):
+            next(read_batches(self.root / "rows.npy", columns=["id"]))
+
     def test_merged_parts_have_the_rows_of_one_run(self):
         words = ["--model", MODEL, "--input", self.root / "rows.jsonl", "--field", "ids", "--output", self.root / "s.npy",
                  "--device", "cpu", "--chunk-size", "2", "--max-length", "8", "--pooling", "mean"]
@@ -211,6 +224,9 @@ class Reader(unittest.TestCase):
                         ["merge"]):
             subprocess.run([ENCODE, *command, *words], check=True, capture_output=True)
         whole, parts = self.final("rows"), open_parts(self.root / "s.parts.json")
+        batches = list(read_batches(self.root / "s.parts.json", rows=3))
+        np.testing.assert_array_equal(np.concatenate([batch.vectors for batch in batches]), whole.floats())
+        np.testing.assert_array_equal(np.concatenate([batch.row_numbers for batch in batches]), np.arange(ROWS))
         self.assertEqual((len(parts), parts.rows, parts.dim), (3, whole.rows, whole.dim))
         for row in range(whole.rows):
             np.testing.assert_array_equal(parts.row(row), whole.row(row))

@@ -55,6 +55,12 @@ class Checker(unittest.TestCase):
         self.assertIn("not run, because it needs moon", self.page(text).stdout)
         self.assertEqual(self.page(text, "--with", "moon").returncode, 1)
 
+    def test_blocks_for_a_clone_run_here_and_those_for_a_package_do_not(self):
+        text = "<!-- needs: {} -->\n```sh\nfalse\n```\n"
+        self.assertEqual(self.page(text.format("clone")).returncode, 1)
+        done = self.page(text.format("package"))
+        self.assertEqual((done.returncode, done.stdout), (0, "page.md:2: not run, because it needs package\npage.md: 0 blocks are right\n"))
+
 
 class Pages(unittest.TestCase):
     def test_the_tutorial_reads_a_csv_file_with_a_long_text(self):

@@ -92,6 +92,43 @@ TEST_F(ShardCommands, VerifyBeforeAMergeHintsAtTheMerge) {
   EXPECT_EQ(encode({"verify", "--config", "run.yaml"}).exit_code, 0);
 }
 
+TEST_F(ShardCommands, AnErrorOfTheNumberIsJsonToo) {
+  for (const char* wrong : {"0/4", "3/3", "x/3", "1", "auto"}) {
+    const ProgramEnd end = encode({"run", "--config", "run.yaml", "--shard", wrong, "--json"});
+    EXPECT_EQ(end.exit_code, 64) << wrong;
+    const Json error = Json::parse(end.out);
+    EXPECT_EQ(error["code"], "shards.number") << wrong;
+    EXPECT_EQ(error["exit_code"], 64);
+  }
+  EXPECT_EQ(encode({"run", "--config", "run.yaml", "--shard", "2/3", "--json"}).exit_code, 0);
+}
+
+TEST_F(ShardCommands, StatusOfAFolderShowsTheRowsOfAllShards) {
+  run_shard(1);
+  dir_.write("other.jsonl", "{\"text\":\"a\"}\n");
+  ASSERT_EQ(encode({"run", "--model", test_data("models/bert"), "--input", "other.jsonl", "--field",
+                    "text", "--output", "other.npy"})
+                .exit_code,
+            0);
+  const Json runs = Json::parse(encode({"status", ".", "--json"}).out)["runs"];
+  ASSERT_EQ(runs.size(), 2);
+  EXPECT_EQ(runs[0]["path"], "cache");
+  EXPECT_EQ(runs[0]["state"], "incomplete");
+  EXPECT_EQ(runs[0]["rows"], 17);
+  EXPECT_GT(runs[0]["rows_done"], 0);
+  EXPECT_EQ(runs[1]["state"], "done") << "the control";
+}
+
+TEST_F(ShardCommands, AMergeMakesOneMatrixOnRequest) {
+  for (const int64_t shard : {0, 1, 2}) run_shard(shard);
+  EXPECT_EQ(encode({"merge", "--config", "run.yaml", "--parts", "two"}).exit_code, 64);
+  const ProgramEnd end = encode({"merge", "--config", "run.yaml", "--parts", "one"});
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(end.out, HasSubstr("cache/embeddings_embeddings.npy"));
+  EXPECT_EQ(encode({"verify", "cache/embeddings_embeddings.npy"}).exit_code, 0);
+  EXPECT_FALSE(fs::exists(dir_.file("cache/embeddings_embeddings.parts.json")));
+}
+
 TEST_F(ShardCommands, CleanSaysWhatItDeletes) {
   const ProgramEnd end = encode({"shards", "clean", "--config", "run.yaml", "--dry-run"});
   EXPECT_EQ(end.exit_code, 0) << end.err;

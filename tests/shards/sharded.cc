@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "shards/join_shards.h"
 #include "shards/merge.h"
 #include "shards/plan_shards.h"
 #include "shards/run_shard.h"
@@ -43,6 +44,18 @@ ErrorDetail Sharded::plan(int64_t shards) {
   return call([&](Terminal& err, Terminal& out) { plan_shards(config, shards, err, out); });
 }
 
+ExtendedPlan Sharded::extend(ErrorDetail* error) {
+  ExtendedPlan plan;
+  const ErrorDetail found =
+      call([&](Terminal& err, Terminal& out) { plan = extend_shards(config, err, out); });
+  if (error != nullptr) {
+    *error = found;
+  } else if (found.code) {
+    throw Error(found);
+  }
+  return plan;
+}
+
 ErrorDetail Sharded::run_shard(int64_t shard, const std::string& misdeed) {
   if (!misdeed.empty()) ::setenv("FAKE_WORKER", misdeed.c_str(), 1);
   ErrorDetail error = call([&](Terminal& err, Terminal& out) {
@@ -54,6 +67,10 @@ ErrorDetail Sharded::run_shard(int64_t shard, const std::string& misdeed) {
 
 ErrorDetail Sharded::merge() {
   return call([&](Terminal& err, Terminal& out) { merge_shards(config, err, out); });
+}
+
+ErrorDetail Sharded::join() {
+  return call([&](Terminal& err, Terminal& out) { join_shards(config, err, out); });
 }
 
 pid_t Sharded::start(int64_t shard, int slow_ms) {

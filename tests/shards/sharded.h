@@ -10,6 +10,7 @@
 #include "encode/error.h"
 
 #include "run_record/terminal.h"
+#include "shards/plan_shards.h"
 #include "store/parts_list.h"
 #include "supervisor/experiment.h"
 
@@ -25,9 +26,12 @@ class Sharded : public Experiment {
   Sharded();
 
   ErrorDetail plan(int64_t shards);
+  // `error`, if it is not null, gets the error of the command; else there must be none.
+  ExtendedPlan extend(ErrorDetail* error = nullptr);
   // `misdeed` is as for Experiment::run().
   ErrorDetail run_shard(int64_t shard, const std::string& misdeed = "");
   ErrorDetail merge();
+  ErrorDetail join();
   // Starts an attempt in a process of its own, whose worker takes `slow_ms` for a batch.
   pid_t start(int64_t shard, int slow_ms);
 

@@ -14,6 +14,7 @@
 #include "encode/error.h"
 
 #include "shards/sharded.h"
+#include "store/matrix/matrix.h"
 
 namespace encode::testing {
 namespace {
@@ -35,6 +36,24 @@ TEST(Shards, TheMergedRowsAreThoseOfOneRun) {
       EXPECT_EQ(experiment.list("train_tc").identity.rows, Experiment::kRows);
     }
   }
+}
+
+// The texts of the template are those of undivided(), although the file is another one.
+TEST(Shards, TextsOfATemplateAreDividedAsOtherTexts) {
+  Sharded experiment;
+  std::string lines;
+  for (int64_t row = 0; row < Experiment::kRows; ++row)
+    lines += fmt::format("{{\"name\":\"tc\",\"n\":{}}}\n", row);
+  experiment.dir().write("tc.jsonl", lines);
+  InputOptions& input = experiment.config.streams[0].input;
+  input.field = "";
+  input.text_template = "{name} row {n}";
+  ASSERT_FALSE(experiment.plan(3).code);
+  for (int64_t shard = 0; shard < 3; ++shard) ASSERT_FALSE(experiment.run_shard(shard).code);
+  ASSERT_FALSE(experiment.merge().code);
+  EXPECT_EQ(experiment.merged(), undivided());
+  input.text_template = "{name} row {n}.";
+  EXPECT_TRUE(experiment.run_shard(0).code) << "the plan is of another template";
 }
 
 TEST(Shards, AnAttemptGoesOnWithTheChunksOfEarlierOnes) {
@@ -144,21 +163,43 @@ TEST(Shards, TheScanOfAnotherPlanIsRefused) {
   EXPECT_FALSE(experiment.run_shard(1).code);
 }
 
-TEST(Shards, AnInputMayHaveSeveralFiles) {
-  Sharded experiment;
-  const std::string whole = read_bytes(experiment.config.streams[0].input.path);
+// Writes the input of the first stream as files with these numbers of rows.
+std::vector<std::string> split_input(Sharded& experiment, const std::vector<int64_t>& sizes) {
+  InputOptions& input = experiment.config.streams[0].input;
+  const std::string whole = read_bytes(input.path);
   std::vector<std::string> paths;
   size_t begin = 0;
-  for (const int64_t rows : {3, 0, 9, 5}) {
+  for (const int64_t rows : sizes) {
     size_t end = begin;
     for (int64_t row = 0; row < rows; ++row) end = whole.find('\n', end) + 1;
     paths.push_back(experiment.dir().write(fmt::format("tc-{}.jsonl", paths.size()),
                                            whole.substr(begin, end - begin)));
     begin = end;
   }
-  InputOptions& input = experiment.config.streams[0].input;
   input.path = paths[0];
   input.more_paths.assign(paths.begin() + 1, paths.end());
+  return paths;
+}
+
+// The first of two shards has 8 rows.
+TEST(Shards, AMergedMatrixNamesAlsoTheEmptyFiles) {
+  for (const std::vector<int64_t>& sizes :
+       {std::vector<int64_t>{0, 8, 0, 9, 0}, {0, 0, 8, 0, 0, 9}, {3, 0, 5, 9, 0}, {17}}) {
+    Sharded experiment;
+    const std::vector<std::string> paths = split_input(experiment, sizes);
+    ASSERT_FALSE(experiment.plan(2).code);
+    for (const int64_t shard : {0, 1}) ASSERT_FALSE(experiment.run_shard(shard).code);
+    ASSERT_FALSE(experiment.merge().code);
+    const auto matrix = open_matrix(experiment.cache("train_tc_embeddings.parts.json"));
+    std::vector<std::string> named;
+    for (const InputPart& file : matrix->manifest().identity.inputs) named.push_back(file.path);
+    EXPECT_EQ(named, paths);
+  }
+}
+
+TEST(Shards, AnInputMayHaveSeveralFiles) {
+  Sharded experiment;
+  split_input(experiment, {3, 0, 9, 5});
   ASSERT_FALSE(experiment.plan(5).code);
   for (int64_t shard = 0; shard < 5; ++shard) ASSERT_FALSE(experiment.run_shard(shard).code);
   ASSERT_FALSE(experiment.merge().code);
@@ -194,8 +235,7 @@ TEST(Shards, WhatCannotBeDividedIsRefused) {
   };
   for (const ErrorDetail& error :
        {refusal([](RunConfig& config) { config.streams[0].input.path = "-"; }),
-        refusal([](RunConfig& config) { config.store.save_chunks = false; }),
-        refusal([](RunConfig& config) { config.store.final_format.type = OutputType::kInt8; })})
+        refusal([](RunConfig& config) { config.store.save_chunks = false; })})
     EXPECT_EQ(error.code.name(), "shards.config") << error.what;
 }
 

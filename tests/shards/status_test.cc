@@ -26,6 +26,7 @@ namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 // What an attempt on another machine says of itself.
@@ -164,8 +165,36 @@ TEST(ShardsStatus, TheNextStepIsToRunToWaitOrToMerge) {
   experiment.tell(2, {});
   EXPECT_THAT(experiment.status().advice(), HasSubstr("Wait"));
   for (const int64_t shard : {1, 2}) experiment.publish(shard);
-  EXPECT_THAT(experiment.status().advice(), HasSubstr("encode merge"));
+  EXPECT_THAT(experiment.status().advice(), HasSubstr("If they are not merged yet: encode merge"));
   EXPECT_EQ(experiment.status().rows_done, experiment.rows());
+}
+
+TEST(ShardsStatus, NothingIsLeftToDoAfterAMerge) {
+  for (const OutputType type : {OutputType::kFloat32, OutputType::kInt8}) {
+    Sharded experiment;
+    experiment.config.store.final_format.type = type;
+    ASSERT_FALSE(experiment.plan(3).code);
+    for (const int64_t shard : {0, 1, 2}) ASSERT_FALSE(experiment.run_shard(shard).code);
+    const auto status = [&] { return read_shards_status(experiment.cache(""), "run.yaml"); };
+    EXPECT_THAT(status().advice(), HasSubstr("encode merge"));
+    EXPECT_THAT(status().merged, IsEmpty());
+    ASSERT_FALSE(experiment.merge().code);
+    EXPECT_THAT(status().merged, SizeIs(type == OutputType::kFloat32 ? 3 : 2));
+    EXPECT_THAT(status().advice(), HasSubstr("encode verify "));
+    EXPECT_THAT(status().advice(), Not(HasSubstr("encode merge")));
+    EXPECT_EQ(status().state(), "done");
+    // A part that was published after the merge.
+    const std::string part = ShardFiles(experiment.cache("")).part(1);
+    const std::string record = read_bytes(part);
+    Json other = unseal(record.substr(0, record.size() - 1), part);
+    other["matrices"][0]["xxh3_128"] = std::string(32, '0');
+    write_bytes(part, seal(other) + "\n");
+    EXPECT_THAT(status().advice(), HasSubstr("encode merge"));
+    write_bytes(part, record);
+    EXPECT_THAT(status().advice(), Not(HasSubstr("encode merge"))) << "the control";
+    fs::remove(experiment.cache("train_tc_embeddings.parts.json"));
+    EXPECT_THAT(status().advice(), HasSubstr("encode merge"));
+  }
 }
 
 TEST(ShardsStatus, ARecordOfAnotherPlanIsNoPart) {

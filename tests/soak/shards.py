@@ -80,6 +80,18 @@ def attempt_and_kill(rng, folder, shards):
     return len(running)
 
 
+def take_lock_away(attempt, lock):
+    """Deletes the lock of an attempt as soon as it has one, so that another attempt can work beside it."""
+    while attempt.poll() is None:
+        try:
+            if f'"pid":{attempt.pid},' in lock.read_text():
+                lock.unlink()
+                return
+        except OSError:
+            pass
+        time.sleep(0.001)
+
+
 def rows_of(folder, cache, name, merged):
     if not merged:
         return (folder / cache / f"{name}_embeddings.npy").read_bytes()[NPY_HEADER:]
@@ -107,8 +119,7 @@ def trial(seed):
             damage_an_attempt(rng, folder)
     late = encode(folder, "run", "--config", "shared.yaml", "--no-progress", "--shard", f"0/{shards}",
                   environment={"FAKE_WORKER_SLOW_MS": "2"})
-    time.sleep(0.05)
-    (folder / "shared/shards/00000/LOCK").unlink(missing_ok=True)
+    take_lock_away(late, folder / "shared/shards/00000/LOCK")
     for shard in range(shards):
         finish(encode(folder, "run", "--config", "shared.yaml", "--no-progress", "--shard", f"{shard}/{shards}"))
     finish(encode(folder, "merge", "--config", "shared.yaml"))

@@ -8,6 +8,9 @@
 // `encode`; with "upgrade:2:1" it crashes in chunk 2, and the workers after it are of another
 // build. "second:5:1" kills the worker in chunk 5 of the second unit. With "other_device:-1:9" the
 // rows are of another kind of device.
+//
+// FAKE_WORKER_ROW=<row> says that max_length has cut this row of each stream, as "cut" does, and
+// that the row after it could not be encoded.
 #include <algorithm>
 #include <csignal>
 #include <cstdint>
@@ -235,6 +238,12 @@ class FakeWorker {
     return {.device = misdeed_.done("other_device") ? "another" : "fake"};
   }
 
+  static std::optional<int64_t> marked_row() {
+    const char* row = std::getenv("FAKE_WORKER_ROW");
+    if (row == nullptr) return std::nullopt;
+    return std::stoll(row);
+  }
+
   // Claims that each row takes a second to encode.
   StageSeconds stages() const { return {.encode = static_cast<double>(rows_done_)}; }
 
@@ -256,6 +265,15 @@ class FakeWorker {
       writer->append_truncated(
           std::vector<TruncatedRow>{{.row = rows.begin, .tokens = 1, .lost_tokens = 3}});
     }
+    if (const auto row = marked_row(); row && *row >= rows.begin && *row < rows.end) {
+      stats.truncated_rows = 1;
+      stats.lost_tokens = 3;
+      writer->append_truncated(
+          std::vector<TruncatedRow>{{.row = *row, .tokens = 1, .lost_tokens = 3}});
+    }
+    if (const auto row = marked_row(); row && *row + 1 >= rows.begin && *row + 1 < rows.end)
+      writer->append_set_aside(
+          std::vector<SetAsideRow>{{.row = *row + 1, .code = "worker.poison_row", .message = "m"}});
     const ChunkRecord record = writer->commit(stats, origin());
     std::ofstream(records_in(job_.cache_dir) + "/encoded_chunks", std::ios::app) << chunk << '\n';
     ChunkDone done;
@@ -278,7 +296,10 @@ class FakeWorker {
       for (const int64_t end = std::min(rows.end, row + kBatchRows); row < end;
            ++row, ++rows_done_) {
         reader_->next(text);
-        writer.append(vector_of(text.utf8));
+        const auto marked = marked_row();
+        const bool fails = marked && row == *marked + 1;
+        writer.append(fails ? std::vector<float>(static_cast<size_t>(unit().identity.dim))
+                            : vector_of(text.utf8));
       }
       if (const char* slow = std::getenv("FAKE_WORKER_SLOW_MS")) {
         std::this_thread::sleep_for(std::chrono::milliseconds(std::stoi(slow)));

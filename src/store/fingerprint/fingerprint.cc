@@ -25,14 +25,19 @@ Json or_null(const std::optional<T>& value) {
 // compile until someone decides whether the field belongs to the fingerprint.
 
 Json input_part(const Fingerprint& fingerprint) {
-  const auto& [path, more_paths, field, format, bad_row, empty_row, utf8, max_row_bytes,
-               limit_rows] = fingerprint.input;
+  const auto& [path, more_paths, field, text_template, missing_field, format, bad_row, empty_row,
+               utf8, max_row_bytes, limit_rows] = fingerprint.input;
   Json json = {{"field", field},
                {"bad_row", name_of(kBadRowPolicies, bad_row)},
                {"empty_row", name_of(kEmptyRowPolicies, empty_row)},
                {"utf8", name_of(kUtf8Policies, utf8)},
                {"max_row_bytes", max_row_bytes},
                {"limit_rows", limit_rows}};
+  // Options with their default are left out. So the fingerprint equals the fingerprint of versions
+  // that did not have the option.
+  if (!text_template.empty()) json["text"] = text_template;
+  if (missing_field != MissingFieldPolicy::kError)
+    json["missing_field"] = name_of(kMissingFieldPolicies, missing_field);
   Json files = Json::array();
   for (const InputScan::File& file : fingerprint.input_files) {
     InputOptions of_file = fingerprint.input;
@@ -134,6 +139,9 @@ constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
 InputOptions input_options(const JsonFields& fields) {
   InputOptions input;
   input.field = fields.string("field");
+  if (fields.has("text")) input.text_template = fields.string("text");
+  if (fields.has("missing_field"))
+    input.missing_field = named_value(fields, "missing_field", kMissingFieldPolicies);
   input.format = named_value(fields, "format", kTextFormats);
   input.bad_row = named_value(fields, "bad_row", kBadRowPolicies);
   input.empty_row = named_value(fields, "empty_row", kEmptyRowPolicies);

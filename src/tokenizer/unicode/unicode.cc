@@ -2,9 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
-#include <map>
 #include <memory>
-#include <vector>
+#include <span>
 
 #include "tokenizer/unicode/unicode_data.h"
 #include "tokenizer/unicode/unicode_scripts_data.h"
@@ -34,30 +33,9 @@ struct Mapping {
 
 }  // namespace
 
-PropertyTable::PropertyTable() {
-  std::vector<uint32_t> flat(0x110000);
-  for (size_t i = 0; i < kRunStartsSize; ++i) {
-    const size_t end = i + 1 < kRunStartsSize ? kRunStarts[i + 1] : flat.size();
-    std::fill(flat.begin() + kRunStarts[i], flat.begin() + static_cast<ptrdiff_t>(end),
-              kRunValues[i]);
-  }
-  std::map<std::string_view, uint32_t> seen;  // bytes of a block -> its offset in values_
-  uint32_t used = 0;
-  for (size_t b = 0; b < kBlocks; ++b) {
-    const uint32_t* block = flat.data() + b * kBlockSize;
-    const std::string_view bytes(reinterpret_cast<const char*>(block),
-                                 kBlockSize * sizeof(uint32_t));
-    const auto [entry, fresh] = seen.emplace(bytes, used);
-    if (fresh) {
-      std::memcpy(values_ + used, block, bytes.size());
-      used += kBlockSize;
-    }
-    block_[b] = entry->second;
-  }
-}
-
 const PropertyTable& properties() {
-  static const std::unique_ptr<const PropertyTable> table = std::make_unique<PropertyTable>();
+  static const std::unique_ptr<const PropertyTable> table = std::make_unique<PropertyTable>(
+      std::span(kRunStarts, kRunStartsSize), std::span(kRunValues, kRunValuesSize));
   return *table;
 }
 

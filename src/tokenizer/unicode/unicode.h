@@ -11,6 +11,8 @@
 #include <string>
 #include <string_view>
 
+#include "tokenizer/unicode/code_point_table.h"
+
 namespace encode::unicode {
 
 // The order of the flags must be the order in scripts/generate/unicode.py.
@@ -38,26 +40,9 @@ enum Property : uint32_t {
   kGraphemeControl = 1U << 18,  // is a grapheme cluster of its own
 };
 
-// A two-stage table over all code points. Equal blocks are stored once. Immutable. Any number of
-// threads may use it.
-class PropertyTable {
- public:
-  PropertyTable();
-  // Returns the Property bits of `c`, and its canonical combining class in bits 24 to 31. `c` must
-  // be at most U+10FFFF, because the index is not checked.
-  uint32_t operator[](char32_t c) const {
-    return values_[block_[c >> kBlockBits] + (c & (kBlockSize - 1))];
-  }
-
- private:
-  static constexpr int kBlockBits = 7;
-  static constexpr size_t kBlockSize = size_t{1} << kBlockBits;
-  static constexpr size_t kBlocks = 0x110000 >> kBlockBits;
-  static constexpr size_t kMaxDistinctBlocks = 1024;
-
-  uint32_t block_[kBlocks];  // the offset of each block in values_
-  uint32_t values_[kMaxDistinctBlocks * kBlockSize];
-};
+// The value of a code point is its Property bits, and its canonical combining class in bits 24 to
+// 31.
+using PropertyTable = CodePointTable<uint32_t>;
 
 // Returns the table, which is made at the first call and lives as long as the process. Any thread
 // may call it.

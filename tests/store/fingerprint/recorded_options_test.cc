@@ -17,6 +17,8 @@ Fingerprint unusual() {
   Fingerprint fingerprint;
   fingerprint.input.path = "texts.csv.gz";
   fingerprint.input.field = "text";
+  fingerprint.input.text_template = "{a}";
+  fingerprint.input.missing_field = MissingFieldPolicy::kEmpty;
   fingerprint.input.format = TextFormat::kTsv;
   fingerprint.input.bad_row = BadRowPolicy::kReject;
   fingerprint.input.empty_row = EmptyRowPolicy::kError;

@@ -1,0 +1,86 @@
+#include "passages_flag.h"
+
+#include <charconv>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <set>
+#include <string_view>
+#include <system_error>
+
+#include "base/names.h"
+#include "command.h"
+
+namespace encode {
+namespace {
+
+constexpr std::string_view kPassagesForm = "--passages max_tokens=N,overlap=N,by=UNIT";
+constexpr int64_t kMostPassageTokens = int64_t{1} << 20;
+
+[[noreturn]] void refuse_passages(std::string expected, std::string found) {
+  refuse_usage("encode tokenize", "--passages states no rule that passages can be cut by",
+               std::move(expected), std::move(found));
+}
+
+int64_t passage_number(std::string_view key, std::string_view text, int64_t least) {
+  int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || number < least ||
+      number > kMostPassageTokens) {
+    refuse_passages(fmt::format("{}=N with a number from {} to {}", key, least, kMostPassageTokens),
+                    fmt::format("{}={}", key, text));
+  }
+  return number;
+}
+
+void set_passage_key(std::string_view key, std::string_view value, PassageRule& rule) {
+  if (key == "max_tokens") {
+    rule.max_tokens = passage_number(key, value, 1);
+  } else if (key == "overlap") {
+    rule.overlap = passage_number(key, value, 0);
+  } else if (const auto unit = find_value(kPassageUnits, value); key == "by" && unit) {
+    rule.by = *unit;
+  } else if (key == "by") {
+    refuse_passages(fmt::format("by=UNIT with {}", fmt::join(names_of(kPassageUnits), ", ")),
+                    fmt::format("by={}", value));
+  } else {
+    refuse_passages(std::string(kPassagesForm), std::string(key));
+  }
+}
+
+}  // namespace
+
+std::string passages_flag_help() {
+  return fmt::format(
+      "Cut every row into passages of at most max_tokens tokens, prompt and special tokens "
+      "included "
+      "(default: the model's limit), and write their places and texts in place of ids. overlap: "
+      "the "
+      "most tokens of a passage that the next one repeats (default: 0). by: {} (default: {})",
+      fmt::join(names_of(kPassageUnits), ", "), name_of(kPassageUnits, PassageRule{}.by));
+}
+
+PassageRule parse_passage_rule(const std::string& value, int64_t limit) {
+  PassageRule rule{.max_tokens = limit};
+  std::set<std::string_view> seen;
+  std::string_view rest = value;
+  for (bool more = true; more;) {
+    const size_t comma = rest.find(',');
+    const std::string_view part = rest.substr(0, comma);
+    const size_t equals = part.find('=');
+    if (equals == std::string_view::npos) refuse_passages(std::string(kPassagesForm), value);
+    const std::string_view key = part.substr(0, equals);
+    if (!seen.insert(key).second) refuse_passages("each key once", value);
+    set_passage_key(key, part.substr(equals + 1), rule);
+    more = comma != std::string_view::npos;
+    if (more) rest.remove_prefix(comma + 1);
+  }
+  if (rule.max_tokens == 0)
+    refuse_passages("max_tokens=N, because a lone tokenizer has no limit", value);
+  if (limit > 0 && rule.max_tokens > limit) {
+    refuse_passages(fmt::format("max_tokens of at most {}, the limit of the model", limit),
+                    fmt::format("max_tokens={}", rule.max_tokens));
+  }
+  return rule;
+}
+
+}  // namespace encode

@@ -1,0 +1,26 @@
+// The passages that `encode tokenize --passages` writes.
+#pragma once
+
+#include "encode/text.h"
+
+#include "line_output.h"
+#include "token_statistics.h"
+#include "tokenizer/passages.h"
+
+namespace encode {
+
+struct PassageCounts {
+  int64_t rows = 0;
+  double seconds = 0;  // of cutting and tokenizing
+};
+
+// Writes a line for each passage of each row: its row, its number in the row, its place, its tokens
+// and its text. Adds the passages to `statistics`. Throws what TextReader, PassageCutter and
+// LineOutput throw, and Error kData "tokenize.input_ids" for a row of token ids.
+PassageCounts write_passages(TextReader& reader, const PassageCutter& cutter, LineOutput& output,
+                             TokenStatistics& statistics);
+
+// Throws Error kData "tokenize.input_ids" if the row consists of token ids.
+void require_text(const Text& text);
+
+}  // namespace encode

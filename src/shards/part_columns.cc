@@ -1,0 +1,79 @@
+#include "shards/part_columns.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "encode/vector_rows.h"
+
+#include "base/output_types.h"
+#include "columnar/columnar.h"
+#include "columnar/matrix_reader.h"
+#include "store/sealed_json.h"
+
+namespace encode {
+namespace {
+
+// One column. Not thread-safe.
+class PartColumn {
+ public:
+  PartColumn(const std::string& path, MatrixFormat format, const std::string& name)
+      : file_(path),
+        reader_(open_column(
+            file_,
+            {.format = format == MatrixFormat::kParquet ? TextFormat::kParquet : TextFormat::kArrow,
+             .path = path,
+             .column = name,
+             .values = ColumnRequest::Values::kAny})) {}
+
+  std::optional<std::string> next() {
+    ColumnValue value;
+    if (!reader_->next(value))
+      throw damage("a part has fewer rows than its manifest says", file_.path(), "another row",
+                   "the end of the table");
+    if (value.kind != ColumnValue::Kind::kText) return std::nullopt;
+    return std::string(value.text);
+  }
+
+ private:
+  FileBytes file_;
+  std::unique_ptr<ColumnReader> reader_;
+};
+
+class PartColumns final : public ColumnSource {
+ public:
+  PartColumns(const std::string& path, const Manifest& manifest)
+      : rows_(read_vector_rows(path, manifest)), row_(manifest.identity.first_row) {
+    for (const TableColumn& column : manifest.table_columns) {
+      if (column.source != kRowColumn)
+        columns_.push_back(std::make_unique<PartColumn>(path, manifest.file, column.name));
+    }
+  }
+
+  void next(std::vector<std::optional<std::string>>& values) override {
+    values.assign(columns_.size(), std::nullopt);
+    if (!rows_.vector_of(row_++)) return;  // the table does not have the row
+    for (size_t i = 0; i < columns_.size(); ++i) values[i] = columns_[i]->next();
+  }
+  void finish() override {}
+
+ private:
+  VectorRows rows_;
+  int64_t row_;
+  std::vector<std::unique_ptr<PartColumn>> columns_;  // a reader refers to its file
+};
+
+}  // namespace
+
+bool has_input_columns(const FinalFormat& format) {
+  return std::ranges::any_of(format.columns,
+                             [](const TableColumn& column) { return column.source != kRowColumn; });
+}
+
+ColumnOpener columns_of_part(const std::string& path, const Manifest& manifest) {
+  return [path, manifest] { return std::make_unique<PartColumns>(path, manifest); };
+}
+
+}  // namespace encode

@@ -1,0 +1,395 @@
+#include "tokenizer/passages.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <fmt/format.h>
+#include <limits>
+#include <utility>
+
+#include "encode/error.h"
+
+#include "tokenizer/text_units.h"
+#include "tokenizer/unicode/grapheme_break.h"
+
+namespace encode {
+namespace {
+
+// A rest of the text with at most this many bytes for each token of a passage is first tried as a
+// whole, because it nearly always fits.
+constexpr int64_t kSureBytesPerToken = 3;
+// A unit with more bytes for each token of a passage is cut, and never tokenized as a whole: it
+// would be tokenized again for each passage in it.
+constexpr int64_t kMostBytesPerToken = 16;
+constexpr int64_t kTooManyTokens = std::numeric_limits<int64_t>::max();
+// A passage is full if at most this part of it is empty. It is filled up at most kMaxRefills times.
+constexpr int64_t kEmptyPart = 16;
+constexpr int kMaxRefills = 8;
+
+// The tokens of the last row, and those that it has lost.
+int64_t all_tokens(const TokenizedRows& rows) {
+  const int64_t last = rows.size() - 1;
+  return static_cast<int64_t>(rows.row(last).size()) + rows.lost_tokens[static_cast<size_t>(last)];
+}
+
+void append_rows(const TokenizedRows& from, TokenizedRows& to) {
+  const auto base = static_cast<int64_t>(to.ids.size());
+  to.ids.insert(to.ids.end(), from.ids.begin(), from.ids.end());
+  for (size_t i = 1; i < from.offsets.size(); ++i) to.offsets.push_back(base + from.offsets[i]);
+  to.lost_tokens.insert(to.lost_tokens.end(), from.lost_tokens.begin(), from.lost_tokens.end());
+}
+
+// A passage while units are added to it.
+struct Filling {
+  size_t end = 0;
+  int64_t room = 0;    // the tokens that it still has room for
+  bool empty = false;  // it has no unit yet
+};
+
+// Cuts one text. It would take too long to tokenize every passage that might fit, so a guess comes
+// first: by the tokens of the passage before (count_pieces()), or by the tokens that each unit (a
+// sentence, a word, a cluster) has alone. Then the passage itself is tokenized. It loses units
+// until it fits, or gets more until it is full.
+class TextCutter {
+ public:
+  // `room`: the tokens of a passage without the prompt and the special tokens.
+  TextCutter(const PassageSettings& settings, int64_t room, std::string_view utf8)
+      : settings_(settings), room_(room), utf8_(utf8), sentences_(utf8) {}
+
+  void cut(std::vector<Passage>& passages, TokenizedRows& rows) {
+    TokenizedRows row;
+    size_t begin = 0;
+    size_t last_end = 0;
+    Passage passage;
+    for (;;) {
+      size_t end = fit(begin, row);
+      if (begin < last_end && end <= last_end) {  // only the overlap fits
+        passage.char_begin += count_code_points(utf8_.substr(begin, last_end - begin));
+        begin = last_end;
+        end = fit(begin, row);
+      }
+      passage.byte_begin = static_cast<int64_t>(begin);
+      passage.byte_end = static_cast<int64_t>(end);
+      passage.char_end = passage.char_begin + count_code_points(utf8_.substr(begin, end - begin));
+      passages.push_back(passage);
+      append_rows(row, rows);
+      if (end >= utf8_.size()) return;
+      last_end = end;
+      const size_t next = next_begin(begin, end);
+      passage.char_begin += count_code_points(utf8_.substr(begin, next - begin));
+      begin = next;
+      sentences_.drop_before(begin);
+    }
+  }
+
+ private:
+  size_t max_tokens() const { return static_cast<size_t>(settings_.rule.max_tokens); }
+  size_t most_bytes() const { return max_tokens() * kMostBytesPerToken; }
+  TokenizeOptions options() const {
+    return {.max_length = settings_.rule.max_tokens,
+            .add_special_tokens = settings_.add_special_tokens};
+  }
+  bool by(PassageUnit unit) const { return settings_.rule.by == unit; }
+
+  // Returns the number of tokens of a unit alone. A space at its end does not count, because many
+  // tokenizers make one token of it and the word after it.
+  int64_t guide(size_t begin, size_t end) {
+    std::string_view unit = utf8_.substr(begin, end - begin);
+    if (unit.ends_with(' ')) unit.remove_suffix(1);
+    guide_rows_.clear();
+    settings_.tokenizer.encode(unit, {.max_length = 0, .add_special_tokens = false}, guide_rows_);
+    return static_cast<int64_t>(guide_rows_.ids.size());
+  }
+
+  int64_t tokens_of(Sentence& sentence) {
+    if (sentence.tokens < 0) {
+      const bool too_long = sentence.end - sentence.begin > most_bytes();
+      sentence.tokens = too_long ? kTooManyTokens : guide(sentence.begin, sentence.end);
+    }
+    return sentence.tokens;
+  }
+
+  // Returns the tokens of the paragraph from sentence `i` on, or kTooManyTokens if they are more
+  // than `room`. `end` becomes the number of the sentence after the paragraph.
+  int64_t tokens_of_paragraph(size_t i, int64_t room, size_t& end) {
+    int64_t tokens = 0;
+    for (end = i; Sentence* sentence = sentences_.at(end); ++end) {
+      if (end > i && sentence->begins_paragraph) break;
+      const int64_t more = tokens_of(*sentence);
+      if (more > room - tokens) return kTooManyTokens;
+      tokens += more;
+    }
+    return tokens;
+  }
+
+  // Fills `row` with the row of a passage, and returns its tokens before the truncation.
+  int64_t tokenize(size_t begin, size_t end, TokenizedRows& row) {
+    row.clear();
+    const std::string_view text = utf8_.substr(begin, end - begin);
+    if (settings_.prompt.empty()) {
+      settings_.tokenizer.encode(text, options(), row);
+    } else {
+      with_prompt_.assign(settings_.prompt).append(text);
+      settings_.tokenizer.encode(with_prompt_, options(), row);
+    }
+    return all_tokens(row);
+  }
+
+  static bool add(size_t end, int64_t tokens, Filling& filling) {
+    if (tokens > filling.room) return false;
+    filling = {.end = end, .room = filling.room - tokens, .empty = false};
+    return true;
+  }
+
+  // Adds clusters up to `limit`. An empty passage gets one cluster even if there is no room for it.
+  void add_clusters(size_t limit, Filling& filling) {
+    while (filling.end < limit) {
+      const size_t end = unicode::cluster_end(utf8_, filling.end);
+      if (add(end, guide(filling.end, end), filling)) continue;
+      if (filling.empty) filling = {.end = end, .room = 0, .empty = false};
+      return;
+    }
+  }
+
+  // Adds words up to `limit`. Adds clusters of a word that does not fit into an empty passage, and
+  // of a word that is already cut at filling.end.
+  void add_words(size_t limit, Filling& filling) {
+    bool cut_word = !begins_unit(filling.end);
+    while (filling.end < limit) {
+      const size_t end = word_end(utf8_, filling.end, limit, most_bytes());
+      if (!cut_word) {
+        if (add(end, guide(filling.end, end), filling)) continue;
+        if (!filling.empty) return;
+      }
+      add_clusters(end, filling);
+      if (filling.end < end) return;
+      cut_word = false;
+    }
+  }
+
+  // Returns whether a sentence or a word begins at `at`.
+  bool begins_unit(size_t at) {
+    return sentences_.at(sentences_.index_of(at))->begin == at || begins_word(utf8_, at);
+  }
+
+  // Adds as many units as there is room for, from filling.end on.
+  void add_units(Filling& filling) {
+    size_t i = sentences_.index_of(filling.end);
+    if (Sentence* sentence = sentences_.at(i); filling.end > sentence->begin) {
+      const size_t limit = sentence->end;
+      add_words(limit, filling);
+      if (filling.end < limit) return;
+      ++i;
+    }
+    bool cut_paragraph = true;
+    for (; Sentence* sentence = sentences_.at(i); ++i) {
+      if (sentence->begins_paragraph) cut_paragraph = false;
+      if (by(PassageUnit::kParagraph) && !cut_paragraph) {
+        size_t after = i;
+        const int64_t tokens = tokens_of_paragraph(i, filling.room, after);
+        if (tokens != kTooManyTokens) {
+          i = after - 1;
+          add(sentences_.at(i)->end, tokens, filling);
+          continue;
+        }
+        if (!filling.empty) return;
+        cut_paragraph = true;
+      }
+      const size_t end = sentence->end;
+      if (add(end, tokens_of(*sentence), filling)) continue;
+      if (!filling.empty && !by(PassageUnit::kToken)) return;
+      add_words(end, filling);
+      if (filling.end < end) return;
+    }
+  }
+
+  // Returns the end of the first half of a passage, which has at least one cluster.
+  size_t half(size_t begin, size_t end) const {
+    size_t at = unicode::cluster_end(utf8_, begin);
+    for (;;) {
+      const size_t next = unicode::cluster_end(utf8_, at);
+      if (next > begin + (end - begin) / 2) return at;
+      at = next;
+    }
+  }
+
+  // Returns the end of the passage that begins at `begin`, and fills `row` with its tokens.
+  size_t fit(size_t begin, TokenizedRows& row) {
+    const size_t rest = utf8_.size() - begin;
+    if (rest <= max_tokens() * kSureBytesPerToken &&
+        tokenize(begin, utf8_.size(), row) <= settings_.rule.max_tokens)
+      return utf8_.size();
+    size_t end = fit_guess(begin, row);
+    if (end == begin) end = fit_units(begin, row);
+    last_pieces_ = count_pieces(utf8_.substr(begin, end - begin));
+    last_tokens_ = all_tokens(row) - (settings_.rule.max_tokens - room_);
+    return end;
+  }
+
+  // Does what fit() does, by the pieces of a token in the passage before. So only the
+  // sentences at the end of the passage are tokenized alone. Returns `begin` if it finds no end.
+  size_t fit_guess(size_t begin, TokenizedRows& row) {
+    size_t end = guess(begin);
+    while (end > begin) {
+      int64_t excess = tokenize(begin, end, row) - settings_.rule.max_tokens;
+      if (excess <= 0) return fill_up(begin, end, row);
+      bool unit = false;
+      for (; end > begin && (excess > 0 || !unit);) {
+        Sentence& last = *sentences_.at(sentences_.index_of(end - 1));
+        excess -= std::min(excess, tokens_of(last));
+        end = std::max(begin, last.begin);
+        unit = last.begins_paragraph || !by(PassageUnit::kParagraph);
+      }
+    }
+    return begin;
+  }
+
+  // Returns the last end of a sentence or a paragraph that the passage can probably have, or
+  // `begin`.
+  size_t guess(size_t begin) {
+    const int64_t limit = last_pieces_ * room_ / std::max<int64_t>(1, last_tokens_);
+    int64_t pieces = 0;
+    size_t i = sentences_.index_of(begin);
+    if (by(PassageUnit::kParagraph) && !sentences_.at(i)->begins_paragraph) return begin;
+    size_t end = begin;
+    for (; const Sentence* sentence = sentences_.at(i); ++i) {
+      if (sentence->end - begin > most_bytes()) break;
+      pieces += sentence->begin >= begin ? sentence->pieces
+                                         : count_pieces(utf8_.substr(begin, sentence->end - begin));
+      if (pieces > limit) break;
+      const Sentence* next = by(PassageUnit::kParagraph) ? sentences_.at(i + 1) : nullptr;
+      if (next == nullptr || next->begins_paragraph) end = sentence->end;
+    }
+    return end;
+  }
+
+  // Does what fit() does, by the tokens of each unit.
+  size_t fit_units(size_t begin, TokenizedRows& row) {
+    const int64_t most = settings_.rule.max_tokens;
+    int64_t room = room_;
+    Filling filling{.end = begin, .room = room, .empty = true};
+    add_units(filling);
+    size_t end = filling.end;
+    int64_t tokens = tokenize(begin, end, row);
+    while (tokens > most && end > unicode::cluster_end(utf8_, begin)) {
+      room = std::max<int64_t>(0, room - (tokens - most));
+      filling = {.end = begin, .room = room, .empty = true};
+      add_units(filling);
+      end = filling.end < end ? filling.end : half(begin, end);
+      tokens = tokenize(begin, end, row);
+    }
+    return tokens > most ? end : fill_up(begin, end, row);
+  }
+
+  // Adds units to a passage of which a large part is empty, because its units have fewer tokens
+  // together than alone.
+  size_t fill_up(size_t begin, size_t end, TokenizedRows& row) {
+    const int64_t most = settings_.rule.max_tokens;
+    for (int i = 0; i < kMaxRefills && end < utf8_.size(); ++i) {
+      const int64_t room = most - all_tokens(row);
+      if (room * kEmptyPart <= most) break;
+      Filling filling{.end = end, .room = room, .empty = false};
+      add_units(filling);
+      if (filling.end == end || tokenize(begin, filling.end, larger_row_) > most) break;
+      std::swap(row, larger_row_);
+      end = filling.end;
+    }
+    return end;
+  }
+
+  // Returns the tokens of the smallest unit that the passage after `end` must add, at least.
+  int64_t tokens_after(size_t end) {
+    const size_t i = sentences_.index_of(end);
+    Sentence& sentence = *sentences_.at(i);
+    if (end == sentence.begin && !by(PassageUnit::kToken)) {
+      size_t after = i;
+      return by(PassageUnit::kParagraph) && sentence.begins_paragraph
+                 ? tokens_of_paragraph(i, room_, after)
+                 : tokens_of(sentence);
+    }
+    return begins_unit(end) ? guide(end, word_end(utf8_, end, sentence.end, most_bytes()))
+                            : guide(end, unicode::cluster_end(utf8_, end));
+  }
+
+  // Returns the begin of the passage after [begin, end).
+  size_t next_begin(size_t begin, size_t end) {
+    if (settings_.rule.overlap == 0) return end;
+    const int64_t after = tokens_after(end);
+    if (after >= room_) return end;
+    return overlap_begin(begin, end, std::min(settings_.rule.overlap, room_ - after));
+  }
+
+  // Returns where the units begin that are repeated from the passage [begin, end), with at most
+  // `room` tokens: whole sentences, or words if `end` cuts a sentence, or by token. The result is
+  // above `begin`.
+  size_t overlap_begin(size_t begin, size_t end, int64_t room) {
+    size_t at = end;
+    for (size_t i = sentences_.index_of(end - 1);; --i) {
+      Sentence& sentence = *sentences_.at(i);
+      const bool whole = at == sentence.end && sentence.begin > begin;
+      if (whole && tokens_of(sentence) <= room) {
+        room -= sentence.tokens;
+        at = sentence.begin;
+        continue;
+      }
+      if (at == sentence.end && !by(PassageUnit::kToken)) return at;
+      at = words_before(std::max(sentence.begin, begin), at, room);
+      if (at <= begin) return end;
+      if (at > sentence.begin) return at;
+    }
+  }
+
+  // Returns where the last words of [begin, end) begin that have at most `room` tokens, and takes
+  // their tokens from `room`.
+  size_t words_before(size_t begin, size_t end, int64_t& room) {
+    std::vector<size_t> starts;
+    for (size_t at = begin; at < end; at = word_end(utf8_, at, end, most_bytes()))
+      starts.push_back(at);
+    size_t at = end;
+    while (!starts.empty()) {
+      const int64_t tokens = guide(starts.back(), at);
+      if (tokens > room) break;
+      room -= tokens;
+      at = starts.back();
+      starts.pop_back();
+    }
+    return at;
+  }
+
+  const PassageSettings& settings_;
+  int64_t room_;
+  std::string_view utf8_;
+  SentenceWindow sentences_;
+  int64_t last_pieces_ = 0;  // of the passage before; 0: there is none
+  int64_t last_tokens_ = 0;  // without the prompt and the special tokens
+  TokenizedRows guide_rows_;
+  TokenizedRows larger_row_;
+  std::string with_prompt_;
+};
+
+}  // namespace
+
+PassageCutter::PassageCutter(PassageSettings settings, const std::string& where)
+    : settings_(std::move(settings)) {
+  const PassageRule& rule = settings_.rule;
+  TokenizedRows row;
+  settings_.tokenizer.encode(settings_.prompt, {.add_special_tokens = settings_.add_special_tokens},
+                             row);
+  room_ = rule.max_tokens - all_tokens(row);
+  if (room_ > rule.overlap) return;
+  throw Error(
+      {.code = "model.max_length",
+       .what = "max_tokens has no room for the text of a passage",
+       .where = where,
+       .expected = fmt::format("a max_tokens above {}, which are the {} of the prompt and "
+                               "the special tokens, and the overlap of {}",
+                               all_tokens(row) + rule.overlap, all_tokens(row), rule.overlap),
+       .found = fmt::to_string(rule.max_tokens),
+       .hint = "give a larger max_tokens, a smaller overlap or a shorter prompt"});
+}
+
+void PassageCutter::cut(std::string_view utf8, std::vector<Passage>& passages,
+                        TokenizedRows& rows) const {
+  TextCutter(settings_, room_, utf8).cut(passages, rows);
+}
+
+}  // namespace encode

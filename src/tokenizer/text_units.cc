@@ -1,0 +1,178 @@
+#include "tokenizer/text_units.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "tokenizer/unicode/grapheme_break.h"
+#include "tokenizer/unicode/sentence_break.h"
+#include "tokenizer/unicode/unicode.h"
+
+namespace encode {
+namespace {
+
+bool is_white_space(char32_t c) { return (unicode::properties()[c] & unicode::kWhitespace) != 0; }
+
+bool is_blank(std::string_view utf8) {
+  const char* end = utf8.data() + utf8.size();
+  for (const char* p = utf8.data(); p < end;) {
+    const unicode::Decoded next = unicode::decode(p, end);
+    if (!is_white_space(next.code_point)) return false;
+    p += next.size;
+  }
+  return true;
+}
+
+// Returns whether the white space at the end of the text has an empty line or U+2029.
+bool ends_with_gap(std::string_view utf8) {
+  int line_ends = 0;
+  char32_t after = 0;
+  for (const char* p = utf8.data() + utf8.size(); p > utf8.data();) {
+    const unicode::Decoded last = unicode::decode_before(utf8.data(), p);
+    const char32_t c = last.code_point;
+    if (!is_white_space(c)) break;
+    if (c == 0x2029) return true;
+    const bool crlf = c == '\r' && after == '\n';
+    if ((c == '\n' || c == '\r' || c == 0x85 || c == 0x2028) && !crlf) ++line_ends;
+    after = c;
+    p -= last.size;
+  }
+  return line_ends >= 2;
+}
+
+// Returns whether the character is a letter of a script that has no spaces between words: Thai,
+// Lao, Myanmar, Khmer, kana, Bopomofo, and the ideographs with their compatibility forms.
+bool is_unspaced_letter(char32_t c) {
+  constexpr std::array<std::pair<char32_t, char32_t>, 8> kRanges = {{{0x0E00, 0x0EFF},
+                                                                     {0x1000, 0x109F},
+                                                                     {0x1780, 0x17FF},
+                                                                     {0x3040, 0x312F},
+                                                                     {0x31A0, 0x31FF},
+                                                                     {0x3400, 0x9FFF},
+                                                                     {0xF900, 0xFAFF},
+                                                                     {0x20000, 0x3FFFF}}};
+  if (c < kRanges.front().first) return false;
+  const bool in_range = std::ranges::any_of(
+      kRanges, [c](const auto& range) { return c >= range.first && c <= range.second; });
+  return in_range && (unicode::properties()[c] & unicode::kLetter) != 0;
+}
+
+// What a byte is for count_pieces(): a part of a word, or a piece of its own. The first byte of a
+// character from U+0800 on is neither, so the character begins a word at its second byte.
+constexpr uint8_t kWordByte = 1;
+constexpr uint8_t kPieceByte = 2;
+
+constexpr std::array<uint8_t, 256> make_byte_kinds() {
+  std::array<uint8_t, 256> kinds = {};
+  for (size_t byte = 0; byte < kinds.size(); ++byte) {
+    const bool letter = (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z');
+    const bool digit = byte >= '0' && byte <= '9';
+    if (letter || digit || (byte >= 0x80 && byte < 0xE0)) {
+      kinds[byte] = kWordByte;
+    } else if (byte > ' ' && byte < 0x7F) {
+      kinds[byte] = kPieceByte;
+    }
+  }
+  return kinds;
+}
+
+bool parts_words(char32_t before, char32_t after) {
+  if (is_white_space(before)) return !is_white_space(after);
+  return is_unspaced_letter(before) && is_unspaced_letter(after);
+}
+
+char32_t code_point_at(std::string_view utf8, size_t at) {
+  return unicode::decode(utf8.data() + at, utf8.data() + utf8.size()).code_point;
+}
+
+char32_t code_point_before(std::string_view utf8, size_t at) {
+  return unicode::decode_before(utf8.data(), utf8.data() + at).code_point;
+}
+
+}  // namespace
+
+Sentence* SentenceWindow::at(size_t i) {
+  while (i >= dropped_ + sentences_.size() && found_ < utf8_.size()) find_next();
+  return i < dropped_ + sentences_.size() ? &sentences_[i - dropped_] : nullptr;
+}
+
+size_t SentenceWindow::index_of(size_t at) {
+  while (found_ <= at) find_next();
+  const auto found = std::ranges::upper_bound(sentences_, at, {}, &Sentence::end);
+  return dropped_ + static_cast<size_t>(found - sentences_.begin());
+}
+
+void SentenceWindow::drop_before(size_t at) {
+  while (!sentences_.empty() && sentences_.front().end <= at) {
+    sentences_.pop_front();
+    ++dropped_;
+  }
+}
+
+void SentenceWindow::find_next() {
+  Sentence sentence{.begin = found_, .begins_paragraph = after_gap_};
+  sentence.end = next_end_ > found_ ? next_end_ : end_of(found_);
+  bool blank = is_blank(utf8_.substr(sentence.begin, sentence.end - sentence.begin));
+  while (sentence.end < utf8_.size()) {
+    next_end_ = end_of(sentence.end);
+    const bool next_blank = is_blank(utf8_.substr(sentence.end, next_end_ - sentence.end));
+    if (!blank && !next_blank) break;
+    blank = blank && next_blank;
+    sentence.end = next_end_;
+  }
+  after_gap_ = ends_with_gap(utf8_.substr(sentence.begin, sentence.end - sentence.begin));
+  sentence.pieces = count_pieces(utf8_.substr(sentence.begin, sentence.end - sentence.begin));
+  found_ = sentence.end;
+  sentences_.push_back(sentence);
+}
+
+size_t SentenceWindow::end_of(size_t begin) {
+  size_t end = unicode::sentence_end(utf8_, begin);
+  while (!begins_cluster(end)) end = unicode::sentence_end(utf8_, end);
+  return end;
+}
+
+bool SentenceWindow::begins_cluster(size_t at) {
+  if (at >= utf8_.size()) return true;
+  if (at < clusters_to_) return false;
+  // What is before an ASCII character has no influence on where clusters end after it.
+  size_t p = at;
+  while (p > clusters_to_ && static_cast<unsigned char>(utf8_[p - 1]) >= 0x80) --p;
+  if (p > clusters_to_) --p;
+  while (p < at) p = unicode::cluster_end(utf8_, p);
+  clusters_to_ = p;
+  return p == at;
+}
+
+int64_t count_code_points(std::string_view utf8) {
+  const size_t ascii = unicode::ascii_prefix(utf8);
+  return static_cast<int64_t>(ascii) + std::ranges::count_if(utf8.substr(ascii), [](char c) {
+           return !unicode::is_continuation(c);
+         });
+}
+
+int64_t count_pieces(std::string_view utf8) {
+  static constexpr std::array<uint8_t, 256> kKinds = make_byte_kinds();
+  uint32_t pieces = 0;
+  uint32_t before = 0;
+  for (const char c : utf8) {  // without branches, because no branch could be predicted
+    const uint32_t kind = kKinds[static_cast<unsigned char>(c)];
+    pieces += (kind & ~before & kWordByte) + (kind >> 1U);
+    before = kind;
+  }
+  return pieces;
+}
+
+size_t word_end(std::string_view utf8, size_t begin, size_t limit, size_t max_bytes) {
+  size_t at = begin;
+  do {
+    at = unicode::cluster_end(utf8, at);
+  } while (at < limit && at - begin < max_bytes && !begins_word(utf8, at));
+  return std::min(at, limit);
+}
+
+bool begins_word(std::string_view utf8, size_t at) {
+  return parts_words(code_point_before(utf8, at), code_point_at(utf8, at));
+}
+
+}  // namespace encode

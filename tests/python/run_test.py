@@ -1,0 +1,291 @@
+"""Calls encode_embeddings.run() with the real programs, and compares its vectors with those of the command.
+
+    run_test.py PATH_OF_ENCODE
+
+It runs in the environment .deps/python, which scripts/setup.sh makes. The exit code is 77 if there is none; ctest then shows the
+test as skipped.
+"""
+import contextlib
+import json
+import os
+import pathlib
+import pickle
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+import warnings
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+ENCODE = sys.argv[1] if sys.argv[1:] else str(ROOT / "build/bin/encode")
+PYTHON = ROOT / ".deps/python/bin/python"
+if sys.prefix == sys.base_prefix:  # not in an environment
+    if not PYTHON.exists():
+        print(f"skipped: no {PYTHON}")
+        sys.exit(77)
+    os.execv(PYTHON, [PYTHON, "-B", *sys.argv])
+sys.path.insert(0, str(ROOT / "python"))
+os.environ["ENCODE_PROGRAM"] = ENCODE
+
+import datasets  # noqa: E402  (the environment is only now the right one)
+import numpy as np  # noqa: E402
+import pandas  # noqa: E402
+import polars  # noqa: E402
+import pyarrow as pa  # noqa: E402
+
+import encode_embeddings  # noqa: E402
+from encode_embeddings import EncodeError, _program, run, run_final  # noqa: E402
+
+BERT = ROOT / "tests/data/models/bert"  # takes token ids
+STATIC = ROOT / "tests/data/sentence_transformers/static_embedding"
+TEXTS = ["one two", "three", "", "Zürich \U0001f600", "one\ntwo", "one two"]
+SLOW_ROWS = 3000
+
+
+def token_rows(rows):
+    return [[(7 * row + token) % 100 + 1 for token in range(row % 20 + 20)] for row in range(rows)]
+
+
+def child_of(pid):
+    """Returns the process `encode` that a process has started, or None."""
+    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            name, rest = stat.read_text().rsplit(")", 1)
+            if int(rest.split()[1]) == pid and name.endswith("(encode"):
+                return int(stat.parent.name)
+    return None
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        os.environ["XDG_CACHE_HOME"] = str(self.folder / "xdg")
+        self.addCleanup(os.environ.pop, "XDG_CACHE_HOME")
+
+    def directories(self):
+        return sorted(path for path in encode_embeddings.cache_folder().iterdir() if path.is_dir())
+
+    def command(self, rows, model, *options):
+        """Returns the matrix of the command for a JSONL file of the rows."""
+        (self.folder / "rows.jsonl").write_text("".join(json.dumps({"t": row}) + "\n" for row in rows))
+        subprocess.run([ENCODE, "run", "--model", model, "--input", self.folder / "rows.jsonl", "--field", "t", "--output",
+                        self.folder / "command.npy", "--overwrite", "--fresh", *options], check=True, capture_output=True)
+        return np.load(self.folder / "command.npy")
+
+
+class Sources(Case):
+    def test_every_source_gives_the_bits_of_the_command(self):
+        expected = self.command(TEXTS, STATIC)
+        frame = pandas.DataFrame({"id": range(len(TEXTS)), "body": TEXTS})
+        table = pa.table({"id": list(range(len(TEXTS))), "body": TEXTS})
+        dataset = datasets.Dataset.from_dict({"id": list(range(len(TEXTS))), "body": TEXTS})
+        sources = [
+            TEXTS, tuple(TEXTS), (text for text in TEXTS), np.array(TEXTS), frame, frame["body"], frame["body"].astype("category"),
+            frame["body"].astype(object), polars.DataFrame({"body": TEXTS}), polars.LazyFrame({"body": TEXTS}),
+            polars.Series(TEXTS), table, table.to_batches()[0], table.to_reader(), table["body"], table["body"].chunk(0),
+            table["body"].dictionary_encode(), dataset, dataset.to_iterable_dataset(), polars.DataFrame(
+                {"body": TEXTS}, schema={"body": polars.Categorical})]
+        for source in sources:
+            with self.subTest(type(source).__name__):
+                vectors = run(source, model=STATIC)
+                self.assertIsInstance(vectors, np.memmap)
+                self.assertFalse(vectors.flags.writeable)
+                np.testing.assert_array_equal(vectors, expected)
+        names = {len(directory.name) for directory in self.directories()}
+        self.assertEqual(names, {32})
+        # The name of a column is a part of the content; nothing else of a source is.
+        self.assertEqual(len(self.directories()), 2)
+
+    def test_a_path_is_read_by_the_program(self):
+        expected = self.command(TEXTS, STATIC)
+        path = self.folder / "rows.jsonl"
+        for source in (path, str(path), str(self.folder / "row*.jsonl")):
+            np.testing.assert_array_equal(run(source, model=STATIC, field="t"), expected)
+        self.assertEqual(len(self.directories()), 1)
+        with self.assertRaisesRegex(FileNotFoundError, "to encode one text, give a list"):
+            run("a text", model=STATIC)
+
+    def test_token_ids_have_the_bits_of_the_command(self):
+        rows = token_rows(40)
+        np.testing.assert_array_equal(run(rows, model=BERT, pooling="mean"), self.command(rows, BERT, "--pooling", "mean"))
+        tokens = run_final(pa.array(rows), model=BERT, pooling="none")
+        self.assertEqual([len(tokens.row(row)) for row in range(3)], [len(row) for row in rows[:3]])
+
+    def test_a_generator_of_many_batches_is_read_once(self):
+        drawn = []
+        count = 3 * 8192 + 5
+        vectors = run((drawn.append(row) or f"text {row % 100}" for row in range(count)), model=STATIC)
+        self.assertEqual((len(vectors), len(drawn)), (count, count))
+        np.testing.assert_array_equal(vectors[-5:], vectors[(count - 5) % 100 + 100:][:5])
+
+    def test_no_texts_give_an_empty_matrix(self):
+        for source in ([], iter([]), pandas.DataFrame({"t": pandas.Series([], dtype=object)}), pa.table({"t": pa.array([], "string")})):
+            self.assertEqual(run(source, model=STATIC, field="t" if hasattr(source, "columns") else None).shape, (0, 10))
+
+    def test_a_null_is_an_error_or_is_left_out_with_a_warning(self):
+        for nulls in (pandas.DataFrame({"t": ["one", None, float("nan"), pandas.NA, "two"]}),
+                      polars.DataFrame({"t": ["one", None, None, None, "two"]}), ["one", None, float("nan"), None, "two"]):
+            with self.assertRaises(EncodeError) as raised:
+                run(nulls, model=STATIC)
+            self.assertEqual((raised.exception.code, raised.exception.exit_code), ("arrow.null", 65))
+            self.assertRegex(raised.exception.where, r"texts\.arrow:2$")
+            with self.assertWarnsRegex(UserWarning, "3 of 5 rows have no vector"):
+                vectors = run(nulls, model=STATIC, bad_row="reject")
+            np.testing.assert_array_equal(vectors, run(["one", "two"], model=STATIC))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            run(["one", "two"], model=STATIC, bad_row="reject")
+
+    def test_what_is_no_text_is_refused_with_its_row(self):
+        for source, message in ((["a", 3], "row 1 of the texts: expected a str, found int"),
+                                (["a"] * 9000 + [3.5], "row 9000 of the texts: expected a str, found float"),
+                                (["a", "\ud800"], "row 1 of the texts is not valid Unicode"),
+                                (pandas.DataFrame({"t": ["a", 3]}), "name the column of the texts"),
+                                (pandas.DataFrame({"t": [1, 2]}), "name the column of the texts"),
+                                (pandas.DataFrame({"t": ["a"], "u": ["b"]}), "2 of the columns 't', 'u' have strings"),
+                                (b"text", "found bytes"), ({"t": ["a"]}, "found dict"), (7, "found int"),
+                                ([[1, 2], "a"], "not all lists of token ids"),
+                                (datasets.DatasetDict({"train": datasets.Dataset.from_dict({"t": ["a"]})}), "'train'")):
+            with self.subTest(message), self.assertRaisesRegex((TypeError, ValueError), message):
+                run(source, model=STATIC)
+        with self.assertRaisesRegex(TypeError, "'t' is int64, not strings"):
+            run(pandas.DataFrame({"t": [1, 2]}), model=STATIC, field="t")
+        self.assertEqual(list(encode_embeddings.cache_folder().iterdir()), [])
+
+
+class Outputs(Case):
+    def test_a_table_has_the_columns_that_were_asked_for(self):
+        frame = pandas.DataFrame({"name": ["x", "y"], "number": [3, 4], "body": ["one", "two"]})
+        for kind in ("parquet", "arrow"):
+            table = run(frame, model=STATIC, field="body", output_format=kind, columns=["row", "text", "n=number", "name"])
+            self.assertIsInstance(table, pa.Table)
+            self.assertEqual(table.drop(["embedding"]).to_pydict(),
+                             {"row": [0, 1], "text": ["one", "two"], "n": ["3", "4"], "name": ["x", "y"]})
+            vectors = table["embedding"].combine_chunks().flatten().to_numpy().reshape(2, -1)
+            np.testing.assert_array_equal(vectors, run(["one", "two"], model=STATIC))
+        # Another value in a column that is not the text is another content.
+        changed = run(frame.assign(number=[3, 5]), model=STATIC, field="body", output_format="arrow", columns=["number"])
+        self.assertEqual(changed["number"].to_pylist(), ["3", "5"])
+
+    def test_an_output_is_where_the_caller_wants_it(self):
+        output = self.folder / "out.npy"
+        vectors = run(["one", "two"], model=STATIC, output=output, output_dtype="float16")
+        self.assertEqual(vectors.dtype, np.float16)
+        np.testing.assert_array_equal(vectors, np.load(output))
+        cache = self.folder / "chosen"
+        for text in ("one", "two"):  # other texts in a directory that has a run are the program's error
+            if text == "one":
+                run([text], model=STATIC, cache_dir=cache)
+            else:
+                with self.assertRaises(EncodeError):
+                    run([text], model=STATIC, cache_dir=cache)
+
+
+class Errors(Case):
+    def test_a_wrong_key_is_found_before_a_text_is_read(self):
+        drawn = []
+        texts = (drawn.append(row) or "x" for row in range(3))
+        with self.assertRaises(EncodeError) as raised:
+            run(texts, model=STATIC, poling="mean")
+        error = raised.exception
+        self.assertEqual((error.code, error.exit_code, error.found, error.hint, error.resumable, drawn),
+                         ("config.key", 64, "'poling'", "did you mean semantic.pooling?", False, []))
+        self.assertIn("  hint      did you mean semantic.pooling?", str(error))
+        again = pickle.loads(pickle.dumps(error))
+        self.assertEqual((str(again), again.hint, again.exit_code), (str(error), error.hint, error.exit_code))
+        for settings, code, hint in (({"semantic": {"poling": 1}}, "config.key", "pooling"),
+                                     ({"pooling": "men"}, "config.value", "mean"),
+                                     ({"output_format": "csv"}, "config.value", "parquet")):
+            with self.assertRaises(EncodeError) as raised:
+                run(["x"], model=STATIC, **settings)
+            self.assertEqual(raised.exception.code, code)
+            self.assertIn(hint, str(raised.exception))
+        with self.assertRaisesRegex(TypeError, "input_format or output_format"):
+            run(["x"], model=STATIC, format="csv")
+
+    def test_an_error_of_the_run_has_its_parts(self):
+        with self.assertRaises(EncodeError) as raised:
+            run(["x"], model=self.folder / "nothing")
+        self.assertEqual((raised.exception.code, raised.exception.exit_code), ("model.not_found", 66))
+
+    def test_a_missing_program_and_another_torch_are_said(self):
+        torch = self.folder / "torch"
+        torch.mkdir()
+        (torch / "version.py").write_text("__version__ = '2.9.1+cpu'\n")
+        os.environ["TORCH_ROOT"] = str(torch)
+        self.addCleanup(os.environ.pop, "TORCH_ROOT")
+        with self.assertRaises(EncodeError) as raised:
+            run(["x"], model=STATIC)
+        self.assertEqual((raised.exception.code, raised.exception.expected, raised.exception.found, raised.exception.exit_code),
+                         ("python.torch", "torch 2.11", "torch 2.9.1+cpu", 69))
+        (torch / "version.py").write_text("__version__ = '2.11.0+cpu'\n")
+        self.assertIsNone(_program.torch_problem(str(torch), "2.11.0"))
+
+    def test_without_pyarrow_the_error_says_what_to_install(self):
+        program = ("import sys; sys.modules['pyarrow'] = None; sys.path.insert(0, sys.argv[1])\n"
+                   "import encode_embeddings; encode_embeddings.run(['x'], model=sys.argv[2])")
+        done = subprocess.run([sys.executable, "-B", "-c", program, ROOT / "python", STATIC], capture_output=True, text=True)
+        self.assertIn("ImportError", done.stderr)
+        self.assertIn("pip install 'encode_embeddings[parquet]'", done.stderr)
+
+
+class Interruptions(Case):
+    def setUp(self):
+        super().setUp()
+        self.rows = token_rows(SLOW_ROWS)
+        self.settings = {"model": BERT, "pooling": "mean", "device": "cpu", "threads": 1, "chunk_size": 50}
+
+    def when_a_chunk_is_committed(self, action):
+        """Calls `action` with the id of the child when a chunk log has a line, in a thread."""
+        def watch():
+            while not any(path.stat().st_size for path in encode_embeddings.cache_folder().glob("*/*_chunks/chunks.log")):
+                time.sleep(0.01)
+            action(child_of(os.getpid()))
+        thread = threading.Thread(target=watch, daemon=True)
+        thread.start()
+        return thread
+
+    def finish(self):
+        """The same call continues the run, and gives the bits of the command."""
+        kept = len(list(encode_embeddings.cache_folder().glob("*/*_chunks/chunk_*.npy")))
+        self.assertGreater(kept, 0)
+        self.assertEqual(len(self.directories()), 1)
+        calls = []
+        vectors = run(self.rows, progress=lambda *state: calls.append(state), **{**self.settings, "threads": 2})
+        self.assertEqual(calls[-1], (SLOW_ROWS, SLOW_ROWS, 0))
+        self.assertEqual(len(self.directories()), 1)
+        log = (self.directories()[0] / "encode.log").read_text()
+        self.assertRegex(log, r"resum|of \d+ chunks")
+        np.testing.assert_array_equal(vectors, self.command(self.rows, BERT, "--pooling", "mean"))
+
+    def test_a_run_goes_on_after_its_program_was_killed(self):
+        self.when_a_chunk_is_committed(lambda pid: os.kill(pid, signal.SIGKILL))
+        with self.assertRaises(EncodeError) as raised:
+            run(self.rows, **self.settings)
+        self.assertEqual((raised.exception.code, raised.exception.exit_code, raised.exception.resumable),
+                         ("python.signal", 137, True))
+        self.finish()
+
+    def test_a_run_goes_on_after_control_c_to_this_process_alone(self):
+        self.addCleanup(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.default_int_handler))
+        self.when_a_chunk_is_committed(lambda pid: os.kill(os.getpid(), signal.SIGINT))
+        with self.assertRaises(KeyboardInterrupt):
+            run(self.rows, **self.settings)
+        self.assertIsNone(child_of(os.getpid()))
+        self.finish()
+
+    def test_an_error_of_the_progress_function_ends_the_program(self):
+        def fail(done, total, seconds_left):
+            raise ZeroDivisionError
+        with self.assertRaises(ZeroDivisionError):
+            run(self.rows, progress=fail, **self.settings)
+        self.assertIsNone(child_of(os.getpid()))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

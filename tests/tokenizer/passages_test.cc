@@ -1,0 +1,304 @@
+// Tests the promises of tokenizer/passages.h, with texts of random characters among others.
+#include "tokenizer/passages.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <random>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "encode/error.h"
+
+#include "cpu_seconds.h"
+#include "golden_cases.h"
+#include "tokenizer/unicode/grapheme_break.h"
+#include "tokenizer/unicode/sentence_break.h"
+#include "tokenizer/unicode/unicode.h"
+
+namespace encode {
+namespace {
+
+using testing::load_family;
+
+struct Cut {
+  std::vector<Passage> passages;
+  TokenizedRows rows;
+};
+
+Cut cut_text(const Tokenizer& tokenizer, const PassageRule& rule, std::string_view text,
+             const std::string& prompt = "") {
+  Cut result;
+  PassageCutter({.tokenizer = tokenizer, .rule = rule, .prompt = prompt}, "a test")
+      .cut(text, result.passages, result.rows);
+  return result;
+}
+
+std::string_view text_of(std::string_view text, const Passage& passage) {
+  return text.substr(static_cast<size_t>(passage.byte_begin),
+                     static_cast<size_t>(passage.byte_end - passage.byte_begin));
+}
+
+std::vector<std::string> texts_of(std::string_view text, const Cut& cut) {
+  std::vector<std::string> texts;
+  for (const Passage& passage : cut.passages) texts.emplace_back(text_of(text, passage));
+  return texts;
+}
+
+int64_t code_points(std::string_view text) {
+  return std::ranges::count_if(text, [](char c) { return !unicode::is_continuation(c); });
+}
+
+std::set<size_t> cluster_starts(std::string_view text) {
+  std::set<size_t> starts = {0};
+  for (size_t at = 0; at < text.size(); starts.insert(at)) at = unicode::cluster_end(text, at);
+  return starts;
+}
+
+// Words, sentences, and the characters that make clusters of several code points.
+std::string random_text(std::mt19937& random, int pieces) {
+  static const std::vector<std::string> kPieces = {"word",
+                                                   "Sentence",
+                                                   " ",
+                                                   " ",
+                                                   " ",
+                                                   ". ",
+                                                   ".",
+                                                   "? ",
+                                                   "\n",
+                                                   "\n\n",
+                                                   "\r\n",
+                                                   "\u3002",
+                                                   "\u5B57",
+                                                   "\u6587",
+                                                   "e\u0301",
+                                                   "\u0600",
+                                                   "\u200D",
+                                                   "\U0001F468\u200D\U0001F469",
+                                                   "\U0001F1E9",
+                                                   "\u1100",
+                                                   "\u1161",
+                                                   "\u0E01\u0E33",
+                                                   "\u203C",
+                                                   "3.5",
+                                                   "\u0308",
+                                                   "\u2029",
+                                                   "x\u0308\u0308",
+                                                   "\u3042",
+                                                   "Mr. ",
+                                                   "(\")",
+                                                   "\u00A0",
+                                                   "\t"};
+  std::string text;
+  for (int i = 0; i < pieces; ++i) {
+    if (random() % 20 == 0) {
+      char32_t c = random() % 0x30000;
+      if (c >= 0xD800 && c <= 0xDFFF) c = 0xFFFD;
+      unicode::append_utf8(text, c);
+    } else {
+      text += kPieces[random() % kPieces.size()];
+    }
+  }
+  return text;
+}
+
+void expect_promises(const Tokenizer& tokenizer, const PassageRule& rule, std::string_view text,
+                     const std::string& prompt) {
+  const Cut cut = cut_text(tokenizer, rule, text, prompt);
+  const std::set<size_t> clusters = cluster_starts(text);
+  ASSERT_FALSE(cut.passages.empty());
+  ASSERT_EQ(cut.rows.size(), static_cast<int64_t>(cut.passages.size()));
+  EXPECT_EQ(cut.passages.front().byte_begin, 0);
+  EXPECT_EQ(cut.passages.back().byte_end, static_cast<int64_t>(text.size()));
+  for (size_t i = 0; i < cut.passages.size(); ++i) {
+    const Passage& passage = cut.passages[i];
+    ASSERT_LE(passage.byte_begin, passage.byte_end);
+    EXPECT_TRUE(clusters.contains(static_cast<size_t>(passage.byte_begin)));
+    EXPECT_TRUE(clusters.contains(static_cast<size_t>(passage.byte_end)));
+    const auto bytes_before = static_cast<size_t>(passage.byte_begin);
+    EXPECT_EQ(passage.char_begin, code_points(text.substr(0, bytes_before)));
+    EXPECT_EQ(passage.char_end - passage.char_begin, code_points(text_of(text, passage)));
+    if (i > 0) {
+      const Passage& before = cut.passages[i - 1];
+      EXPECT_LE(passage.byte_begin, before.byte_end);
+      EXPECT_GT(passage.byte_begin, before.byte_begin);
+      EXPECT_GT(passage.byte_end, before.byte_end);
+      if (rule.overlap == 0) {
+        EXPECT_EQ(passage.byte_begin, before.byte_end);
+      }
+    }
+    TokenizedRows alone;
+    tokenizer.encode(prompt + std::string(text_of(text, passage)), {.max_length = rule.max_tokens},
+                     alone);
+    const auto row = cut.rows.row(static_cast<int64_t>(i));
+    EXPECT_TRUE(std::ranges::equal(row, alone.row(0)));
+    EXPECT_EQ(cut.rows.lost_tokens[i], alone.lost_tokens[0]);
+    EXPECT_LE(static_cast<int64_t>(row.size()), rule.max_tokens);
+    if (cut.rows.lost_tokens[i] > 0) {
+      EXPECT_EQ(unicode::cluster_end(text, static_cast<size_t>(passage.byte_begin)),
+                static_cast<size_t>(passage.byte_end));
+    }
+  }
+}
+
+TEST(Passages, KeepTheirPromisesForRandomTexts) {
+  std::mt19937 random(7);
+  for (const std::string family : {"wordpiece", "gpt2", "llama2", "unigram", "gemma"}) {
+    const auto tokenizer = load_family(family);
+    for (int i = 0; i < 150; ++i) {
+      const std::string text = random_text(random, static_cast<int>(random() % 300));
+      PassageRule rule = {.max_tokens = 12 + static_cast<int64_t>(random() % 60),
+                          .by = static_cast<PassageUnit>(random() % 3)};
+      if (random() % 2 == 0) rule.overlap = static_cast<int64_t>(random()) % (rule.max_tokens - 10);
+      expect_promises(*tokenizer, rule, text, i % 3 == 0 ? "q: " : "");
+      if (::testing::Test::HasFailure()) {
+        FAIL() << family << " max_tokens " << rule.max_tokens << " overlap " << rule.overlap
+               << " by " << static_cast<int>(rule.by) << " text '" << text << "'";
+      }
+    }
+  }
+}
+
+TEST(Passages, EndWhereSentencesEnd) {
+  const auto tokenizer = load_family("wordpiece");
+  const std::string text = "One two three. Four five six. Seven eight nine. Ten.";
+  for (int64_t max_tokens = 16; max_tokens < 60; ++max_tokens) {
+    std::set<int64_t> ends;
+    for (size_t at = 0; at < text.size(); ends.insert(static_cast<int64_t>(at)))
+      at = unicode::sentence_end(text, at);
+    const Cut cut = cut_text(*tokenizer, {.max_tokens = max_tokens}, text);
+    for (const Passage& passage : cut.passages)
+      EXPECT_TRUE(ends.contains(passage.byte_end)) << max_tokens << " " << passage.byte_end;
+  }
+}
+
+std::string repeated(std::string_view text, int times) {
+  std::string result;
+  for (int i = 0; i < times; ++i) result += text;
+  return result;
+}
+
+TEST(Passages, ParagraphsStayWholeIfTheyFit) {
+  const auto tokenizer = load_family("gpt2");
+  const std::string paragraph = "The first line.\nThe second line.\n\n";
+  const std::string text = repeated(paragraph, 10);
+  const PassageRule rule = {.max_tokens = 40, .by = PassageUnit::kParagraph};
+  const Cut cut = cut_text(*tokenizer, rule, text);
+  EXPECT_GT(cut.passages.size(), 2U);
+  for (const Passage& passage : cut.passages) {
+    EXPECT_EQ(passage.byte_begin % static_cast<int64_t>(paragraph.size()), 0);
+    EXPECT_EQ(passage.byte_end % static_cast<int64_t>(paragraph.size()), 0);
+  }
+}
+
+TEST(Passages, AParagraphThatIsTooLongIsCutBetweenSentences) {
+  const auto tokenizer = load_family("gpt2");
+  const std::string sentence = "A line of a long paragraph. ";
+  const std::string text = "A short one.\n\n" + repeated(sentence, 30) + "\n\nThe end.";
+  const Cut cut = cut_text(*tokenizer, {.max_tokens = 60, .by = PassageUnit::kParagraph}, text);
+  ASSERT_GT(cut.passages.size(), 3U);
+  for (const std::string& passage : texts_of(text, cut))
+    EXPECT_TRUE(passage.ends_with(". ") || passage.ends_with(".\n\n") || passage.ends_with("."))
+        << passage;
+}
+
+TEST(Passages, ASentenceThatIsTooLongIsCutAfterWhiteSpace) {
+  const auto tokenizer = load_family("gpt2");
+  const std::string text = repeated("several words without an end ", 100);
+  const Cut cut = cut_text(*tokenizer, {.max_tokens = 32}, text);
+  ASSERT_GT(cut.passages.size(), 10U);
+  for (const std::string& passage : texts_of(text, cut)) EXPECT_TRUE(passage.ends_with(' '));
+}
+
+// Splitters elsewhere loop for ever, or lose the text, if a word without spaces is longer than a
+// passage and passages overlap.
+TEST(Passages, AWordThatIsTooLongIsCutAndTheCutterComesToItsEnd) {
+  const std::string text = "see " + repeated("0123456789abcdef", 200) + " here. " +
+                           repeated("\u5B57\u6587", 300) + "\u3002";
+  for (const std::string family : {"wordpiece", "gpt2", "llama2"}) {
+    const auto tokenizer = load_family(family);
+    for (const PassageUnit by :
+         {PassageUnit::kSentence, PassageUnit::kParagraph, PassageUnit::kToken}) {
+      for (const int64_t overlap : {0, 5, 20})
+        expect_promises(*tokenizer, {.max_tokens = 32, .overlap = overlap, .by = by}, text, "");
+    }
+  }
+}
+
+TEST(Passages, TheNextPassageRepeatsWholeSentences) {
+  const auto tokenizer = load_family("gpt2");
+  std::string text;
+  for (int i = 0; i < 40; ++i) text += fmt::format("Sentence number {} is here. ", i);
+  const Cut cut = cut_text(*tokenizer, {.max_tokens = 60, .overlap = 20}, text);
+  ASSERT_GT(cut.passages.size(), 3U);
+  for (size_t i = 1; i < cut.passages.size(); ++i) {
+    EXPECT_LT(cut.passages[i].byte_begin, cut.passages[i - 1].byte_end);
+    EXPECT_TRUE(text_of(text, cut.passages[i]).starts_with("Sentence "));
+  }
+}
+
+TEST(Passages, ByTokenPassagesAreNearlyFull) {
+  const auto tokenizer = load_family("wordpiece");
+  const std::string text = repeated("def f(x): return the value of x plus y. ", 200);
+  const Cut cut = cut_text(*tokenizer, {.max_tokens = 64, .by = PassageUnit::kToken}, text);
+  for (int64_t i = 0; i + 1 < cut.rows.size(); ++i) EXPECT_GE(cut.rows.row(i).size(), 58U) << i;
+}
+
+TEST(Passages, AClusterAboveTheLimitIsTruncatedAndCounted) {
+  const auto tokenizer = load_family("gpt2");
+  const std::string cluster = "e" + repeated("\u0301", 200);
+  const std::string text = "before " + cluster + " after";
+  const Cut cut = cut_text(*tokenizer, {.max_tokens = 32}, text);
+  expect_promises(*tokenizer, {.max_tokens = 32}, text, "");
+  EXPECT_EQ(std::ranges::count_if(cut.rows.lost_tokens, [](int32_t lost) { return lost > 0; }), 1);
+}
+
+TEST(Passages, ShortAndEmptyTextsAreOnePassage) {
+  const auto tokenizer = load_family("wordpiece");
+  for (const std::string text : {"", " ", "\n\n", "short", "One. Two. Three."}) {
+    const Cut cut = cut_text(*tokenizer, {.max_tokens = 64, .overlap = 8}, text);
+    ASSERT_EQ(cut.passages.size(), 1U);
+    const auto size = static_cast<int64_t>(text.size());
+    EXPECT_EQ(cut.passages[0], (Passage{.byte_end = size, .char_end = size}));
+  }
+}
+
+TEST(Passages, ALimitWithoutRoomForTheOverlapIsRefused) {
+  const auto tokenizer = load_family("wordpiece");  // puts two tokens around every row
+  EXPECT_NO_THROW(cut_text(*tokenizer, {.max_tokens = 11, .overlap = 8}, "a"));
+  for (const PassageRule rule :
+       {PassageRule{.max_tokens = 10, .overlap = 8}, PassageRule{.max_tokens = 2, .overlap = 0}}) {
+    try {
+      cut_text(*tokenizer, rule, "a");
+      FAIL() << rule.max_tokens;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.detail().code.name(), "model.max_length");
+    }
+  }
+}
+
+TEST(Passages, TheTimeForAByteDoesNotGrowWithTheText) {
+  const auto tokenizer = load_family("gpt2");
+  for (const std::string piece :
+       {"A sentence. ", "word ", "x", "\u5B57", "\n", ".", "\u203C\u200D\u263A"}) {
+    for (const PassageUnit by :
+         {PassageUnit::kSentence, PassageUnit::kParagraph, PassageUnit::kToken}) {
+      const auto seconds = [&](int times) {
+        const std::string text = repeated(piece, times);
+        const double start = testing::cpu_seconds();
+        cut_text(*tokenizer, {.max_tokens = 32, .overlap = 4, .by = by}, text);
+        return testing::cpu_seconds() - start;
+      };
+      double best = 1e9;
+      for (int i = 0; i < 3 && best >= 30; ++i)
+        best = std::min(best, seconds(10'000) / seconds(1'000));
+      EXPECT_LT(best, 30) << "'" << piece << "' by " << name_of(kPassageUnits, by);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace encode
