@@ -48,6 +48,7 @@ class _Call:
             self.sections["input"]["field"] = field
         self.texts = texts
         self.field = field
+        self.template = self.sections["input"].get("text")
 
     def check(self) -> None:
         """Lets the program check the settings, before a text is read or written.
@@ -59,7 +60,7 @@ class _Call:
             texts = {"file": os.path.abspath(os.fspath(self.texts))}
             files_of(texts["file"])
         else:
-            texts = {"file": TEXTS, "format": "arrow", "field": TEXT}
+            texts = {"file": TEXTS, "format": "arrow", **({} if self.template else {"field": TEXT})}
         trial = {**self.sections, "input": {**texts, **self.sections["input"]}}
         with tempfile.NamedTemporaryFile("w", prefix="settings.", suffix=".yaml") as config:
             config.write(json.dumps(trial, indent=1, ensure_ascii=False) + "\n")
@@ -85,13 +86,14 @@ class _Call:
             return folder
         # A column has the form NAME=FIELD or FIELD.
         columns = [str(each).split("=", 1)[-1] for each in self.sections["output"].get("columns") or []]
-        batches = batches_of(self.texts, self.field, [each for each in columns if each not in OWN_COLUMNS])
+        batches = batches_of(self.texts, self.field, self.template, [each for each in columns if each not in OWN_COLUMNS])
         (pathlib.Path(cache_dir) if cache_dir else root).mkdir(parents=True, exist_ok=True)
         handle, partial = tempfile.mkstemp(".partial", "texts.", cache_dir or root)
         os.close(handle)
         try:
             content, column = write_texts(batches, pathlib.Path(partial))
-            self.sections["input"]["field"] = column
+            if not self.template:
+                self.sections["input"]["field"] = column
             folder = pathlib.Path(cache_dir) if cache_dir else root / self.name(content)
             folder.mkdir(exist_ok=True)
             # The hash is in the name also where the user chooses the directory, so that other texts are another file.

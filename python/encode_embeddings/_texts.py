@@ -4,6 +4,7 @@ import hashlib
 import itertools
 import os
 import pathlib
+import re
 import sys
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence
 
@@ -252,8 +253,13 @@ def frame_of(texts: Any) -> Optional[Frame]:
     return arrow_frame(texts) if hasattr(texts, "__arrow_c_stream__") and not single else None
 
 
-def batches_of(texts: Any, field: Optional[str], columns: Sequence[str]) -> Iterator[Any]:
-    """Yields record batches with the column of the texts and the columns that the output is to have.
+def template_fields(template: str) -> List[str]:
+    """Returns the fields of the key `text` of a config. The program checks the template."""
+    return re.findall(r"\{([^{}]+)\}", template.replace("{{", "").replace("}}", ""))
+
+
+def batches_of(texts: Any, field: Optional[str], template: Optional[str], columns: Sequence[str]) -> Iterator[Any]:
+    """Yields record batches with the column of the texts, or those of the template, and the columns that the output is to have.
 
     Raises:
         TypeError: The object has no texts that encode knows.
@@ -261,12 +267,13 @@ def batches_of(texts: Any, field: Optional[str], columns: Sequence[str]) -> Iter
     pa = import_pyarrow()
     frame = frame_of(texts)
     if frame is not None:
-        name = text_column(frame.columns, field)
-        missing = [each for each in columns if each not in frame.columns]
+        wanted = template_fields(template) if template else [text_column(frame.columns, field)]
+        missing = [each for each in [*wanted, *columns] if each not in frame.columns]
         if missing:
             raise KeyError(f"there is no column {missing[0]!r}; the columns are {', '.join(map(repr, frame.columns))}")
-        names = list(dict.fromkeys([name, *columns]))
-        tables = frame.tables(names)
+        tables = frame.tables(list(dict.fromkeys([*wanted, *columns])))
+    elif template:
+        raise TypeError(f"text={template!r} needs named columns, as a table has them; found {type(texts).__name__}")
     elif isinstance_of(texts, "pyarrow", "Array", "ChunkedArray"):
         tables = iter([pa.table({TEXT: texts})])
     elif isinstance_of(texts, "polars", "Series"):
@@ -278,7 +285,7 @@ def batches_of(texts: Any, field: Optional[str], columns: Sequence[str]) -> Iter
     none = True
     for table in tables:
         text = table.schema.field(0)
-        if not is_text(text.type) and not pa.types.is_nested(text.type) and not pa.types.is_null(text.type):
+        if not template and not is_text(text.type) and not pa.types.is_nested(text.type) and not pa.types.is_null(text.type):
             raise TypeError(f"the column {text.name!r} is {text.type}, not strings: convert it first")
         # A source without rows has a schema, too.
         for batch in small_batches(table) if len(table) or not none else [pa.RecordBatch.from_pylist([], table.schema)]:

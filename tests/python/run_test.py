@@ -110,6 +110,24 @@ class Sources(Case):
         with self.assertRaisesRegex(FileNotFoundError, "to encode one text, give a list"):
             run("a text", model=STATIC)
 
+    def test_a_template_makes_the_text_from_several_columns(self):
+        template = "{{{title}}} no. {number}: {body}"
+        frame = pandas.DataFrame({"number": range(len(TEXTS)), "body": TEXTS, "title": "Title", "unused": 0.5})
+        expected = self.command([f"{{Title}} no. {row}: {text}" for row, text in enumerate(TEXTS)], STATIC)
+        for source in (frame, polars.DataFrame(frame), pa.table(frame), datasets.Dataset.from_pandas(frame)):
+            with self.subTest(type(source).__name__):
+                np.testing.assert_array_equal(run(source, model=STATIC, text=template), expected)
+        frame.loc[1, "title"] = None
+        with self.assertRaisesRegex(EncodeError, "arrow.null"):
+            run(frame, model=STATIC, text=template)
+        self.assertEqual(len(run(frame, model=STATIC, text=template, missing_field="empty")), len(TEXTS))
+        with self.assertRaisesRegex(KeyError, "no column 'name'"):
+            run(frame, model=STATIC, text="{name}")
+        with self.assertRaisesRegex(TypeError, "needs named columns"):
+            run(TEXTS, model=STATIC, text="{name}")
+        with self.assertRaisesRegex(EncodeError, "config.value"):
+            run(frame, model=STATIC, text="{title")
+
     def test_token_ids_have_the_bits_of_the_command(self):
         rows = token_rows(40)
         np.testing.assert_array_equal(run(rows, model=BERT, pooling="mean"), self.command(rows, BERT, "--pooling", "mean"))
