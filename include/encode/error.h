@@ -1,6 +1,7 @@
 // The only exception type of the project.
 #pragma once
 
+#include <cstdint>
 #include <exception>
 #include <string>
 #include <string_view>
@@ -21,7 +22,8 @@ struct ErrorDetail {
   std::string expected = {};
   std::string found = {};
   std::string hint = {};  // the next step
-  int error_number = 0;   // the errno value of the system call that has failed; 0 if there is none
+  // The errno value of the system call that has failed; 0 if there is none.
+  int64_t error_number = 0;
 };
 
 // The exception that every module throws. main() catches it, prints render() to stderr and returns

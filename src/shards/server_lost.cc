@@ -20,7 +20,7 @@ constexpr int64_t kLossFormat = 1;
 
 bool is_loss(const ErrorDetail& detail) {
   return detail.error_number != 0 &&
-         exit_code_for_errno(detail.error_number) == ExitCode::kTempFail;
+         exit_code_for_errno(static_cast<int>(detail.error_number)) == ExitCode::kTempFail;
 }
 
 // Returns the most rows that an attempt has committed. A new attempt begins with the chunks of all
