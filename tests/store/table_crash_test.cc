@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include "encode/exit_code.h"
+
 #include "store/torture.h"
 #include "support/temp_dir.h"
 
