@@ -161,20 +161,21 @@ class LineWriter {
 
 // What the rows of the input are tokenized with.
 struct RowTokenizer {
+  const TokenizeFlags& flags;
   const Tokenizer& tokenizer;
   const std::optional<ModelDirectory>& directory;
   TokenizeOptions options;
 };
 
 // Writes a line for each row. Returns the seconds of tokenizing.
-double write_rows(const TokenizeFlags& flags, const RowTokenizer& with, TextReader& reader,
-                  LineOutput& output, TokenStatistics& statistics) {
+double write_rows(const RowTokenizer& with, TextReader& reader, LineOutput& output,
+                  TokenStatistics& statistics) {
   using Clock = std::chrono::steady_clock;
-  LineWriter writer(with.tokenizer, flags.tokens);
+  LineWriter writer(with.tokenizer, with.flags.tokens);
   Clock::duration tokenizing{};
   TokenizedRows rows;
   std::optional<std::vector<TokenOffset>> offsets;
-  if (flags.offsets) offsets.emplace();
+  if (with.flags.offsets) offsets.emplace();
   Text text;
   while (reader.next(text)) {
     require_text(text);
@@ -198,7 +199,8 @@ double write_rows(const TokenizeFlags& flags, const RowTokenizer& with, TextRead
   return std::chrono::duration<double>(tokenizing).count();
 }
 
-PassageCutter cutter_of(const TokenizeFlags& flags, const RowTokenizer& with) {
+PassageCutter cutter_of(const RowTokenizer& with) {
+  const TokenizeFlags& flags = with.flags;
   const PassageRule rule = parse_passage_rule(*flags.passages, with.options.max_length);
   ResultOptions result;
   result.prompt = flags.prompt;
@@ -228,14 +230,15 @@ int tokenize(const TokenizeFlags& flags) {
   check_input(input, "--input", list_fields);
   const std::unique_ptr<TextReader> reader = open_texts(input);
   LineOutput output(flags.output, flags.overwrite);
-  const RowTokenizer with{.tokenizer = *tokenizer, .directory = directory, .options = options};
+  const RowTokenizer with{
+      .flags = flags, .tokenizer = *tokenizer, .directory = directory, .options = options};
   std::string report = tokenizer->description() + "\n";
   if (!flags.passages) {
     TokenStatistics statistics("row", "rows");
-    const double seconds = write_rows(flags, with, *reader, output, statistics);
+    const double seconds = write_rows(with, *reader, output, statistics);
     report += statistics.render(options.max_length, !flags.no_lost_count, seconds);
   } else {
-    const PassageCutter cutter = cutter_of(flags, with);
+    const PassageCutter cutter = cutter_of(with);
     TokenStatistics statistics("passage", "passages");
     const PassageCounts counts = write_passages(*reader, cutter, output, statistics);
     report += fmt::format("passages of {}\n", format_count(counts.rows, "row", "rows"));

@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <system_error>
 
+#include "encode/error.h"
+
 namespace encode {
 
 std::string environment_variable(const char* name) {
