@@ -59,8 +59,10 @@ class Child:
                     self._process.terminate()
                     raise
             code = self._wait_for_end()
-            if self._summary and self._total:
-                self._progress.update(self._total, self._total, 0)
+            if self._summary:
+                self._show_progress()  # a short run may end before its rows were counted
+                if self._total:
+                    self._progress.update(self._total, self._total, 0)
             progress.close()
         if interrupt:
             raise interrupt

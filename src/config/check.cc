@@ -61,15 +61,11 @@ Error format_conflict(const Origin& origin, std::string what, std::string expect
                 .hint = "give the others to a stream of their own"});
 }
 
-Error input_conflict(const Origin& origin, std::string what, std::string expected,
-                     std::string found, std::string hint) {
-  return Error({.code = "config.conflict",
-                .exit_code = origin.exit_code,
-                .what = std::move(what),
-                .where = origin.where,
-                .expected = std::move(expected),
-                .found = std::move(found),
-                .hint = std::move(hint)});
+// Adds the place of the input, and the exit code for this place.
+Error error_of_input(const Origin& origin, ErrorDetail detail) {
+  detail.exit_code = origin.exit_code;
+  detail.where = origin.where;
+  return Error(std::move(detail));
 }
 
 // Returns true if the run guesses the format of standard input.
@@ -113,22 +109,24 @@ void check_template(const InputOptions& input, const Origin& origin) {
   if (input.text_template.empty()) return;
   const std::string shown = fmt::format("text '{}'", preview(input.text_template));
   if (!input.field.empty())
-    throw input_conflict(origin, "field and text exclude each other", "one of the two",
-                         fmt::format("field '{}' and {}", preview(input.field), shown),
-                         "leave the field out; the template can name it in braces");
+    throw error_of_input(origin,
+                         {.code = "config.conflict",
+                          .what = "field and text exclude each other",
+                          .expected = "one of the two",
+                          .found = fmt::format("field '{}' and {}", preview(input.field), shown),
+                          .hint = "leave the field out; the template can name it in braces"});
   const TextFormat format = input_format(input).format;
   if (format != TextFormat::kAuto && facts_of(format).field == FieldUse::kNone)
-    throw input_conflict(origin, "an input of lines has no fields",
-                         "no template, or a format that has fields", shown,
-                         "leave the template out, or give a format that has fields; prompt puts a "
-                         "text in front of every row");
+    throw error_of_input(origin, {.code = "config.conflict",
+                                  .what = "an input of lines has no fields",
+                                  .expected = "no template, or a format that has fields",
+                                  .found = shown,
+                                  .hint = "leave the template out, or give a format that has "
+                                          "fields; prompt puts a text in front of every row"});
   try {
     TextTemplate checked(input.text_template);
   } catch (const Error& error) {
-    ErrorDetail detail = error.detail();
-    detail.where = origin.where;
-    detail.exit_code = origin.exit_code;
-    throw Error(std::move(detail));
+    throw error_of_input(origin, error.detail());
   }
 }
 

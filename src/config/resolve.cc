@@ -291,18 +291,24 @@ class Resolver {
                  .hint = "delete one of the two"});
   }
 
+  struct NamedValue {
+    const char* name;
+    Effective& effective;
+  };
+
   // Two keys that exclude each other. If both are given, the value from the stronger layer is kept,
   // and the other one becomes `none`.
-  static void settle(const char* first_name, Effective& first, const char* second_name,
-                     Effective& second, const Value& none) {
+  static void settle(const NamedValue& one, const NamedValue& two, const Value& none) {
+    Effective& first = one.effective;
+    Effective& second = two.effective;
     if (first.value == none || second.value == none) return;
     if (first.layer == second.layer) {
       throw Error({.code = "config.conflict",
                    .exit_code = second.exit_code(),
-                   .what = fmt::format("{} and {} exclude each other", first_name, second_name),
+                   .what = fmt::format("{} and {} exclude each other", one.name, two.name),
                    .where = second.origin,
                    .expected = "one of the two",
-                   .found = fmt::format("both; the {} is at {}", first_name, first.origin),
+                   .found = fmt::format("both; the {} is at {}", one.name, first.origin),
                    .hint = "delete one of the two"});
     }
     Effective& loser = first.layer < second.layer ? first : second;
@@ -310,7 +316,7 @@ class Resolver {
     loser = {.value = none, .origin = winner.origin, .layer = winner.layer};
   }
   static void settle_prompts(Effective& prompt, Effective& name) {
-    settle("prompt", prompt, "prompt_name", name, std::monostate());
+    settle({"prompt", prompt}, {"prompt_name", name}, std::monostate());
   }
 
   Effective stream_value(const KeySpec& key, const StreamPlace& place) const {
@@ -346,7 +352,7 @@ class Resolver {
       if (key.in(kSplitStreams)) values[key.name] = stream_value(key, place);
     }
     settle_prompts(values.at("prompt"), values.at("prompt_name"));
-    settle("field", values.at("field"), "text", values.at("text"), std::string());
+    settle({"field", values.at("field")}, {"text", values.at("text")}, std::string());
     for (const KeySpec& key : config_keys()) {
       if (!key.in(kSplitStreams)) continue;
       const Effective& value = values.at(key.name);

@@ -35,6 +35,10 @@ class Filler {
   int64_t integer() { return static_cast<int64_t>(random_() >> 1); }
   double number() { return static_cast<double>(random_()) / 977.0; }
 
+  ErrorDetail error() {
+    return {"device.cuda", ExitCode::kTempFail, text(), text(), text(), text(), text(), integer()};
+  }
+
   InputScan scan() {
     InputScan scan = {integer(), integer(), integer(), integer(), integer(), integer(),
                       integer(), integer(), integer(), {},        {},        integer()};
@@ -152,48 +156,46 @@ class Filler {
 
   // Returns one event of every kind.
   std::vector<WorkerEvent> events() {
-    return {
-        ModelLoading{},
-        ModelLoaded{
-            integer(),
-            {DeviceKind::kCuda, text(), text(), text(), text(), integer(), integer(), text()},
-            integer(),
-            number(),
-            text(),
-            integer(),
-            {number(), number()}},
-        UnitStarted{integer(), {integer(), integer(), integer(), integer()}},
-        ChunkStarted{integer(), integer(), rows()},
-        WindowStarted{integer(), rows(), stages(), rows()},
-        ProbeStarted{integer(), rows()},
-        ProbeDone{integer(), rows()},
-        BatchDone{integer(), integer(), integer()},
-        BatchHalved{integer(), integer()},
-        RowsSetAside{integer(), {set_aside(), set_aside()}},
-        ChunkDone{integer(),
-                  integer(),
-                  rows(),
-                  text(),
-                  integer(),
-                  number(),
-                  stats(),
-                  {integer(), integer(), integer(), integer()},
-                  integer()},
-        UnitDone{integer(), integer(), stats(), stages(), integer(), integer()},
-        CacheUsed{integer(), cache_counts()},
-        CacheProblem{{"device.cuda", ExitCode::kTempFail, text(), text(), text(), text(), text()},
-                     false},
-        ProductsTimed{integer(), {integer(), number(), number(), number(), number()}},
-        DeviceChecked{
-            {DeviceKind::kCuda, text(), text(), text(), text(), integer(), integer(), text()},
-            text(),
-            true},
-        DefenceTried{text(), true, text()},
-        LogLine{LogLevel::kWarning, text()},
-        WorkerFailed{{"device.cuda", ExitCode::kTempFail, text(), text(), text(), text(), text()}},
-        WorkerFinished{},
-        WorkerRetired{text(), stages()},
-        MemoryPressure{true, number(), integer()}};
+    return {ModelLoading{},
+            ModelLoaded{
+                integer(),
+                {DeviceKind::kCuda, text(), text(), text(), text(), integer(), integer(), text()},
+                integer(),
+                number(),
+                text(),
+                integer(),
+                {number(), number()}},
+            UnitStarted{integer(), {integer(), integer(), integer(), integer()}},
+            ChunkStarted{integer(), integer(), rows()},
+            WindowStarted{integer(), rows(), stages(), rows()},
+            ProbeStarted{integer(), rows()},
+            ProbeDone{integer(), rows()},
+            BatchDone{integer(), integer(), integer()},
+            BatchHalved{integer(), integer()},
+            RowsSetAside{integer(), {set_aside(), set_aside()}},
+            ChunkDone{integer(),
+                      integer(),
+                      rows(),
+                      text(),
+                      integer(),
+                      number(),
+                      stats(),
+                      {integer(), integer(), integer(), integer()},
+                      integer()},
+            UnitDone{integer(), integer(), stats(), stages(), integer(), integer()},
+            CacheUsed{integer(), cache_counts()},
+            CacheProblem{error(), false},
+            ProductsTimed{integer(), {integer(), number(), number(), number(), number()}},
+            DeviceChecked{
+                {DeviceKind::kCuda, text(), text(), text(), text(), integer(), integer(), text()},
+                text(),
+                true},
+            DefenceTried{text(), true, text()},
+            LogLine{LogLevel::kWarning, text()},
+            WorkerFailed{error()},
+            WorkerFinished{},
+            WorkerRetired{text(), stages()},
+            MemoryPressure{true, number(), integer()}};
   }
 
  private:

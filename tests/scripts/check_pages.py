@@ -72,7 +72,7 @@ def make_clone(folder, encode):
     (clone / "build/bin").symlink_to(encode.resolve().parent)
     (clone / ".deps/models" / MODEL.name).symlink_to(MODEL)
     for kind in ("tests", "changes"):
-        rows = (json.dumps({"text": f"row {row} of the {kind}"}) for row in range(SAMPLE_ROWS))
+        rows = (json.dumps({"text": f"row {row} of the {kind}", "source": kind}) for row in range(SAMPLE_ROWS))
         (clone / f".deps/quickstart/{kind}.jsonl").write_text("\n".join(rows) + "\n")
 
 
