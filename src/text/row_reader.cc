@@ -205,7 +205,9 @@ RowReader::Verdict RowReader::refuse(bool fatal) {
   if (advice.empty() || refused.problem.other_field) advice = "correct the row";
   if (refused.problem.no_value)
     advice +=
-        ", or leave the field empty (--missing-field empty, or missing_field: empty in the config)";
+        "; to leave the field empty, give --missing-field empty, or set missing_field: empty in "
+        "the "
+        "config";
   const char* name = refused.problem.code == "text.empty" ? "empty" : "bad";
   throw record_error(refused, options_.path,
                      fmt::format("{}; to leave such rows out, give --{}-row reject, or set "

@@ -116,8 +116,9 @@ TEST_F(NamedResults, FlagsSetTheKeysThatHintsName) {
     more.insert(more.begin(), flags.begin(), flags.end());
     return run(more);
   };
-  EXPECT_THAT(with({}).err, HasSubstr("did you mean 'txt'?; to leave such rows out, give "
-                                      "--bad-row reject"));
+  EXPECT_THAT(with({}).err, HasSubstr("did you mean 'txt'?; to leave the field empty, give "
+                                      "--missing-field empty, "));
+  EXPECT_THAT(with({}).err, HasSubstr("; to leave such rows out, give --bad-row reject"));
   EXPECT_EQ(with({"--bad-row", "reject"}).exit_code, 0);
   EXPECT_EQ(with({"--bad-row", "reject", "--empty-row", "error", "--fresh"}).exit_code, 65);
   const ProgramEnd few = with({"--bad-row", "reject", "--limit-rows", "1", "--fresh"});
@@ -133,6 +134,7 @@ TEST_F(NamedResults, FlagsSetTheKeysThatHintsName) {
   const ProgramEnd missing = run({"--input", "a.csv", "--output", "o.npy"});
   EXPECT_EQ(missing.exit_code, 64);
   EXPECT_THAT(missing.err, HasSubstr("which has: title, body"));
+  EXPECT_EQ(with({"--missing-field", "empty", "--fresh"}).exit_code, 0);
 }
 
 TEST_F(NamedResults, TheSuffixOfTheOutputStatesTheFormat) {

@@ -215,10 +215,11 @@ TEST_F(Jsonl, ABadRowAmongGoodOnesIsToBeCorrectedOrLeftOut) {
     EXPECT_THAT(error_of(file(lines)).hint,
                 StartsWith("correct the row; to leave such rows out, give --bad-row reject"));
   }
-  EXPECT_THAT(error_of(file(good + R"({"title":"b"})" + "\n")).hint,
-              StartsWith("correct the row, or leave the field empty (--missing-field empty, or "
-                         "missing_field: empty in the config); to leave such rows out, give "
-                         "--bad-row reject"));
+  EXPECT_THAT(
+      error_of(file(good + R"({"title":"b"})" + "\n")).hint,
+      StartsWith("correct the row; to leave the field empty, give --missing-field empty, or set "
+                 "missing_field: empty in the config; to leave such rows out, give "
+                 "--bad-row reject"));
   EXPECT_EQ(error_of(file(bad + bad)).hint, "name a field that holds text: title");
   std::string many;
   for (int i = 0; i < 100; ++i) many += bad;
