@@ -246,7 +246,7 @@ class Resolver {
   Effective settled_value(const KeySpec& key) const {
     Effective prompt = run_value(spec("semantic", "prompt"));
     Effective name = run_value(spec("semantic", "prompt_name"));
-    settle_prompts(prompt, name);
+    settle({"prompt", prompt}, {"prompt_name", name}, std::monostate());
     if (&key == &spec("hardware", "devices")) return settled_devices();
     if (&key == &spec("hardware", "device")) return settled_device();
     if (&key == &spec("semantic", "prompt")) return prompt;
@@ -315,9 +315,6 @@ class Resolver {
     const Effective& winner = first.layer < second.layer ? second : first;
     loser = {.value = none, .origin = winner.origin, .layer = winner.layer};
   }
-  static void settle_prompts(Effective& prompt, Effective& name) {
-    settle({"prompt", prompt}, {"prompt_name", name}, std::monostate());
-  }
 
   Effective stream_value(const KeySpec& key, const StreamPlace& place) const {
     if (key.in(kSingleInput)) {
@@ -351,7 +348,8 @@ class Resolver {
     for (const KeySpec& key : config_keys()) {
       if (key.in(kSplitStreams)) values[key.name] = stream_value(key, place);
     }
-    settle_prompts(values.at("prompt"), values.at("prompt_name"));
+    settle({"prompt", values.at("prompt")}, {"prompt_name", values.at("prompt_name")},
+           std::monostate());
     settle({"field", values.at("field")}, {"text", values.at("text")}, std::string());
     for (const KeySpec& key : config_keys()) {
       if (!key.in(kSplitStreams)) continue;
