@@ -108,6 +108,22 @@ install_packages() {
     -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=300 "$@"
 }
 
+# install_without_daemons NAME...: installs those of the packages that are missing, and starts none of their daemons. Debian starts a
+# daemon when its package is installed, unless policy-rc.d forbids it.
+install_without_daemons() {
+  local policy=/usr/sbin/policy-rc.d made=0 name missing=()
+  for name in "$@"; do installed "$name" || missing+=("$name"); done
+  ((${#missing[@]})) || return 0
+  if [[ ! -e $policy ]]; then
+    printf '#!/bin/sh\nexit 101\n' >"$policy"
+    chmod +x "$policy"
+    made=1
+  fi
+  update_packages
+  install_packages "${missing[@]}"
+  if ((made)); then rm "$policy"; fi
+}
+
 # pins SECTION...: prints the lines of these sections of scripts/deps/pins.txt.
 pins() { "$PYTHON" -B "$ROOT/scripts/deps/fetch.py" --print "$@"; }
 

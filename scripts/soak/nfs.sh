@@ -17,20 +17,6 @@ set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=../lib.sh
 . "$(dirname "$0")/../lib.sh"
 
-install_nfs() {
-  local policy=/usr/sbin/policy-rc.d made=0 name missing=()
-  for name in user-mode-linux nfs-kernel-server nfs-common rpcbind iproute2 kmod; do installed "$name" || missing+=("$name"); done
-  ((${#missing[@]})) || return 0
-  if [[ ! -e $policy ]]; then
-    printf '#!/bin/sh\nexit 101\n' >"$policy"
-    chmod +x "$policy"
-    made=1
-  fi
-  update_packages
-  install_packages "${missing[@]}"
-  if ((made)); then rm "$policy"; fi
-}
-
 run_machine() {
   local version
   version=$(ls /usr/lib/uml/modules)
@@ -49,7 +35,7 @@ main() {
   [[ -x $ROOT/build/bin/encode && -x $ROOT/build/bin/fake_worker ]] || die "run scripts/build.sh encode fake_worker first"
   WORK=$(mktemp -d)
   trap 'rm -rf --one-file-system "$WORK"' EXIT
-  phase "packages" install_nfs
+  phase "packages" install_without_daemons user-mode-linux nfs-kernel-server nfs-common rpcbind iproute2 kmod
   phase "checks" run_machine
   print_phases
 }

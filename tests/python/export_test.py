@@ -2,8 +2,7 @@
 
     export_test.py PATH_OF_ENCODE
 
-It runs in the environment .deps/python, which scripts/setup.sh makes. The exit code is 77 if there is none; ctest then shows the
-test as skipped. tests/soak/export.py exports a million rows, with kills.
+environment.py says where it runs, and when it is skipped. tests/soak/export.py exports a million rows, with kills.
 """
 import importlib.util
 import os
@@ -15,19 +14,12 @@ import unittest
 import uuid
 import warnings
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-ENCODE = sys.argv[1] if sys.argv[1:] else str(ROOT / "build/bin/encode")
-PYTHON = ROOT / ".deps/python/bin/python"
-if sys.prefix == sys.base_prefix:  # not in an environment
-    if not PYTHON.exists():
-        print(f"skipped: no {PYTHON}")
-        sys.exit(77)
-    os.execv(PYTHON, [PYTHON, "-B", *sys.argv])
+from environment import ENCODE, ROOT, enter
+
+enter()
 if importlib.util.find_spec("pgserver") is None:
     print("skipped: no pgserver for this processor")
     sys.exit(77)
-sys.path.insert(0, str(ROOT / "python"))
-os.environ["ENCODE_PROGRAM"] = ENCODE
 
 import numpy as np  # noqa: E402  (the environment is only now the right one)
 import pyarrow as pa  # noqa: E402

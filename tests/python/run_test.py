@@ -2,8 +2,7 @@
 
     run_test.py PATH_OF_ENCODE
 
-It runs in the environment .deps/python, which scripts/setup.sh makes. The exit code is 77 if there is none; ctest then shows the
-test as skipped.
+environment.py says where it runs, and when it is skipped.
 """
 import contextlib
 import json
@@ -19,16 +18,9 @@ import time
 import unittest
 import warnings
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-ENCODE = sys.argv[1] if sys.argv[1:] else str(ROOT / "build/bin/encode")
-PYTHON = ROOT / ".deps/python/bin/python"
-if sys.prefix == sys.base_prefix:  # not in an environment
-    if not PYTHON.exists():
-        print(f"skipped: no {PYTHON}")
-        sys.exit(77)
-    os.execv(PYTHON, [PYTHON, "-B", *sys.argv])
-sys.path.insert(0, str(ROOT / "python"))
-os.environ["ENCODE_PROGRAM"] = ENCODE
+from environment import ENCODE, ROOT, enter
+
+enter()
 
 import datasets  # noqa: E402  (the environment is only now the right one)
 import numpy as np  # noqa: E402

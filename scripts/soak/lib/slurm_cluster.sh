@@ -11,21 +11,7 @@
 
 STATE= # the folder of the cluster
 
-# Debian starts a daemon when its package is installed, unless policy-rc.d forbids it.
-install_slurm() {
-  local policy=/usr/sbin/policy-rc.d made=0 name packages=() missing=()
-  packages=(slurm-wlm munge iproute2 ${LOCAL_LOCKS:+bindfs})
-  for name in "${packages[@]}"; do installed "$name" || missing+=("$name"); done
-  ((${#missing[@]})) || return 0
-  if [[ ! -e $policy ]]; then
-    printf '#!/bin/sh\nexit 101\n' >"$policy"
-    chmod +x "$policy"
-    made=1
-  fi
-  update_packages
-  install_packages "${missing[@]}"
-  if ((made)); then rm "$policy"; fi
-}
+install_slurm() { install_without_daemons slurm-wlm munge iproute2 ${LOCAL_LOCKS:+bindfs}; }
 
 # The name of the network namespace of a node, or of the controller (ctl).
 space() { printf 'encode-slurm-%s-%s' $$ "$1"; }
