@@ -105,6 +105,17 @@ std::vector<Ranges> PartChecks::check(int64_t shard, bool with_ranges) const {
 
 }  // namespace
 
+std::vector<WholeMatrix> whole_matrices(const RunConfig& config) {
+  std::vector<WholeMatrix> matrices;
+  for (const StreamConfig& stream : config.streams)
+    matrices.push_back({.name = stream.name(), .path = final_path_of(config, stream.name())});
+  for (const CombineConfig& combine : config.combine) {
+    const std::string name = combined_name(combine);
+    matrices.push_back({.name = name, .path = final_path(config.store.cache_dir, name)});
+  }
+  return matrices;
+}
+
 ShardPlan read_plan_of(const RunConfig& config) {
   ShardPlan plan = read_shard_plan(config.store.cache_dir);
   require_plan_of(config, plan);

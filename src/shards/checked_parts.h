@@ -2,6 +2,8 @@
 // functions.
 #pragma once
 
+#include <cstdint>
+#include <string>
 #include <vector>
 
 #include "encode/config.h"
@@ -14,6 +16,16 @@ namespace encode {
 
 // The parts of all shards, by shard.
 using Parts = std::vector<Part>;
+
+// A matrix of all shards.
+struct WholeMatrix {
+  std::string name;
+  std::string path;  // where an undivided run has it: "x.npy"
+};
+
+// Returns the matrices of an experiment: the streams in the order of the plan, then the combined
+// matrices.
+std::vector<WholeMatrix> whole_matrices(const RunConfig& config);
 
 // Returns the plan, which must have the settings of the config. Throws what read_shard_plan() and
 // require_plan_of() throw.

@@ -33,18 +33,22 @@ void require_npy(const RunConfig& config) {
 class Join {
  public:
   explicit Join(const RunConfig& config)
-      : config_(config), plan_(read_plan_of(config)), parts_(find_parts(config, plan_)) {}
+      : config_(config),
+        plan_(read_plan_of(config)),
+        parts_(find_parts(config, plan_)),
+        matrices_(whole_matrices(config)) {}
 
   std::vector<MergedMatrix> run(RunLog& log);
 
  private:
   void join_all(const std::vector<Ranges>& ranges, RunLog& log);
   JoinedFinals parts_of(size_t matrix) const;
-  void say_joined(const std::string& name, const std::string& path, int64_t rows, RunLog& log);
+  void say_joined(const WholeMatrix& matrix, int64_t rows, RunLog& log);
 
   const RunConfig& config_;
   ShardPlan plan_;
   Parts parts_;
+  std::vector<WholeMatrix> matrices_;
   std::vector<MergedMatrix> results_;
 };
 
@@ -55,10 +59,7 @@ std::vector<MergedMatrix> Join::run(RunLog& log) {
   if (quantizes) check_parts(config_, plan_, parts_, &ranges);
   if (config_.hardware.strict_numerics) require_one_device(parts_);
   const OutputGuard guard(config_.store.overwrite);
-  for (const StreamConfig& stream : config_.streams)
-    guard.check_final(final_path_of(config_, stream.name()));
-  for (const CombineConfig& combine : config_.combine)
-    guard.check_final(final_path(config_.store.cache_dir, combined_name(combine)));
+  for (const WholeMatrix& matrix : matrices_) guard.check_final(matrix.path);
   try {
     join_all(ranges.all(), log);
   } catch (const Error& error) {
@@ -77,38 +78,37 @@ JoinedFinals Join::parts_of(size_t matrix) const {
 
 void Join::join_all(const std::vector<Ranges>& ranges, RunLog& log) {
   const bool quantizes = quantizes_at_merge(config_);
-  std::vector<std::string> paths;
-  for (size_t i = 0; i < plan_.streams.size(); ++i) {
+  const size_t streams = plan_.streams.size();
+  for (size_t i = 0; i < streams; ++i) {
     JoinedFinals joined = parts_of(i);
     joined.identity = plan_.streams[i].identity;
-    paths.push_back(final_path_of(config_, joined.identity.name));
     if (quantizes) {
-      convert_parts(joined, paths.back(),
+      convert_parts(joined, matrices_[i].path,
                     {.format = config_.store.final_format, .ranges = &ranges[i]});
     } else {
-      join_finals(joined, paths.back());
+      join_finals(joined, matrices_[i].path);
     }
-    say_joined(joined.identity.name, paths.back(), joined.identity.rows, log);
+    say_joined(matrices_[i], joined.identity.rows, log);
   }
-  for (size_t i = 0; i < config_.combine.size(); ++i) {
-    const std::string name = combined_name(config_.combine[i]);
-    const std::string path = final_path(config_.store.cache_dir, name);
-    std::vector<std::string> streams;
-    for (const size_t stream : streams_of(config_, config_.combine[i]))
-      streams.push_back(paths[stream]);
-    const StreamIdentity identity = combined_identity(streams, name);
+  for (size_t i = streams; i < matrices_.size(); ++i) {
+    const auto& [name, path] = matrices_[i];
+    std::vector<std::string> paths;
+    for (const size_t stream : streams_of(config_, config_.combine[i - streams]))
+      paths.push_back(matrices_[stream].path);
+    const StreamIdentity identity = combined_identity(paths, name);
     if (quantizes) {
-      combine_finals(streams, path, name);
+      combine_finals(paths, path, name);
     } else {
-      JoinedFinals joined = parts_of(plan_.streams.size() + i);
+      JoinedFinals joined = parts_of(i);
       joined.identity = identity;
       join_finals(joined, path);
     }
-    say_joined(name, path, identity.rows, log);
+    say_joined(matrices_[i], identity.rows, log);
   }
 }
 
-void Join::say_joined(const std::string& name, const std::string& path, int64_t rows, RunLog& log) {
+void Join::say_joined(const WholeMatrix& matrix, int64_t rows, RunLog& log) {
+  const auto& [name, path] = matrix;
   results_.push_back({.name = name, .list = path, .parts = 1, .rows = rows});
   log.info("merged",
            fmt::format("{}: {} of {} in {}", name, format_count(rows, "row", "rows"),

@@ -41,28 +41,14 @@ bool is_no_result(const Error& error) {
          error.exit_code() == ExitCode::kConfig;
 }
 
-// A merged matrix.
-struct Merged {
-  std::string name;
-  std::string path;  // "x.npy"; its parts are x-00000-of-00064.npy, ...
-
-  std::string list_path() const { return parts_list_path(path); }
-};
-
 class Merge {
  public:
   explicit Merge(const RunConfig& config)
       : config_(config),
         quantizes_(quantizes_at_merge(config)),
         plan_(read_plan_of(config)),
-        parts_(find_parts(config, plan_)) {
-    for (const StreamConfig& stream : config.streams)
-      merged_.push_back({.name = stream.name(), .path = final_path_of(config, stream.name())});
-    for (const CombineConfig& combine : config.combine) {
-      const std::string name = combined_name(combine);
-      merged_.push_back({.name = name, .path = final_path(config.store.cache_dir, name)});
-    }
-  }
+        parts_(find_parts(config, plan_)),
+        merged_(whole_matrices(config)) {}
 
   // Nothing is published before everything is checked: a merge that is refused leaves an earlier
   // result as it is.
@@ -96,6 +82,7 @@ class Merge {
   std::string public_path(int64_t shard, size_t matrix) const {
     return part_name(merged_[matrix].path, shard, plan_.shards);
   }
+  std::string list_path(size_t matrix) const { return parts_list_path(merged_[matrix].path); }
   const PartMatrix& part(int64_t shard, size_t matrix) const {
     return parts_[static_cast<size_t>(shard)].matrices[matrix];
   }
@@ -104,7 +91,7 @@ class Merge {
   const bool quantizes_;
   ShardPlan plan_;
   Parts parts_;
-  std::vector<Merged> merged_;  // the streams in the order of the plan, then the combined ones
+  std::vector<WholeMatrix> merged_;  // the parts of "x.npy" are x-00000-of-00064.npy, ...
 };
 
 std::vector<MergedMatrix> Merge::run(RunLog& log) {
@@ -141,7 +128,7 @@ void Merge::check_names() const {
     for (int64_t shard = 0; shard < plan_.shards; ++shard) {
       if (rows_of(shard, matrix) > 0) guard.check_final(public_path(shard, matrix));
     }
-    const std::string list = merged_[matrix].list_path();
+    const std::string list = list_path(matrix);
     guard.check_beside(list, is_foreign_parts_list(list));
   }
 }
@@ -241,7 +228,7 @@ PartsList Merge::list_of(size_t matrix) const {
 // Returns the list that an earlier merge has published; nullopt if there is none that can be used.
 std::optional<PartsList> Merge::earlier_list(size_t matrix) const {
   try {
-    return read_parts_list(merged_[matrix].list_path());
+    return read_parts_list(list_path(matrix));
   } catch (const Error& error) {
     if (!is_no_result(error)) throw;
     return std::nullopt;
@@ -252,9 +239,9 @@ bool Merge::is_published(size_t matrix) const {
   try {
     const std::optional<PartsList> earlier = earlier_list(matrix);
     if (!earlier || earlier->parts != list_of(matrix).parts) return false;
-    const std::string list_path = merged_[matrix].list_path();
+    const std::string list = list_path(matrix);
     return std::ranges::all_of(earlier->parts, [&](const PartsList::Entry& entry) {
-      return entry_exists(part_path(list_path, entry), "store.final");
+      return entry_exists(part_path(list, entry), "store.final");
     });
   } catch (const Error& error) {
     if (!is_no_result(error)) throw;
@@ -267,17 +254,16 @@ bool Merge::is_published(size_t matrix) const {
 std::string Merge::combined_fingerprint_of(size_t matrix) const {
   std::vector<CombinedPart> parts;
   for (const size_t i : streams_in(matrix))
-    parts.push_back(
-        {.identity = plan_.streams[i].identity, .xxh3_128 = xxh3_file(merged_[i].list_path())});
+    parts.push_back({.identity = plan_.streams[i].identity, .xxh3_128 = xxh3_file(list_path(i))});
   return combined_fingerprint(parts);
 }
 
 MergedMatrix Merge::publish(size_t matrix, RunLog& log) const {
   PartsList list = list_of(matrix);
   if (is_combined(matrix)) list.identity.fingerprint = combined_fingerprint_of(matrix);
-  write_parts_list(merged_[matrix].list_path(), list);
+  write_parts_list(list_path(matrix), list);
   const MergedMatrix result = {.name = merged_[matrix].name,
-                               .list = merged_[matrix].list_path(),
+                               .list = list_path(matrix),
                                .parts = std::ssize(list.parts),
                                .rows = list.identity.rows};
   log.info("merged",
