@@ -160,9 +160,15 @@ WindowVectors finish_passages(Window window, WindowValues values, std::vector<Fa
                               const std::set<int64_t>& redone) {
   failed = with_duplicates(std::move(failed), window.duplicates);
   const std::set<int64_t> all_redone = with_duplicates(redone, window.duplicates);
+  WindowVectors result;
+  const bool mean = window.parts.front().row_vectors.empty();
+  if (!mean && failed.empty() && all_redone.empty()) {  // the usual case needs no copy
+    result.parts = std::move(window.parts);
+    result.values = std::move(values.floats);
+    return result;
+  }
   PassageResult passages(std::move(values), failed, all_redone);
   for (WindowPart& part : window.parts) passages.take(part);
-  WindowVectors result;
   result.parts = std::move(window.parts);
   result.values = std::move(passages).values();
   result.set_aside = std::move(passages).set_aside();
