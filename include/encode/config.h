@@ -54,6 +54,18 @@ struct InputOptions {
   bool operator==(const InputOptions&) const = default;
 };
 
+// The passages that the rows of a stream are cut into.
+struct PassageOptions {
+  std::optional<int64_t> max_tokens;  // nullopt: as many as a row of the model may have
+  int64_t overlap = 0;                // as in PassageRule
+  std::optional<PassageUnit> by;      // nullopt: sentence
+  RowVector row_vector = RowVector::kNone;
+
+  // False: the rows are not cut.
+  bool cuts() const { return max_tokens || by; }
+  bool operator==(const PassageOptions&) const = default;
+};
+
 // Everything that changes the numbers of a result. Every field is part of the fingerprint, and a
 // test checks that none is missing there. An empty optional means "as the model directory says".
 struct ResultOptions {
@@ -72,6 +84,7 @@ struct ResultOptions {
   SpecialTokensRule special_tokens = SpecialTokensRule::kByClass;
   // True: a directory that names Python code of its own is encoded as if it named none.
   bool ignore_custom_code = false;
+  PassageOptions passages = {};
 
   bool operator==(const ResultOptions&) const = default;
 };

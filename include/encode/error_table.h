@@ -830,8 +830,9 @@ inline constexpr auto kRows = std::to_array<ErrorFacts>({
      "convert the file to UTF-8, or set `utf8: replace`"},
     {"tokenize.input_ids",
      {kData},
-     "`encode tokenize`: a row already holds token ids",
-     "nothing: the ids are there"},
+     "`encode tokenize`, or a run with passages: a row already holds token ids, which cannot be "
+     "cut",
+     "nothing: the ids are there; leave `semantic.passages` out of a run"},
     {"tokenizer.contradiction",
      {kConfig},
      "two files of the tokenizer, or a file and the class of the tokenizer, contradict each "

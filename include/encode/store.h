@@ -25,7 +25,8 @@ struct InputPart {
 };
 
 // The identity of a stream's matrix. Two runs share chunks exactly if `name`, `fingerprint`,
-// `first_row`, `rows` and `dim` are equal. The fingerprint determines `token_embeddings`.
+// `first_row`, `rows` and `dim` are equal. The fingerprint determines `token_embeddings` and
+// `passages`.
 struct StreamIdentity {
   // "train_tc": the chunks are in <cache>/train_tc_chunks, and the final matrix is
   // <cache>/train_tc_embeddings.npy.
@@ -38,6 +39,9 @@ struct StreamIdentity {
   // True: a row has a vector for each of its tokens. The matrix is [tokens of all rows, dim], and
   // an offsets file beside it, int64 [N + 1], says where the vectors of a row begin.
   bool token_embeddings = false;
+  // True: a row has a vector for each of its passages. Beside the offsets there is a file with the
+  // places of all passages (PassagePlace). Excludes token_embeddings.
+  bool passages = false;
   // Above 0 only for a shard (run_plan/shard_plan.h), which has the rows [first_row, first_row +
   // rows) of a stream. Ranges of rows, ledgers and columns of row numbers have the numbers of the
   // stream.
@@ -50,6 +54,13 @@ struct StreamIdentity {
   std::string model = {};
 
   RowRange range() const { return {.begin = first_row, .end = first_row + rows}; }
+  // True if a row may have several vectors, or none.
+  bool has_offsets() const { return token_embeddings || passages; }
+  // Returns the number of vectors of `count` rows of the stream that have these counts.
+  int64_t vectors_of(const RowStats& stats, int64_t count) const {
+    if (token_embeddings) return stats.tokens;
+    return passages ? stats.passages : count;
+  }
 };
 
 // An exclusive lock on a cache directory: an OFD lock on the file <cache>/LOCK. The kernel frees it
@@ -97,20 +108,23 @@ class MatrixWriter {
   // than the matrix has.
   virtual void append(std::span<const float> values) = 0;
   // Says how many vectors each of the next rows has. It must be called for every row of a stream
-  // with token embeddings, and never for other streams. Throws Error kIoError, and kInternal for
-  // more rows than the matrix has.
+  // with StreamIdentity::has_offsets(), and never for other streams. Throws Error kIoError, and
+  // kInternal for more rows than the matrix has.
   virtual void append_lengths(std::span<const int32_t> lengths) = 0;
+  // Says which passages the next vectors belong to. It must be called for every vector of a stream
+  // with StreamIdentity::passages, and never for other streams. Throws Error kIoError.
+  virtual void append_passages(std::span<const PassagePlace> passages) = 0;
   // Adds truncated rows to the ledger, in ascending order. It must get all of them before commit()
   // or publish(). Throws Error kIoError.
   virtual void append_truncated(std::span<const TruncatedRow> rows) = 0;
-  virtual int64_t rows_written() const = 0;  // with token embeddings: the number of vectors
+  virtual int64_t rows_written() const = 0;  // with has_offsets(): the number of vectors
 };
 
 class ChunkWriter : public MatrixWriter {
  public:
   // Adds quarantined rows, in ascending order. It must get all of them before commit(). The vectors
-  // that append() gets for them are zeros; with token embeddings they have no vector. Throws Error
-  // kIoError.
+  // that append() gets for them are zeros; with StreamIdentity::has_offsets() they have no vector.
+  // Throws Error kIoError.
   virtual void append_set_aside(std::span<const SetAsideRow> rows) = 0;
   // Commits the chunk alone: see ChunkStore::commit().
   virtual ChunkRecord commit(const RowStats& stats, const ChunkOrigin& origin) = 0;
@@ -216,8 +230,8 @@ class ChunkStore {
   // the matrix with its manifest. It reads the chunks twice if the format needs the ranges of all
   // rows first. It calls `on_chunk` with the index of each chunk that it has read. Throws Error:
   // kData that names a damaged chunk, kConfig "store.ranges", kIoError, and kInternal if a chunk is
-  // pending, if a row was quarantined and the policy is kError, or if token embeddings are to be
-  // dropped. Passes on what `on_chunk` throws, and then publishes nothing.
+  // pending, if a row was quarantined and the policy is kError, or if rows with several vectors are
+  // to be dropped. Passes on what `on_chunk` throws, and then publishes nothing.
   virtual void assemble(const std::string& final_path, const FinalContent& content,
                         const std::function<void(int64_t)>& on_chunk) = 0;
 
@@ -233,9 +247,9 @@ std::optional<int64_t> committed_rows(const std::string& cache_dir, const Stream
 
 // Reads rows of a stream from its committed chunks: row-major [rows.size(), dim]. Returns nullopt
 // if there are no chunks of this stream, or if a row is in none of them. `rows` are rows of the
-// stream, best in ascending order; the stream has no token embeddings. Needs no lock and trusts the
-// log: it compares no hash. Throws Error kData "store.damaged" if a chunk does not have the shape
-// in its record, kIoError, and what reading stream.json and chunks.log throws.
+// stream, best in ascending order; the stream does not have StreamIdentity::has_offsets(). Needs no
+// lock and trusts the log: it compares no hash. Throws Error kData "store.damaged" if a chunk does
+// not have the shape in its record, kIoError, and what reading stream.json and chunks.log throws.
 std::optional<std::vector<float>> read_committed_rows(const std::string& cache_dir,
                                                       const StreamIdentity& identity,
                                                       std::span<const int64_t> rows);
@@ -260,12 +274,13 @@ std::string final_path(const std::string& cache_dir, const std::string& stream_n
                        MatrixFormat format = MatrixFormat::kNpy);
 std::string manifest_path(const std::string& matrix_path);  // x.npy -> x.npy.manifest.json
 // x.npy -> x.truncated.jsonl, and x.parquet -> x.parquet.truncated.jsonl, so that final matrices of
-// two formats have different files beside them. offsets_path() and set_aside_path() also keep the
-// suffix of a table.
+// two formats have different files beside them. offsets_path(), set_aside_path() and
+// passages_path() also keep the suffix of a table.
 std::string ledger_path(const std::string& matrix_path);
 std::string offsets_path(const std::string& matrix_path);    // x.npy -> x.offsets.npy
 std::string ranges_path(const std::string& matrix_path);     // x.npy -> x.npy.ranges.npy
 std::string set_aside_path(const std::string& matrix_path);  // x.npy -> x.set_aside.jsonl
+std::string passages_path(const std::string& matrix_path);   // x.npy -> x.passages.npy
 // x.npy -> x.npy.publishing.json, which exists only while a final matrix is replaced
 std::string publishing_path(const std::string& matrix_path);
 // Returns the paths of the matrix and of all these files, in the order in which they may be
@@ -288,15 +303,14 @@ struct Manifest {
   std::vector<ChunkOrigin> origins = {};  // where its rows were computed, each origin once
   std::vector<std::string> parts = {};    // the file names of the parts of a combined matrix
   std::optional<FileSeal> ledger = {};    // absent in a combined matrix: its parts have ledgers
-  std::optional<FileSeal> offsets = {};   // present if the stream has token embeddings
+  std::optional<FileSeal> offsets = {};   // present if identity.has_offsets()
   // What the matrix has in place of the quarantined rows. kError if there are none.
   QuarantinePolicy quarantine = QuarantinePolicy::kError;
   std::optional<FileSeal> set_aside = {};  // the ledger of these rows; absent in a combined matrix
   int64_t dropped_rows = 0;                // the number of quarantined rows with kDrop, else 0
+  std::optional<FileSeal> passages = {};   // present if identity.passages
 
-  int64_t vectors() const {
-    return identity.token_embeddings ? stats.tokens : identity.rows - dropped_rows;
-  }
+  int64_t vectors() const { return identity.vectors_of(stats, identity.rows - dropped_rows); }
   // False if rows were quarantined and the matrix treats them in another way than `policy` says.
   bool fits(QuarantinePolicy policy) const {
     return quarantine == QuarantinePolicy::kError || quarantine == policy;

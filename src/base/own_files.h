@@ -17,6 +17,7 @@ inline constexpr std::string_view kMatrixSuffix = ".npy";
 // x.parquet.truncated.jsonl.
 inline constexpr std::string_view kLedgerSuffix = ".truncated.jsonl";
 inline constexpr std::string_view kOffsetsSuffix = ".offsets.npy";
+inline constexpr std::string_view kPassagesSuffix = ".passages.npy";
 inline constexpr std::string_view kSetAsideSuffix = ".set_aside.jsonl";
 inline constexpr std::string_view kRejectedRowsSuffix = ".rejected.jsonl";
 

@@ -339,7 +339,8 @@ void check_output(const RunConfig& run, const std::vector<StreamPlace>& places, 
   if (format.file == MatrixFormat::kNpy) throw columns_without_a_table(run.store, columns);
   check_column_names(format.columns, columns);
   for (const TableColumn& column : format.columns) {
-    if (column.source == kRowColumn || column.source == kTextColumn) continue;
+    if (column.source == kRowColumn || column.source == kTextColumn || is_place_column(column))
+      continue;
     for (size_t i = 0; i < places.size(); ++i) {
       const TextFormat input = input_format(run.streams[i].input).format;
       if (facts_of(input).field != FieldUse::kNone) continue;

@@ -39,8 +39,7 @@ class Resolver {
 
   LoadedConfig resolve(const FieldLister& list_fields) {
     loaded_.run.config_path = file_.name;
-    const bool single = check_form();
-    places_ = single ? std::vector<StreamPlace>{single_stream()} : file_.streams;
+    places_ = check_form() ? std::vector<StreamPlace>{single_stream()} : file_.streams;
     for (const StreamPlace& place : places_) {
       StreamConfig stream;
       stream.split = place.split;
@@ -62,6 +61,7 @@ class Resolver {
                            .text = loaded_.run.hardware.allocator_conf}});
     check_streams(loaded_.run, places_, origin_of("output.file"), origin_of("output.combine"));
     check_fields(loaded_.run, places_, list_fields);
+    settle_passages(loaded_.run, [this](const std::string& path) { return origin_of(path); });
     check_output(loaded_.run, places_, origin_of("output.file"), origin_of("output.columns"));
     return std::move(loaded_);
   }

@@ -32,6 +32,8 @@ constexpr auto names(MatmulPrecision /*tag*/) { return kMatmulPrecisions; }
 constexpr auto names(VectorPrecision /*tag*/) { return kVectorPrecisions; }
 constexpr auto names(SpecialTokensRule /*tag*/) { return kSpecialTokensRules; }
 constexpr auto names(TokenizerRecipe /*tag*/) { return kTokenizerRecipes; }
+constexpr auto names(PassageUnit /*tag*/) { return kPassageUnits; }
+constexpr auto names(RowVector /*tag*/) { return kRowVectors; }
 constexpr auto names(PoolingMode /*tag*/) { return kPoolingModes; }
 constexpr auto names(DenseActivation /*tag*/) { return kDenseActivations; }
 constexpr auto names(SentenceModule::Kind /*tag*/) { return kModuleKinds; }
@@ -44,8 +46,8 @@ ENCODE_FIELDS(HardwareOptions, device, devices, all_devices, strict_numerics, ex
               memory_pressure_percent)
 ENCODE_FIELDS(EmbeddingCacheOptions, dir, memory_bytes, disk_bytes)
 ENCODE_FIELDS(InputPart, path, first_row)
-ENCODE_FIELDS(StreamIdentity, name, fingerprint, rows, dim, token_embeddings, first_row, inputs,
-              model)
+ENCODE_FIELDS(StreamIdentity, name, fingerprint, rows, dim, token_embeddings, passages, first_row,
+              inputs, model)
 ENCODE_FIELDS(ChunkOrigin, device, libtorch, driver, batch_tokens, products, kernels, cuda_numerics)
 ENCODE_FIELDS(InputScan::File, path, first_row, bytes, sha256, inode, mtime_ns)
 ENCODE_FIELDS(InputScan, rows_in, rows, rejected, empty, blank, tokenized, utf8_replaced,
@@ -57,9 +59,11 @@ ENCODE_FIELDS(SentenceModule, kind, path, pooling, include_prompt, in_features, 
               residual, activation, tensors)
 ENCODE_FIELDS(LateInteraction, marker, skip_words, unknown_token, drops_unknown_words)
 ENCODE_FIELDS(TokenizerRules, special_tokens, recipe, lower_case_first)
+ENCODE_FIELDS(PassageRule, max_tokens, overlap, by)
 ENCODE_FIELDS(EffectiveResult, pooling, normalize, truncate_dim, modules, max_length, prompt,
               include_prompt, dtype, float32_matmul_precision, causal, dim, launch_tokens,
-              vector_precision, late_interaction, tokenizer, ignore_custom_code, recipes)
+              vector_precision, late_interaction, tokenizer, ignore_custom_code, recipes, passages,
+              row_vector)
 ENCODE_FIELDS(JobUnit, identity, input, scan, speed, model_path, model_files, effective, chunk_rows,
               chunk_files, final_path, window_share, host_share, budget_limits, set_aside, probe,
               avoid, alone)

@@ -170,6 +170,18 @@ void log_prompt(const StreamConfig& stream, const ModelDirectory& directory, Run
   }
 }
 
+// Throws if rows of token ids are to be cut into passages.
+void check_passages(const StreamPlan& stream) {
+  if (stream.scan.tokenized == 0 || !stream.effective.passages) return;
+  throw Error(
+      {.code = "tokenize.input_ids",
+       .what = "rows of token ids cannot be cut into passages",
+       .where = stream.config.input.path,
+       .expected = "texts, or no passages",
+       .found = fmt::format("{} of token ids", format_count(stream.scan.tokenized, "row", "rows")),
+       .hint = "give the rows as texts, or leave the passages (semantic.passages) out"});
+}
+
 // Copies standard input and says which format was guessed, if none was given.
 InputOptions spool(const StreamConfig& stream, const std::string& cache_dir, RunLog& log) {
   SpooledInput spooled =
@@ -230,6 +242,7 @@ std::vector<CombinePlan> plan_combined_matrices(const RunConfig& config,
 
 void finish_stream_plan(StreamPlan& stream, const OpenedModel& model) {
   check_prompt(stream);
+  check_passages(stream);
   const Fingerprint fingerprint = {.input = stream.config.input,
                                    .input_files = stream.scan.files,
                                    .model_files = model.files,
@@ -239,6 +252,7 @@ void finish_stream_plan(StreamPlan& stream, const OpenedModel& model) {
                      .rows = stream.scan.rows,
                      .dim = stream.effective.dim,
                      .token_embeddings = stream.effective.token_embeddings(),
+                     .passages = stream.effective.passage_vectors(),
                      .inputs = {},
                      .model = stream.model_path};
   for (const InputScan::File& file : stream.scan.files)

@@ -84,6 +84,7 @@ Json to_json(const ShardedStream& stream) {
                {"scan", to_json(stream.scan)},
                {"first_rows", std::move(begins)},
                {"blocks", std::move(blocks)}};
+  if (stream.identity.passages) json["passages"] = true;
   if (has_columns) json["columns"] = std::move(columns);
   return json;
 }
@@ -100,6 +101,7 @@ ShardedStream stream_from_json(const Json& json, int64_t shards, const std::stri
                      .rows = fields.integer("rows", 0, kMaxInteger),
                      .dim = fields.integer("dim", 1, kMaxInteger),
                      .token_embeddings = fields.boolean_or("token_embeddings", false),
+                     .passages = fields.boolean_or("passages", false),
                      .model = fields.string("model")};
   stream.scan = scan_from_json(fields.object("scan"));
   for (const InputScan::File& file : stream.scan.files)

@@ -53,7 +53,7 @@ void add_input(const std::string& stream, const InputOptions& input, Settings& s
 void add_result(const std::string& stream, const ResultOptions& result, Settings& settings) {
   const auto& [model, revision, pooling, normalize, truncate_dim, max_length, prompt, prompt_name,
                causal, dtype, float32_matmul_precision, vector_precision, special_tokens,
-               ignore_custom_code] = result;
+               ignore_custom_code, passages] = result;
   const auto set = [&](const char* name, std::string_view value) {
     settings[fmt::format("{}: {}", stream, name)] = value;
   };
@@ -71,6 +71,12 @@ void add_result(const std::string& stream, const ResultOptions& result, Settings
   set("vector_precision", name_of(kVectorPrecisions, vector_precision));
   set("special_tokens", name_of(kSpecialTokensRules, special_tokens));
   set("ignore_custom_code", fmt::to_string(ignore_custom_code));
+  if (!passages.cuts()) return;
+  const auto& [max_tokens, overlap, by, row_vector] = passages;
+  set("passages.max_tokens", in_words(max_tokens));
+  set("passages.overlap", fmt::to_string(overlap));
+  set("passages.by", by ? name_of(kPassageUnits, *by) : "");
+  set("passages.row_vector", name_of(kRowVectors, row_vector));
 }
 
 }  // namespace

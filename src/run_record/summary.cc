@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <utility>
 
 #include "encode/error.h"
 
@@ -58,6 +59,10 @@ std::string render(const RunSummary& summary) {
   }
   for (const FinishedMatrix& matrix : summary.matrices) {
     text += fmt::format("{}: {}\n", matrix.name, matrix.path);
+    if (matrix.passages > 0)
+      text += fmt::format("{}: {} of {}\n", matrix.name,
+                          format_count(matrix.passages, "passage", "passages"),
+                          format_count(matrix.rows, "row", "rows"));
     if (!matrix.rejected_path.empty())
       text +=
           fmt::format("{}: rejected rows are listed in {}\n", matrix.name, matrix.rejected_path);
@@ -80,21 +85,23 @@ std::string render(const RunSummary& summary) {
 Json to_json(const RunSummary& summary) {
   Json matrices = Json::array();
   for (const FinishedMatrix& matrix : summary.matrices) {
-    matrices.push_back({{"name", matrix.name},
-                        {"path", matrix.path},
-                        {"rows_in", matrix.rows_in},
-                        {"rejected", matrix.rejected},
-                        {"rejected_path", matrix.rejected_path},
-                        {"dropped", matrix.dropped},
-                        {"empty_rows", matrix.empty_rows.empty},
-                        {"blank_rows", matrix.empty_rows.blank},
-                        {"rows", matrix.rows},
-                        {"dim", matrix.dim},
-                        {"tokens", matrix.tokens},
-                        {"truncated_rows", matrix.truncation.truncated_rows},
-                        {"lost_tokens", matrix.truncation.lost_tokens},
-                        {"tokens_per_second", matrix.tokens_per_second},
-                        {"combined", matrix.combined}});
+    Json json = {{"name", matrix.name},
+                 {"path", matrix.path},
+                 {"rows_in", matrix.rows_in},
+                 {"rejected", matrix.rejected},
+                 {"rejected_path", matrix.rejected_path},
+                 {"dropped", matrix.dropped},
+                 {"empty_rows", matrix.empty_rows.empty},
+                 {"blank_rows", matrix.empty_rows.blank},
+                 {"rows", matrix.rows},
+                 {"dim", matrix.dim},
+                 {"tokens", matrix.tokens},
+                 {"truncated_rows", matrix.truncation.truncated_rows},
+                 {"lost_tokens", matrix.truncation.lost_tokens},
+                 {"tokens_per_second", matrix.tokens_per_second},
+                 {"combined", matrix.combined}};
+    if (matrix.passages > 0) json["passages"] = matrix.passages;
+    matrices.push_back(std::move(json));
   }
   return {{"matrices", matrices},
           {"mode", summary.chunked ? "chunked" : "standard"},

@@ -25,6 +25,7 @@ struct FinishedMatrix {
   double tokens_per_second = 0;  // 0: nothing was encoded in this run
   bool combined = false;         // made by `combine` from other matrices
   EmptyRows empty_rows = {};     // rows of the input that were encoded without a text
+  int64_t passages = 0;          // that the rows were cut into; 0: they were not cut
 };
 
 // How often, and for how long, the workers were short of host memory (MemoryPressure).

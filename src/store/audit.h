@@ -25,6 +25,15 @@ std::string check_ledger(const std::string& matrix_path, const Manifest& manifes
 std::string check_offsets(const std::string& path, const FileSeal& seal, int64_t rows,
                           int64_t vectors);
 
+struct PassageRows {
+  RowRange rows;         // of the matrix or the chunk
+  int64_t passages = 0;  // the number of its passages
+};
+// Checks that the file at `path` has the size and the checksum in `seal`, and that it holds the
+// places of as many passages, in the order of the rows and of the passages in a row.
+std::string check_passages(const std::string& path, const FileSeal& seal,
+                           const PassageRows& expected);
+
 // Returns true if the output type in the manifest needs no ranges file, or if the ranges file
 // beside the matrix has the checksum in the manifest.
 bool ranges_fit(const std::string& matrix_path, const Manifest& manifest);

@@ -72,6 +72,7 @@ std::string manifest_text(const Manifest& manifest) {
     });
   }
   if (!manifest.identity.model.empty()) object["model"] = manifest.identity.model;
+  if (manifest.passages) object["passages"] = to_json(*manifest.passages);
   if (manifest.quarantine != QuarantinePolicy::kError) {
     object["quarantine"] = to_string(manifest.quarantine);
     object["dropped_rows"] = manifest.dropped_rows;
@@ -103,6 +104,12 @@ void read_quarantine(const JsonFields& fields, const std::string& where, Manifes
   manifest.dropped_rows = fields.integer("dropped_rows", 0, manifest.identity.rows);
   if (fields.has("set_aside"))
     manifest.set_aside = file_seal_from_json(fields.object("set_aside"), where);
+}
+
+void read_passages(const JsonFields& fields, const std::string& where, Manifest& manifest) {
+  manifest.passages = file_seal_from_json(fields.object("passages"), where);
+  if (!manifest.offsets) fields.refuse("passages", "a key offsets beside it", "none");
+  manifest.identity.passages = true;
 }
 
 void read_file_format(const JsonFields& fields, const std::string& where, Manifest& manifest) {
@@ -147,8 +154,9 @@ Manifest parse_manifest(const Json& json, const std::string& where) {
     manifest.ledger = file_seal_from_json(fields.object("ledger"), where);
   if (!json.value("offsets", Json()).is_null()) {
     manifest.offsets = file_seal_from_json(fields.object("offsets"), where);
-    manifest.identity.token_embeddings = true;
+    manifest.identity.token_embeddings = !fields.has("passages");
   }
+  if (fields.has("passages")) read_passages(fields, where, manifest);
   if (fields.has("file")) read_file_format(fields, where, manifest);
   if (fields.has("inputs")) read_inputs(fields, where, manifest);
   if (fields.has("quarantine")) read_quarantine(fields, where, manifest);
@@ -176,14 +184,18 @@ class StandardFinalWriter : public FinalWriter {
         identity_(std::move(identity)),
         writer_(matrix_path_, {.rows = identity_.range(),
                                .columns = identity_.dim,
-                               .counted_at_end = identity_.token_embeddings}),
+                               .counted_at_end = identity_.has_offsets()}),
         ledger_(ledger_path(matrix_path_)) {
-    if (identity_.token_embeddings) offsets_.emplace(offsets_path(matrix_path_), identity_.rows);
+    if (identity_.has_offsets()) offsets_.emplace(offsets_path(matrix_path_), identity_.rows);
+    if (identity_.passages) passages_.emplace(passages_path(matrix_path_));
   }
 
   void append(std::span<const float> values) override { writer_.append(values); }
   void append_lengths(std::span<const int32_t> lengths) override {
     offsets_.value().append(lengths);
+  }
+  void append_passages(std::span<const PassagePlace> passages) override {
+    passages_.value().append(passages);
   }
   void append_truncated(std::span<const TruncatedRow> rows) override { ledger_.append(rows); }
   int64_t rows_written() const override { return writer_.rows_written(); }
@@ -194,7 +206,9 @@ class StandardFinalWriter : public FinalWriter {
     manifest.stats = stats;
     manifest.origins = {origin};
     publish_final(writer_, std::move(manifest),
-                  {.ledger = &ledger_, .offsets = offsets_ ? &*offsets_ : nullptr});
+                  {.ledger = &ledger_,
+                   .offsets = offsets_ ? &*offsets_ : nullptr,
+                   .passages = passages_ ? &*passages_ : nullptr});
   }
 
  private:
@@ -203,6 +217,7 @@ class StandardFinalWriter : public FinalWriter {
   NpyWriter writer_;
   LedgerWriter ledger_;
   std::optional<OffsetsWriter> offsets_;
+  std::optional<PassagesWriter> passages_;
 };
 
 }  // namespace
@@ -216,8 +231,9 @@ void publish_final(FinalFile& writer, Manifest manifest, const BesideFinal& besi
   const std::string ranges = ranges_path(writer.path());
   const std::string publishing = publishing_path(writer.path());
   write_file_durably(publishing, seal({{"name", manifest.identity.name}}) + "\n");
-  for (const std::string& old : {path, ranges, ledger_path(writer.path()),
-                                 offsets_path(writer.path()), set_aside_path(writer.path())}) {
+  for (const std::string& old :
+       {path, ranges, ledger_path(writer.path()), offsets_path(writer.path()),
+        set_aside_path(writer.path()), passages_path(writer.path())}) {
     if (!exists(old)) continue;
     remove_file(old);
     sync_directory(parent_directory(old));
@@ -231,6 +247,8 @@ void publish_final(FinalFile& writer, Manifest manifest, const BesideFinal& besi
     manifest.ledger = beside.ledger->publish();
   if (beside.offsets != nullptr) manifest.offsets = beside.offsets->publish();
   if (beside.set_aside != nullptr) manifest.set_aside = beside.set_aside->publish();
+  if (beside.passages != nullptr)
+    manifest.passages = beside.passages->publish(writer.rows_written());
   manifest.file_bytes = writer.bytes_written();
   manifest.xxh3_128 = writer.xxh3_hex();
   write_file_durably(path, manifest_text(manifest));
@@ -282,7 +300,8 @@ FinalState final_state(const std::string& matrix_path, const StreamIdentity& ide
     };
     if (!check_ledger(matrix_path, *manifest).empty() ||
         damaged(offsets_path(matrix_path), manifest->offsets) ||
-        damaged(set_aside_path(matrix_path), manifest->set_aside)) {
+        damaged(set_aside_path(matrix_path), manifest->set_aside) ||
+        damaged(passages_path(matrix_path), manifest->passages)) {
       return FinalState::kDamaged;
     }
     return FinalState::kValid;

@@ -37,6 +37,8 @@ class FinalFile {
 struct FinalColumns {
   ColumnOpener open;  // of the columns that the input has
   VectorRows rows;    // the rows of the stream and those that the final matrix lacks
+  // The file of the passages of the vectors; "": the vectors are not those of passages.
+  std::string passages = {};
 };
 
 // Begins the file of a final matrix at `path`. `manifest` has its identity, its format and its

@@ -53,12 +53,18 @@ void write_final(const FinalSource& source, const std::string& matrix_path, Mani
     manifest.ranges_given = !format.ranges_file.empty();
   }
   const Quantizer quantizer(format.type, dim, ranges);
+  std::optional<PassagesWriter> passages;
+  if (manifest.identity.passages) {
+    passages.emplace(passages_path(matrix_path));
+    source.fill_passages(*passages);
+  }
   const bool drops = manifest.quarantine == QuarantinePolicy::kDrop;
   const FinalColumns columns = {
       .open = source.columns,
       .rows =
           VectorRows(manifest.identity.range(),
-                     drops ? row_numbers(source.set_aside) : std::vector<int64_t>(), matrix_path)};
+                     drops ? row_numbers(source.set_aside) : std::vector<int64_t>(), matrix_path),
+      .passages = passages ? passages->temp_path() : ""};
   const std::unique_ptr<FinalFile> writer = begin_final_file(matrix_path, manifest, columns);
   std::vector<std::byte> bytes;
   LedgerWriter ledger(ledger_path(matrix_path));
@@ -70,7 +76,7 @@ void write_final(const FinalSource& source, const std::string& matrix_path, Mani
     writer->append_bytes(bytes);
   });
   std::optional<OffsetsWriter> offsets;
-  if (manifest.identity.token_embeddings) {
+  if (manifest.identity.has_offsets()) {
     offsets.emplace(offsets_path(matrix_path), manifest.identity.rows);
     source.fill_offsets(*offsets);
   }
@@ -80,6 +86,7 @@ void write_final(const FinalSource& source, const std::string& matrix_path, Mani
                 {.ledger = &ledger,
                  .offsets = offsets ? &*offsets : nullptr,
                  .set_aside = set_aside.empty() ? nullptr : &set_aside,
+                 .passages = passages ? &*passages : nullptr,
                  .ranges_bytes = ranges_bytes});
 }
 
@@ -117,10 +124,14 @@ void convert_part(const std::string& float32_path, const std::string& matrix_pat
   const auto fill_offsets = [&](OffsetsWriter& offsets) {
     if (manifest.offsets) offsets.append_file(offsets_path(float32_path), *manifest.offsets);
   };
+  const auto fill_passages = [&](PassagesWriter& passages) {
+    if (manifest.passages) passages.append_file(passages_path(float32_path), *manifest.passages);
+  };
   write_final(
       {.rows = [&](const RowBlock& block) { read_final_rows(float32_path, manifest, block); },
        .fill_ledger = fill_ledger,
        .fill_offsets = fill_offsets,
+       .fill_passages = fill_passages,
        .set_aside = set_aside_rows(float32_path, manifest),
        .columns = conversion.columns,
        .ranges = conversion.ranges},

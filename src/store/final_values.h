@@ -11,6 +11,7 @@
 
 #include "store/ledger.h"
 #include "store/offsets.h"
+#include "store/passage_file.h"
 #include "store/quantize.h"
 
 namespace encode {
@@ -24,10 +25,11 @@ using RowSource = std::function<void(const RowBlock&)>;
 
 struct FinalSource {
   RowSource rows;
-  std::function<void(LedgerWriter&)> fill_ledger;    // called once
-  std::function<void(OffsetsWriter&)> fill_offsets;  // called once, for token embeddings only
-  std::vector<SetAsideRow> set_aside;                // Manifest::quarantine says what they become
-  ColumnOpener columns = {};                         // for a table; called once
+  std::function<void(LedgerWriter&)> fill_ledger;      // called once
+  std::function<void(OffsetsWriter&)> fill_offsets;    // called once if has_offsets()
+  std::function<void(PassagesWriter&)> fill_passages;  // called once for a matrix of passages
+  std::vector<SetAsideRow> set_aside;                  // Manifest::quarantine says what they become
+  ColumnOpener columns = {};                           // for a table; called once
   // The ranges of a larger matrix that these rows belong to; null: those of format.ranges_file or,
   // without such a file, of these rows.
   const Ranges* ranges = nullptr;

@@ -82,6 +82,13 @@ void fill_offsets(const JoinedFinals& joined, const std::vector<Manifest>& parts
   }
 }
 
+void fill_passages(const JoinedFinals& joined, const std::vector<Manifest>& parts,
+                   PassagesWriter& passages) {
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (parts[i].passages) passages.append_file(passages_path(joined.parts[i]), *parts[i].passages);
+  }
+}
+
 // Passes blocks of whole rows from the thread that reads to the thread that writes, which gives the
 // memory of the blocks back.
 struct Exchange {
@@ -161,9 +168,14 @@ void join_finals(const JoinedFinals& joined, const std::string& matrix_path) {
   LedgerWriter ledger(ledger_path(matrix_path));
   fill_ledger(joined, parts, ledger);
   std::optional<OffsetsWriter> offsets;
-  if (manifest.identity.token_embeddings) {
+  if (manifest.identity.has_offsets()) {
     offsets.emplace(offsets_path(matrix_path), manifest.identity.rows);
     fill_offsets(joined, parts, *offsets);
+  }
+  std::optional<PassagesWriter> passages;
+  if (manifest.identity.passages) {
+    passages.emplace(passages_path(matrix_path));
+    fill_passages(joined, parts, *passages);
   }
   LedgerWriter set_aside(set_aside_path(matrix_path));
   set_aside.append(set_aside_of(joined, parts));
@@ -174,6 +186,7 @@ void join_finals(const JoinedFinals& joined, const std::string& matrix_path) {
                 {.ledger = &ledger,
                  .offsets = offsets ? &*offsets : nullptr,
                  .set_aside = set_aside.empty() ? nullptr : &set_aside,
+                 .passages = passages ? &*passages : nullptr,
                  .ranges_bytes = ranges});
 }
 
@@ -186,6 +199,7 @@ void convert_parts(const JoinedFinals& joined, const std::string& matrix_path,
   write_final({.rows = rows,
                .fill_ledger = [&](LedgerWriter& out) { fill_ledger(joined, parts, out); },
                .fill_offsets = [&](OffsetsWriter& out) { fill_offsets(joined, parts, out); },
+               .fill_passages = [&](PassagesWriter& out) { fill_passages(joined, parts, out); },
                .set_aside = set_aside_of(joined, parts),
                .columns = conversion.columns,
                .ranges = conversion.ranges},

@@ -226,6 +226,8 @@ const std::vector<Override> every_key = {
     {"log.file", "other.log", "-32"},
     {"log.json", "true", "-33"},
     {"log.progress", "false", "-34"},
+    {"semantic.passages.max_tokens", "48", "-38"},
+    {"semantic.passages.by", "token", "-39"},
     {"semantic.prompt", "other: ", "-35"},
     {"input.text", "{other}", "-37"},
     {"semantic.prompt_name", "other", "-36"},
@@ -264,7 +266,10 @@ TEST(Keys, EveryFieldOfARunCanBeSet) {
   EXPECT_TRUE(empty_row == EmptyRowPolicy::kError && utf8 == Utf8Policy::kError);
   EXPECT_TRUE(row_bytes == 8 && limit == 9);
   const auto& [model, revision, pooling, normalize, truncate, length, prompt, name, causal, dtype,
-               precision, vector_precision, special_tokens, ignore_code] = run.streams[0].result;
+               precision, vector_precision, special_tokens, ignore_code, passages] =
+      run.streams[0].result;
+  EXPECT_TRUE(passages.max_tokens == 48 && passages.by == PassageUnit::kToken)
+      << "the other keys of passages have a test of their own";
   EXPECT_EQ(special_tokens, SpecialTokensRule::kAsInTokenizerJson);
   EXPECT_TRUE(ignore_code);
   EXPECT_EQ(vector_precision, VectorPrecision::kFloat16);

@@ -98,10 +98,20 @@ class Filler {
             LateInteraction{text(), {text(), text()}, text(), true},
             {SpecialTokensRule::kAsInTokenizerJson, TokenizerRecipe::kAppendEos, true},
             true,
-            {text(), text()}};
+            {text(), text()},
+            PassageRule{integer(), integer(), PassageUnit::kToken},
+            RowVector::kMean};
   }
   JobUnit unit() {
-    return {{text(), text(), integer(), integer(), true, integer(), {{text(), integer()}}, text()},
+    return {{text(),
+             text(),
+             integer(),
+             integer(),
+             true,
+             true,
+             integer(),
+             {{text(), integer()}},
+             text()},
             input(),
             scan(),
             {integer(), integer(), integer(), integer(), integer()},
@@ -143,7 +153,9 @@ class Filler {
             true};
   }
   RowRange rows() { return {integer(), integer()}; }
-  RowStats stats() { return {integer(), integer(), integer(), integer(), integer(), integer()}; }
+  RowStats stats() {
+    return {integer(), integer(), integer(), integer(), integer(), integer(), integer()};
+  }
 
   StageSeconds stages() {
     return {number(), number(), number(), number(), number(), number(), number()};

@@ -73,6 +73,12 @@ TEST(Crash, KillBeforeEveryCallOfTokenEmbeddings) {
   EXPECT_GT(sweep(FaultMode::kKillBefore, job), 150);
 }
 
+TEST(Crash, KillBeforeEveryCallOfPassages) {
+  FakeJob job = passages_job();
+  job.keep_chunks = false;
+  EXPECT_GT(sweep(FaultMode::kKillBefore, job), 180);
+}
+
 TEST(Crash, KillBeforeEveryCallOfAJobThatSetsRowsAside) {
   FakeJob job = small_job(false);
   job.set_aside = {5, 6, 29};
@@ -98,7 +104,9 @@ TEST(Crash, KillWhileStartingOverFresh) {
 
 // A job with random settings.
 FakeJob random_job(std::mt19937& random) {
-  FakeJob job = random() % 3 == 0 ? token_embeddings_job() : FakeJob();
+  FakeJob job;
+  if (const auto kind = random() % 5; kind < 2)
+    job = kind == 0 ? token_embeddings_job() : passages_job();
   job.keep_chunks = random() % 2 == 0;
   job.chunk_rows = 1 + static_cast<int64_t>(random() % 9);
   job.identity.rows = 20 + static_cast<int64_t>(random() % 20);

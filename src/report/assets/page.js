@@ -276,6 +276,7 @@
     add(page, 'h2', '', stream.name);
     const entries = [[count(stream.final.truncated_rows), 'truncated rows'], [count(stream.final.lost_tokens), 'tokens cut off'],
       [count(stream.final.zero_token_rows), 'rows without tokens'], [count(stream.set_aside || 0), 'rows set aside']];
+    if (stream.final.passages) entries.push([count(stream.final.passages), 'passages']);
     const sample = stream.sample;
     if (sample) {
       entries.push([sample.mean_cosine.toFixed(3), 'mean cosine of pairs']);

@@ -109,7 +109,7 @@ EncodingTime encoding_time(const MemoryRequest& request, const ComputeRate& rate
   constexpr double kBatchSeconds = 5e-4;  // launches, copies and waits that do not overlap
   constexpr double kTextBytesPerSecond = 20e6;
   const auto tokens = static_cast<double>(request.texts.tokens);
-  const double mean = tokens / static_cast<double>(std::max<int64_t>(1, request.texts.rows));
+  const double mean = tokens / static_cast<double>(std::max<int64_t>(1, request.texts.sequences()));
   const double batches =
       tokens / static_cast<double>(std::max<int64_t>(1, request.batches.budget_tokens));
   const double operations = tokens * request.shape.flops_per_token(mean);

@@ -121,7 +121,7 @@ int64_t column_bytes(const FinalFormat& format, int64_t rows, int64_t text_bytes
   constexpr int64_t kFieldBytes = 32;
   int64_t bytes = 0;
   for (const TableColumn& column : format.columns) {
-    if (column.source == kRowColumn) {
+    if (column.source == kRowColumn || is_place_column(column)) {
       bytes += product(rows, kNumberBytes);
     } else {
       bytes += product(rows, kOffsetBytes);

@@ -15,6 +15,7 @@ namespace encode {
 namespace {
 
 constexpr const char* kVersionKey = "format";
+constexpr const char* kPassagesKey = "passages";
 
 template <typename T>
 Json or_null(const std::optional<T>& value) {
@@ -94,10 +95,22 @@ Json module_json(const SentenceModule& module) {
           {"activation", name_of(kDenseActivations, activation)}};
 }
 
+Json passages_json(const PassageRule& rule, RowVector row_vector) {
+  const auto& [max_tokens, overlap, by] = rule;
+  Json json = {{"rule", PassageRule::kVersion},
+               {"unicode", PassageRule::kUnicode},
+               {"max_tokens", max_tokens},
+               {"overlap", overlap},
+               {"by", name_of(kPassageUnits, by)}};
+  if (row_vector != RowVector::kNone) json["row_vector"] = name_of(kRowVectors, row_vector);
+  return json;
+}
+
 Json result_part(const EffectiveResult& result) {
   const auto& [pooling, normalize, truncate_dim, modules, max_length, prompt, include_prompt, dtype,
                float32_matmul_precision, causal, dim, launch_tokens, vector_precision,
-               late_interaction, tokenizer, ignore_custom_code, recipes] = result;
+               late_interaction, tokenizer, ignore_custom_code, recipes, passages, row_vector] =
+      result;
   // The recipe of the tokenizer is left out, because `recipes` names it.
   const auto& [special_tokens, tokenizer_recipe, lower_case_first] = tokenizer;
   Json json = {{"pooling", pooling_names(pooling)},
@@ -127,6 +140,7 @@ Json result_part(const EffectiveResult& result) {
   if (lower_case_first) json["lower_case_first"] = true;
   if (ignore_custom_code) json["ignore_custom_code"] = true;
   if (!recipes.empty()) json["recipes"] = recipes;
+  if (passages) json[kPassagesKey] = passages_json(*passages, row_vector);
   return json;
 }
 
@@ -151,6 +165,15 @@ InputOptions input_options(const JsonFields& fields) {
   return input;
 }
 
+PassageOptions passage_options(const JsonFields& fields) {
+  PassageOptions passages = {.max_tokens = fields.integer("max_tokens", 1, kMost),
+                             .overlap = fields.integer("overlap", 0, kMost),
+                             .by = named_value(fields, "by", kPassageUnits)};
+  if (fields.has("row_vector"))
+    passages.row_vector = named_value(fields, "row_vector", kRowVectors);
+  return passages;
+}
+
 ResultOptions result_options(const JsonFields& fields) {
   ResultOptions result;
   const Json& pooling = fields.array("pooling");
@@ -168,6 +191,8 @@ ResultOptions result_options(const JsonFields& fields) {
   if (fields.has("special_tokens"))
     result.special_tokens = named_value(fields, "special_tokens", kSpecialTokensRules);
   result.ignore_custom_code = fields.boolean_or("ignore_custom_code", false);
+  if (fields.has(kPassagesKey))
+    result.passages = passage_options(JsonFields(fields.object(kPassagesKey), kWhere, kDamaged));
   return result;
 }
 
@@ -213,6 +238,13 @@ std::string combined_fingerprint(const std::vector<CombinedPart>& parts) {
 std::string without_input(const std::string& text) {
   Json json = parse(text);
   json.erase("input");
+  return json.dump();
+}
+
+std::string of_sequences(const std::string& text) {
+  Json json = parse(text);
+  json.erase("input");
+  if (json.contains("result")) json["result"].erase(kPassagesKey);
   return json.dump();
 }
 

@@ -66,6 +66,11 @@ std::string combined_fingerprint(const std::vector<CombinedPart>& parts);
 // Throws Error kData "store.damaged" if the text is not a JSON object.
 std::string without_input(const std::string& text);
 
+// Returns what decides the vector of a sequence of token ids: a fingerprint without its input and
+// without its passages, whose vectors are those of rows with the same ids. Throws as
+// without_input() does.
+std::string of_sequences(const std::string& text);
+
 // Returns the fingerprint of a shard: `text` with the hash of the shard's rows in place of the
 // hashes of the input files. The options with which the rows were read stay. Throws as
 // without_input() does.

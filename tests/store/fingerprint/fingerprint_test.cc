@@ -132,11 +132,13 @@ TEST(Fingerprint, ChangesWithEveryFieldOfTheResult) {
   const Fingerprint fingerprint = base();
   const auto& [pooling, normalize, truncate_dim, modules, max_length, prompt, include_prompt, dtype,
                float32_matmul_precision, causal, dim, launch_tokens, vector_precision,
-               late_interaction, tokenizer, ignore_custom_code, recipes] = fingerprint.result;
+               late_interaction, tokenizer, ignore_custom_code, recipes, passages, row_vector] =
+      fingerprint.result;
   const auto& [special_tokens, tokenizer_recipe, lower_case_first] = tokenizer;
   ASSERT_FALSE(lower_case_first);
   ASSERT_EQ(tokenizer_recipe, TokenizerRecipe::kNone) << "`recipes` names it";
   ASSERT_TRUE(recipes.empty());
+  ASSERT_TRUE(!passages && row_vector == RowVector::kNone);
   ASSERT_FALSE(ignore_custom_code || special_tokens != SpecialTokensRule::kByClass);
   ASSERT_FALSE(normalize || truncate_dim || causal || late_interaction);
   ASSERT_TRUE(include_prompt && prompt.empty() && dtype == ComputeType::kFloat32);
@@ -182,6 +184,19 @@ TEST(Fingerprint, ChangesWithEveryFieldOfTheResult) {
        })});
 }
 
+TEST(Fingerprint, ChangesWithEveryFieldOfThePassages) {
+  const auto& [max_tokens, overlap, by] = PassageRule();
+  ASSERT_TRUE(max_tokens == 0 && overlap == 0 && by == PassageUnit::kSentence);
+  const auto cut = [](const PassageRule& rule, RowVector row_vector = RowVector::kNone) {
+    return [rule, row_vector](Fingerprint& f) {
+      f.result.passages = rule;
+      f.result.row_vector = row_vector;
+    };
+  };
+  expect_each_counts({cut({}), cut({.max_tokens = 9}), cut({.overlap = 9}),
+                      cut({.by = PassageUnit::kToken}), cut({}, RowVector::kMean)});
+}
+
 TEST(Fingerprint, ChangesWithEveryFieldOfAModule) {
   const auto& [kind, path, pooling, include_prompt, in_features, out_features, bias, residual,
                activation, tensors] = SentenceModule();
@@ -209,6 +224,26 @@ TEST(Fingerprint, NamesAnOptionOfCustomCodeOnlyIfItIsSet) {
   set.result.ignore_custom_code = true;
   EXPECT_THAT(to_text(set), HasSubstr(R"("special_tokens":"as_in_tokenizer_json")"));
   EXPECT_THAT(to_text(set), HasSubstr(R"("ignore_custom_code":true)"));
+}
+
+// So results of versions without passages stay valid, and the rule that has cut is known.
+TEST(Fingerprint, NamesTheRuleAndTheUnicodeVersionOfPassagesOnlyIfThereAreAny) {
+  EXPECT_THAT(to_text(base()), Not(HasSubstr("passages")));
+  EXPECT_THAT(to_text(base()), Not(HasSubstr("row_vector")));
+  Fingerprint cut = base();
+  cut.result.passages = PassageRule{.max_tokens = 9, .overlap = 2, .by = PassageUnit::kParagraph};
+  EXPECT_THAT(to_text(cut), HasSubstr(R"("passages":{"by":"paragraph","max_tokens":9,"overlap":2,)"
+                                      R"("rule":1,"unicode":"15.0.0"})"));
+}
+
+// A passage has the vector of a row with the same tokens.
+TEST(Fingerprint, OfSequencesHasNeitherInputNorPassages) {
+  Fingerprint cut = base();
+  cut.result.passages.emplace();
+  cut.input.field = "other";
+  EXPECT_NE(without_input(to_text(cut)), without_input(to_text(base())));
+  EXPECT_EQ(of_sequences(to_text(cut)), of_sequences(to_text(base())));
+  EXPECT_EQ(of_sequences(to_text(base())), without_input(to_text(base())));
 }
 
 // A model that is moved to another directory gives the same vectors.
