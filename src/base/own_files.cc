@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::array kAfterTheName = {kManifestSuffix, kPublishingSuffix, kRangesSuffix};
 constexpr std::array kInPlaceOfNpy = {kLedgerSuffix, kOffsetsSuffix, kSetAsideSuffix,
-                                      kRejectedRowsSuffix};
+                                      kSourceRowsSuffix, kRejectedRowsSuffix};
 
 bool exists(const std::string& path) {
   std::error_code unknown;

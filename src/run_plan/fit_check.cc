@@ -266,7 +266,8 @@ ExperimentDisk check_disk(const RunConfig& config, const std::vector<StreamPlan>
                      .column_bytes = column_bytes(config.store.final_format, stream.scan.rows,
                                                   stream.scan.text_bytes),
                      .existing_bytes = existing_bytes(config, name),
-                     .finished = has_finished(config, name)});
+                     .finished = has_finished(config, name),
+                     .filtered = stream.config.input.filter.any()});
   }
   return check_experiment_disk(config, std::move(disks));
 }

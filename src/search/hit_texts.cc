@@ -13,7 +13,9 @@ HitTexts::HitTexts(const Matrix& matrix, const InputOptions& options, const Inpu
       scan_(scan),
       input_rows_(read_vector_rows(matrix.path(), matrix.manifest())) {
   for (const TableColumn& column : matrix.manifest().table_columns) {
-    if (column.source != kRowColumn && column.source != kTextColumn) columns_.push_back(column);
+    const bool known = column.source == kRowColumn || column.source == kTextColumn ||
+                       column.source == kSourceRowSource;
+    if (!known) columns_.push_back(column);
   }
 }
 

@@ -14,6 +14,10 @@
 namespace encode {
 namespace {
 
+bool is_number(const TableColumn& column) {
+  return column.source == kRowColumn || column.source == kSourceRowSource;
+}
+
 TableSchema schema_of(const std::string& path, const Manifest& manifest) {
   TableSchema schema = {.parquet = manifest.file == MatrixFormat::kParquet,
                         .path = path,
@@ -23,7 +27,7 @@ TableSchema schema_of(const std::string& path, const Manifest& manifest) {
                         .metadata = {{"encode.output_dtype", std::string(to_string(manifest.type))},
                                      {"encode.dim", fmt::to_string(manifest.identity.dim)}}};
   for (const TableColumn& column : manifest.table_columns)
-    schema.columns.push_back({.name = column.name, .numbers = column.source == kRowColumn});
+    schema.columns.push_back({.name = column.name, .numbers = is_number(column)});
   return schema;
 }
 
@@ -54,7 +58,8 @@ class TableFile final : public FinalFile, private ByteSink {
   void write_group();
 
   TableSchema schema_;
-  int64_t rows_ = 0;  // of the table
+  std::vector<bool> source_rows_;  // for each column: whether it has the numbers of the records
+  int64_t rows_ = 0;               // of the table
   int64_t row_bytes_ = 0;
   const FinalColumns& columns_;
   int64_t stream_row_;                    // the row of the stream that comes next
@@ -76,9 +81,11 @@ TableFile::TableFile(const std::string& path, const Manifest& manifest, const Fi
       stream_row_(columns.rows.range().begin),
       file_(path, 0),
       writer_(open_table_writer(*this, schema_)) {
+  for (const TableColumn& column : manifest.table_columns)
+    source_rows_.push_back(column.source == kSourceRowSource);
   const bool from_input =
-      std::any_of(schema_.columns.begin(), schema_.columns.end(),
-                  [](const TableSchema::Column& column) { return !column.numbers; });
+      std::any_of(manifest.table_columns.begin(), manifest.table_columns.end(),
+                  [](const TableColumn& column) { return column.source != kRowColumn; });
   if (from_input) source_ = columns.open();
   group_.columns.resize(schema_.columns.size());
 }
@@ -118,7 +125,7 @@ void TableFile::append_columns() {
   for (size_t i = 0; i < schema_.columns.size(); ++i) {
     TableRows::Column& column = group_.columns[i];
     if (schema_.columns[i].numbers) {
-      column.numbers.push_back(stream_row_ - 1);
+      column.numbers.push_back(source_rows_[i] ? source_->source_row() : stream_row_ - 1);
       group_bytes_ += static_cast<int64_t>(sizeof(int64_t));
       continue;
     }

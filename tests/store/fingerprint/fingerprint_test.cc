@@ -50,7 +50,8 @@ TEST(Fingerprint, ChangesWithEveryReaderOption) {
   // The list below has one case for each field. A new field breaks this structured binding, which
   // reminds its author to add a case.
   const auto& [path, more_paths, field, text_template, missing_field, format, bad_row, empty_row,
-               utf8, max_row_bytes, limit_rows] = fingerprint.input;
+               utf8, max_row_bytes, limit_rows, filter] = fingerprint.input;
+  ASSERT_FALSE(filter.any());
   static_cast<void>(path);  // the paths are not part of the fingerprint: see MovedFileKeepsIt
   static_cast<void>(more_paths);
   ASSERT_TRUE(field.empty() && format == TextFormat::kAuto && bad_row == BadRowPolicy::kError);
@@ -70,6 +71,16 @@ TEST(Fingerprint, ChangesWithEveryReaderOption) {
                       [](Fingerprint& f) { f.input.utf8 = Utf8Policy::kError; },
                       [](Fingerprint& f) { f.input.max_row_bytes = 1; },
                       [](Fingerprint& f) { f.input.limit_rows = 1; },
+                      [](Fingerprint& f) { f.input.filter.where = "a == 1"; },
+                      [](Fingerprint& f) { f.input.filter.where = "a == 2"; },
+                      [](Fingerprint& f) {
+                        f.input.filter = {.where = "a == 1", .paths = {"b.jsonl"}};
+                        f.kept_xxh3_128 = "cc";
+                      },
+                      [](Fingerprint& f) {
+                        f.input.filter = {.where = "a == 1", .paths = {"b.jsonl"}};
+                        f.kept_xxh3_128 = "dd";
+                      },
                       [](Fingerprint& f) { f.input_files[0].bytes = 11; },
                       [](Fingerprint& f) { f.input_files[0].sha256 = "ab"; },
                       [](Fingerprint& f) { f.input_files.push_back(f.input_files[0]); }});
@@ -90,6 +101,29 @@ TEST(Fingerprint, ChangesWithEveryFileAndTheirOrderButNotWithTheirPaths) {
   EXPECT_NE(both, text({{"a.txt", "aa"}, {"b.txt", "bc"}}));
   EXPECT_NE(both, text({{"a.txt", "aa"}, {"b.txt.gz", "bb"}}));
   EXPECT_NE(both, text({{"a.txt", "aa"}, {"b.txt", "bb"}, {"c.txt", "cc"}}));
+}
+
+// Another file with the same values in the fields of the filter is no other input.
+TEST(Fingerprint, OfAFilterOfAnotherInputHasTheRecordsAndNotItsFiles) {
+  Fingerprint fingerprint = base();
+  fingerprint.input.filter = {.where = "a == 1", .paths = {"b.jsonl"}};
+  fingerprint.kept_xxh3_128 = "cc";
+  const std::string text = to_text(fingerprint);
+  fingerprint.input.filter.paths = {"c.csv"};
+  EXPECT_EQ(to_text(fingerprint), text);
+  EXPECT_TRUE(says_filtered(text) && says_filtered_elsewhere(text));
+  EXPECT_TRUE(has_input(text, fingerprint.input, fingerprint.input_files));
+  fingerprint.input.filter.where = "a == 2";
+  EXPECT_FALSE(has_input(text, fingerprint.input, fingerprint.input_files));
+  // The hash of the records belongs only to a filter of another input.
+  fingerprint.input.filter = {.where = "a == 1"};
+  EXPECT_TRUE(says_filtered(to_text(fingerprint)));
+  EXPECT_FALSE(says_filtered_elsewhere(to_text(fingerprint)));
+  EXPECT_THAT(to_text(fingerprint), Not(HasSubstr("kept_records")));
+  EXPECT_FALSE(says_filtered(to_text(base())));
+  CombinedPart part;
+  part.identity.fingerprint = text;
+  EXPECT_FALSE(says_filtered(combined_fingerprint({part})));
 }
 
 // So caches of versions in which an input had only one file stay valid.
@@ -116,7 +150,8 @@ TEST(Fingerprint, MovedFileKeepsItUnlessItsNameChangesHowItIsRead) {
 
 TEST(Fingerprint, ChangesWithTheModelAndItsTokenizer) {
   // The tests of this file have a case for each field.
-  const auto& [input, input_files, model_files, result, tokenizer_library] = Fingerprint();
+  const auto& [input, input_files, kept_records, model_files, result, tokenizer_library] =
+      Fingerprint();
   const auto& [name, bytes, sha256, settled_key] = FileHash();
   ASSERT_FALSE(settled_key) << "the key is not part of the fingerprint";
   expect_each_counts({[](Fingerprint& f) { f.model_files[0].sha256 = "ce"; },
