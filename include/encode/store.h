@@ -52,6 +52,9 @@ struct StreamIdentity {
   // The directory of the model, absolute; "" if it is not known, and for a combined matrix. Only
   // the manifest records it, because a directory may be moved.
   std::string model = {};
+  // The records that the filter of the input has left out. Only the manifest records it; 0 for a
+  // shard.
+  int64_t filtered = 0;
 
   RowRange range() const { return {.begin = first_row, .end = first_row + rows}; }
   // True if a row may have several vectors, or none.
@@ -144,14 +147,17 @@ class FinalWriter : public MatrixWriter {
   virtual void publish(const RowStats& stats, const ChunkOrigin& origin) = 0;
 };
 
-// Reads the values of columns that come from the input (FinalFormat::columns, apart from
-// kRowColumn), for a final matrix that is a table. It reads every row of the stream once, in order.
+// Reads the values of columns that come from the input (FinalFormat::columns, apart from kRowColumn
+// and kSourceRowSource), for a final matrix that is a table, and the numbers of the records. It
+// reads every row of the stream once, in order.
 class ColumnSource {
  public:
   virtual ~ColumnSource() = default;
   // Replaces `values` by those of the next row, in the order of the columns; nullopt: the row has
   // no value. Throws Error if the input cannot be read, or has changed since the scan.
   virtual void next(std::vector<std::optional<std::string>>& values) = 0;
+  // Returns the number of the record that the row of the last next() was made from.
+  virtual int64_t source_row() const = 0;
   // Is called after the last row, before the final matrix is published. Throws Error kIoError
   // "text.changed" if the input may have changed since the scan.
   virtual void finish() = 0;
@@ -165,7 +171,7 @@ struct FinalContent {
   // The rows that the policy applies to, ascending. They contain ChunkStore::set_aside(). With
   // kDrop they can also contain rows that were quarantined in another stream of the split.
   std::vector<SetAsideRow> set_aside = {};
-  // Must be set if a column of the format comes from the input.
+  // Must be set if a column of the format comes from the input, and for a stream with a filter.
   ColumnOpener columns = {};
 };
 
@@ -274,13 +280,14 @@ std::string final_path(const std::string& cache_dir, const std::string& stream_n
                        MatrixFormat format = MatrixFormat::kNpy);
 std::string manifest_path(const std::string& matrix_path);  // x.npy -> x.npy.manifest.json
 // x.npy -> x.truncated.jsonl, and x.parquet -> x.parquet.truncated.jsonl, so that final matrices of
-// two formats have different files beside them. offsets_path(), set_aside_path() and
-// passages_path() also keep the suffix of a table.
+// two formats have different files beside them. offsets_path(), set_aside_path(), passages_path()
+// and source_rows_path() also keep the suffix of a table.
 std::string ledger_path(const std::string& matrix_path);
-std::string offsets_path(const std::string& matrix_path);    // x.npy -> x.offsets.npy
-std::string ranges_path(const std::string& matrix_path);     // x.npy -> x.npy.ranges.npy
-std::string set_aside_path(const std::string& matrix_path);  // x.npy -> x.set_aside.jsonl
-std::string passages_path(const std::string& matrix_path);   // x.npy -> x.passages.npy
+std::string offsets_path(const std::string& matrix_path);      // x.npy -> x.offsets.npy
+std::string ranges_path(const std::string& matrix_path);       // x.npy -> x.npy.ranges.npy
+std::string set_aside_path(const std::string& matrix_path);    // x.npy -> x.set_aside.jsonl
+std::string passages_path(const std::string& matrix_path);     // x.npy -> x.passages.npy
+std::string source_rows_path(const std::string& matrix_path);  // x.npy -> x.source_rows.npy
 // x.npy -> x.npy.publishing.json, which exists only while a final matrix is replaced
 std::string publishing_path(const std::string& matrix_path);
 // Returns the paths of the matrix and of all these files, in the order in which they may be
@@ -304,6 +311,9 @@ struct Manifest {
   std::vector<std::string> parts = {};    // the file names of the parts of a combined matrix
   std::optional<FileSeal> ledger = {};    // absent in a combined matrix: its parts have ledgers
   std::optional<FileSeal> offsets = {};   // present if identity.has_offsets()
+  // Present if the stream has a filter: an int64 vector with an entry for each row of the matrix,
+  // the number of the record of the input that the row was made from.
+  std::optional<FileSeal> source_rows = {};
   // What the matrix has in place of the quarantined rows. kError if there are none.
   QuarantinePolicy quarantine = QuarantinePolicy::kError;
   std::optional<FileSeal> set_aside = {};  // the ledger of these rows; absent in a combined matrix
@@ -354,7 +364,7 @@ std::unique_ptr<FinalWriter> begin_final(const std::string& matrix_path,
 // hash. The two paths may be equal. Throws Error: kData if the float32 matrix is missing or
 // damaged, kConfig "store.ranges". Requires the CacheLock. Also throws what read_manifest(),
 // MatrixWriter and `columns` throw. `columns` must be set if a column of the format comes from the
-// input.
+// input, and for a stream with a filter.
 void reformat_final(const std::string& float32_path, const std::string& matrix_path,
                     const FinalFormat& format, const ColumnOpener& columns);
 

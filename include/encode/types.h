@@ -116,13 +116,18 @@ std::string suffix_of(MatrixFormat format);       // ".npy", ".parquet", ".arrow
 
 // The names of the columns of a table that are not fields of the input.
 inline constexpr const char* kEmbeddingColumn = "embedding";
-inline constexpr const char* kRowColumn = "row";    // the number of the row in the stream, int64
+inline constexpr const char* kRowColumn = "row";  // the number of the row in the stream, int64
+// The number of the record of the input that the row was made from, int64. kSourceRowSource is the
+// source of this column: it is no name that a field of an input has by chance.
+inline constexpr const char* kSourceRowColumn = "source_row";
+inline constexpr const char* kSourceRowSource = "source_row()";
 inline constexpr const char* kTextColumn = "text";  // the text that was encoded
 
 // A column of a table before the vectors.
 struct TableColumn {
   std::string name;
-  std::string source;  // kRowColumn, kTextColumn, or a field of the input as InputOptions::field
+  // kRowColumn, kTextColumn, kSourceRowSource, or a field of the input as InputOptions::field
+  std::string source;
 
   bool operator==(const TableColumn&) const = default;
 };
@@ -133,6 +138,9 @@ inline constexpr std::array<std::string_view, 6> kPlaceColumns = {
     "source_row", "passage", "byte_begin", "byte_end", "char_begin", "char_end"};
 std::vector<TableColumn> place_columns();
 bool is_place_column(const TableColumn& column);
+// Returns true if the values of the column are numbers that encode knows: kRowColumn,
+// kSourceRowSource or a column of passages.
+bool is_number_column(const TableColumn& column);
 
 // Reads "name=source"; "source" alone is also the name. The first '=' separates name and source, so
 // a field whose name contains '=' must be given as name=source. Both parts may be empty. Throws no

@@ -6,7 +6,7 @@ from typing import Any, Dict, List, Optional
 import numpy as np
 
 from ._files import (FORMATS, HEADER_BYTES, Damaged, Path, SetAsideRow, TruncatedRow, check_hash, check_size, map_matrix,
-                     read_ledger, read_offsets, read_sealed_file)
+                     read_ledger, read_offsets, read_sealed_file, read_source_rows)
 from ._table import read_columns, read_vectors
 
 
@@ -65,6 +65,10 @@ class Final:
         self.passages: Optional[np.ndarray] = None
         if "passages" in manifest:
             self.passages = map_matrix(self._beside(".passages.npy"), "<i8", vectors, len(PASSAGE_COLUMNS))
+        # [rows - dropped rows] for an input with a filter, else None: the record of the input that each row was made from.
+        self.source_rows: Optional[np.ndarray] = None
+        if manifest.get("source_rows"):
+            self.source_rows = read_source_rows(self._beside(".source_rows.npy"), self.rows - manifest.get("dropped_rows", 0))
         # [2, dim]: the lowest and the highest value of each column of an int8 or uint8 matrix, else None.
         self.ranges: Optional[np.ndarray] = None
         self._dropped: Optional[np.ndarray] = None  # what dropped_rows() has read
@@ -162,8 +166,8 @@ class Final:
         check_hash(self.path, self.manifest["xxh3_128"])
         if self.ranges is not None:
             check_hash(self.path.with_name(self.path.name + ".ranges.npy"), self.manifest["ranges"]["xxh3_128"])
-        for key, suffix in (("offsets", ".offsets.npy"), ("ledger", ".truncated.jsonl"), ("set_aside", ".set_aside.jsonl"),
-                            ("passages", ".passages.npy")):
+        for key, suffix in (("offsets", ".offsets.npy"), ("source_rows", ".source_rows.npy"), ("ledger", ".truncated.jsonl"),
+                            ("set_aside", ".set_aside.jsonl"), ("passages", ".passages.npy")):
             if self.manifest.get(key):
                 check_hash(self._beside(suffix), self.manifest[key]["xxh3_128"])
 

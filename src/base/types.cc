@@ -67,6 +67,11 @@ bool is_place_column(const TableColumn& column) {
   return column.source == fmt::format("[{}]", column.name);
 }
 
+bool is_number_column(const TableColumn& column) {
+  return column.source == kRowColumn || column.source == kSourceRowSource ||
+         is_place_column(column);
+}
+
 TableColumn parse_table_column(std::string_view spelled) {
   const size_t sign = spelled.find('=');
   const std::string source(sign == std::string_view::npos ? spelled : spelled.substr(sign + 1));

@@ -57,6 +57,15 @@ using OriginFinder = std::function<Origin(const std::string& path)>;
 // vectors.
 void settle_passages(RunConfig& run, const OriginFinder& origin_of);
 
+// Reads the filters of the streams and gives each stream the filter of its split. Adds the column
+// kSourceRowColumn to tables if a stream has one. Throws Error:
+//   "config.filter"    a filter cannot be read
+//   "config.conflict"  an input of lines has a filter, or two streams of a split have one
+void settle_filters(RunConfig& run, const std::vector<StreamPlace>& places);
+
+// Throws the Error of settle_filters() for the filter of one input.
+void check_filter(const InputOptions& input, const Origin& origin);
+
 // `file` and `columns` are the origins of output.file and output.columns. Throws Error unless
 // - only a table has columns, and none is named `embedding`,
 // - an input of lines has no other columns than row and text,

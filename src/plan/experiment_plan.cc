@@ -297,7 +297,8 @@ void Planner::plan_disk(const std::vector<SurveyedStream>& streams, ExperimentPl
          .dim = effective.dim,
          .column_bytes = column_bytes(config.store.final_format, rows, texts.text_bytes),
          .existing_bytes = existing_bytes(config, name),
-         .finished = has_finished(config, name)});
+         .finished = has_finished(config, name),
+         .filtered = streams[i].config->input.filter.any()});
   }
   const ExperimentDisk checked = check_experiment_disk(config, std::move(disks));
   plan.disk = checked.need;

@@ -33,7 +33,8 @@ constexpr double kSampleSeconds = 0.3;
 
 struct Sample {
   int64_t rows = 0;
-  int64_t bytes = 0;  // of texts
+  int64_t records = 0;  // that were read to find these rows
+  int64_t bytes = 0;    // of texts
   int64_t longest_bytes = 0;
   int64_t token_rows = 0;  // the rows that are token ids
   int64_t tokens = 0;      // the tokens of the tokenized rows, after the truncation
@@ -123,6 +124,7 @@ Sample read_sample(const CheckedStream& stream) {
     sample.ended = !reader->next(text);
     if (sample.ended) break;
     ++sample.rows;
+    sample.records = text.record + 1;
     sample.empty_rows.empty += text.utf8.empty() && text.input_ids.empty() ? 1 : 0;
     sample.empty_rows.blank += is_white_space(text.utf8) ? 1 : 0;
     const int64_t bytes = text.tokenized ? std::ssize(text.input_ids) * int64_t{4}
@@ -237,6 +239,8 @@ void check_rows(CheckedStream& stream, const std::string& check, PreflightFindin
     // The estimate assumes that the file consists of text alone, so it is somewhat high for JSON
     // and CSV, and too low for compressed files.
     stream.rows = sample.bytes > 0 ? stream.file_bytes * sample.rows / sample.bytes : sample.rows;
+    if (input.filter.any() && sample.records > 0)
+      stream.rows = stream.rows * sample.rows / sample.records;
     if (input.limit_rows > 0) stream.rows = std::min(stream.rows, input.limit_rows);
   }
   if (!warn(stream, sample, check, findings)) findings.green(check, describe(stream, sample));

@@ -134,9 +134,20 @@ class Collector {
         {"zero_token_rows", manifest.stats.zero_token_rows},
         {"devices", array_of(manifest.origins, [](const auto& origin) { return origin.device; })}};
     if (manifest.stats.passages > 0) section["final"]["passages"] = manifest.stats.passages;
+    add_filter(manifest, section);
     if (manifest.ledger) guarded(stream.name(), [&] { add_truncated(path, section); });
     guarded(stream.name(), [&] { add_truncation(stream, manifest, section); });
     add_sample(stream, *matrix, section);
+  }
+
+  // Says what the filter of the input has left out.
+  static void add_filter(const Manifest& manifest, Json& section) {
+    constexpr size_t kShownBytes = 400;
+    if (!says_filtered(manifest.identity.fingerprint)) return;
+    const std::string where = recorded_options(manifest.identity.fingerprint).input.filter.where;
+    section["filter"] = fmt::format(
+        "{} left out, {} kept by {}", format_count(manifest.identity.filtered, "record", "records"),
+        format_count(manifest.identity.rows, "row", "rows"), preview(where, kShownBytes));
   }
 
   // Adds what the cut at max_length has lost, and what to do about it.

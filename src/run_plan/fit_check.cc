@@ -289,7 +289,8 @@ ExperimentDisk check_disk(const RunConfig& config, const std::vector<StreamPlan>
          .dim = stream.effective.dim,
          .column_bytes = column_bytes(config.store.final_format, vectors, stream.scan.text_bytes),
          .existing_bytes = existing_bytes(config, name),
-         .finished = has_finished(config, name)});
+         .finished = has_finished(config, name),
+         .filtered = stream.config.input.filter.any()});
   }
   return check_experiment_disk(config, std::move(disks));
 }

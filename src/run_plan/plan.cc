@@ -196,6 +196,22 @@ InputOptions spool(const StreamConfig& stream, const std::string& cache_dir, Run
   return std::move(spooled.options);
 }
 
+// Replaces standard input by its copy, also where the filter of another stream reads it.
+void copy_standard_input(std::vector<StreamPlan>& streams, const std::string& cache_dir,
+                         RunLog& log) {
+  for (StreamPlan& source : streams) {
+    source.standard_input = source.config.input.path == "-";
+    if (!source.standard_input) continue;
+    source.config.input = spool(source.config, cache_dir, log);
+    for (StreamPlan& stream : streams) {
+      InputFilter& filter = stream.config.input.filter;
+      if (filter.paths != std::vector<std::string>{"-"}) continue;
+      filter.paths = {source.config.input.path};
+      filter.format = source.config.input.format;
+    }
+  }
+}
+
 // Returns the scans of the whole inputs, without checkpoints, as the plan of the shards has them.
 std::vector<ScannedInput> scans_of_plan(const Shard& shard) {
   std::vector<ScannedInput> scans;
@@ -245,6 +261,7 @@ void finish_stream_plan(StreamPlan& stream, const OpenedModel& model) {
   check_passages(stream);
   const Fingerprint fingerprint = {.input = stream.config.input,
                                    .input_files = stream.scan.files,
+                                   .kept_xxh3_128 = stream.scan.kept_xxh3_128,
                                    .model_files = model.files,
                                    .result = stream.effective};
   stream.identity = {.name = stream.config.name(),
@@ -254,7 +271,8 @@ void finish_stream_plan(StreamPlan& stream, const OpenedModel& model) {
                      .token_embeddings = stream.effective.token_embeddings(),
                      .passages = stream.effective.passage_vectors(),
                      .inputs = {},
-                     .model = stream.model_path};
+                     .model = stream.model_path,
+                     .filtered = stream.scan.filtered};
   for (const InputScan::File& file : stream.scan.files)
     stream.identity.inputs.push_back({.path = file.path, .first_row = file.first_row});
 }
@@ -293,7 +311,8 @@ void check_outputs(const RunConfig& config, OutputGuard guard) {
   protect_inputs(config, guard);
   for (const StreamConfig& stream : config.streams) {
     const std::string path = final_path_of(config, stream.name());
-    for (const std::string& matrix : {path, standard_path_of(config.store, path)}) {
+    const bool filtered = stream.input.filter.any();
+    for (const std::string& matrix : {path, standard_path_of(config.store, path, filtered)}) {
       guard.check_final(matrix);
       // remove_final() deletes this file even if the manifest does not name it.
       if (config.store.fresh)
@@ -328,10 +347,7 @@ RunPlan make_plan(const RunConfig& config, PlanPurpose purpose, RunLog& log, con
     check_outputs(config, std::move(guard));
     check_output_directories(plan.streams, plan.probed);
   }
-  for (StreamPlan& planned : plan.streams) {
-    planned.standard_input = planned.config.input.path == "-";
-    if (planned.standard_input) planned.config.input = spool(planned.config, cache_dir, log);
-  }
+  copy_standard_input(plan.streams, cache_dir, log);
   std::vector<ScannedInput> inputs = shard != nullptr
                                          ? scans_of_plan(*shard)
                                          : scan_inputs(plan.streams, config.store, purpose, log);

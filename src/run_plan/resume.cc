@@ -78,7 +78,7 @@ void remove_final(const std::string& path) {
 }  // namespace
 
 std::string StreamFinisher::standard_path(const StreamPlan& stream) const {
-  return standard_path_of(options_, stream.final_path);
+  return standard_path_of(options_, stream.final_path, stream.config.input.filter.any());
 }
 
 bool StreamFinisher::has_final(const StreamPlan& stream) const {

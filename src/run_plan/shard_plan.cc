@@ -104,6 +104,7 @@ ShardedStream stream_from_json(const Json& json, int64_t shards, const std::stri
                      .passages = fields.boolean_or("passages", false),
                      .model = fields.string("model")};
   stream.scan = scan_from_json(fields.object("scan"));
+  stream.identity.filtered = stream.scan.filtered;
   for (const InputScan::File& file : stream.scan.files)
     stream.identity.inputs.push_back({.path = file.path, .first_row = file.first_row});
   const Json& begins = fields.array("first_rows");
@@ -193,6 +194,7 @@ StreamIdentity ShardPlan::identity(size_t stream, int64_t shard) const {
   identity.fingerprint = with_rows(identity.fingerprint, rows.blocks);
   identity.first_row = rows.rows.begin;
   identity.rows = rows.rows.size();
+  identity.filtered = 0;  // the scan does not say how many records of the shard are left out
   identity.inputs = inputs_of(identity.inputs, rows.rows, streams[stream].identity.rows);
   return identity;
 }

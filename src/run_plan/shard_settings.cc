@@ -30,7 +30,7 @@ std::string in_words(const std::optional<T>& value) {
 
 void add_input(const std::string& stream, const InputOptions& input, Settings& settings) {
   const auto& [path, more_paths, field, text_template, missing_field, format, bad_row, empty_row,
-               utf8, max_row_bytes, limit_rows] = input;
+               utf8, max_row_bytes, limit_rows, filter] = input;
   std::vector<std::string> files = {last_part(path)};
   for (const std::string& more : more_paths) files.push_back(last_part(more));
   const auto set = [&](const char* name, std::string_view value) {
@@ -42,6 +42,7 @@ void add_input(const std::string& stream, const InputOptions& input, Settings& s
   if (!text_template.empty()) set("text", text_template);
   if (missing_field != MissingFieldPolicy::kError)
     set("missing_field", name_of(kMissingFieldPolicies, missing_field));
+  if (filter.any()) set("where", filter.where);
   set("format", name_of(kTextFormats, format));
   set("bad_row", name_of(kBadRowPolicies, bad_row));
   set("empty_row", name_of(kEmptyRowPolicies, empty_row));

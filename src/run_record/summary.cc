@@ -50,8 +50,17 @@ std::string render(const RunSummary& summary) {
   std::string text = aligned(rows);
   const bool dropped = std::any_of(summary.matrices.begin(), summary.matrices.end(),
                                    [](const FinishedMatrix& matrix) { return matrix.dropped > 0; });
-  text += fmt::format("no row was lost: rows read = written + rejected{}\n",
-                      dropped ? " + dropped" : "");
+  const bool filtered =
+      std::any_of(summary.matrices.begin(), summary.matrices.end(),
+                  [](const FinishedMatrix& matrix) { return matrix.filtered > 0; });
+  text += fmt::format("no row was lost: rows read = written + rejected{}{}\n",
+                      filtered ? " + filtered" : "", dropped ? " + dropped" : "");
+  for (const FinishedMatrix& matrix : summary.matrices) {
+    if (matrix.filtered == 0) continue;
+    text += fmt::format("{}: the filter left out {} of {}\n", matrix.name,
+                        format_count(matrix.filtered),
+                        format_count(matrix.rows_in, "record", "records"));
+  }
   for (const FinishedMatrix& matrix : summary.matrices) {
     if (matrix.dropped == 0) continue;
     text += fmt::format("{}: without {} not be encoded\n", matrix.name,
@@ -90,6 +99,7 @@ Json to_json(const RunSummary& summary) {
                  {"rows_in", matrix.rows_in},
                  {"rejected", matrix.rejected},
                  {"rejected_path", matrix.rejected_path},
+                 {"filtered", matrix.filtered},
                  {"dropped", matrix.dropped},
                  {"empty_rows", matrix.empty_rows.empty},
                  {"blank_rows", matrix.empty_rows.blank},
@@ -114,14 +124,16 @@ Json to_json(const RunSummary& summary) {
 
 void check_rows(const RunSummary& summary) {
   for (const FinishedMatrix& matrix : summary.matrices) {
-    if (matrix.rows_in == matrix.rows + matrix.rejected + matrix.dropped) continue;
-    throw Error({.code = "run.row_count",
-                 .what = "rows were lost in " + matrix.name,
-                 .where = matrix.path,
-                 .expected = fmt::format("{} rows, as many as were read", matrix.rows_in),
-                 .found = fmt::format("{} written + {} rejected + {} dropped", matrix.rows,
-                                      matrix.rejected, matrix.dropped),
-                 .hint = "this is a defect of encode; please report it"});
+    if (matrix.rows_in == matrix.rows + matrix.rejected + matrix.filtered + matrix.dropped)
+      continue;
+    throw Error(
+        {.code = "run.row_count",
+         .what = "rows were lost in " + matrix.name,
+         .where = matrix.path,
+         .expected = fmt::format("{} rows, as many as were read", matrix.rows_in),
+         .found = fmt::format("{} written + {} rejected + {} filtered + {} dropped", matrix.rows,
+                              matrix.rejected, matrix.filtered, matrix.dropped),
+         .hint = "this is a defect of encode; please report it"});
   }
 }
 

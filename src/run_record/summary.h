@@ -17,6 +17,7 @@ struct FinishedMatrix {
   int64_t rows_in = 0;  // records of the input; the rows, if the matrix is a combined one
   int64_t rejected = 0;
   std::string rejected_path = {};  // the list of these rows; "" if there are none
+  int64_t filtered = 0;            // records that the filter left out
   int64_t dropped = 0;             // quarantined rows that were dropped
   int64_t rows = 0;                // the rows of the matrix
   int64_t dim = 0;
@@ -49,7 +50,7 @@ struct RunSummary {
 std::string render(const RunSummary& summary);
 Json to_json(const RunSummary& summary);
 
-// Throws Error kInternal if rows_in != rows + rejected + dropped for any matrix.
+// Throws Error kInternal if rows_in != rows + rejected + filtered + dropped for any matrix.
 void check_rows(const RunSummary& summary);
 
 }  // namespace encode

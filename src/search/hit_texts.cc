@@ -28,8 +28,7 @@ HitTexts::HitTexts(const Matrix& matrix, const InputOptions& options, const Inpu
       input_rows_(read_vector_rows(matrix.path(), matrix.manifest())) {
   if (matrix.manifest().identity.passages) passages_.emplace(matrix);
   for (const TableColumn& column : matrix.manifest().table_columns) {
-    if (column.source != kRowColumn && column.source != kTextColumn && !is_place_column(column))
-      columns_.push_back(column);
+    if (column.source != kTextColumn && !is_number_column(column)) columns_.push_back(column);
   }
 }
 

@@ -65,6 +65,8 @@ std::string manifest_text(const Manifest& manifest) {
   if (manifest.file != MatrixFormat::kNpy) {
     object["file"] = file_format_json(manifest);
   }
+  if (manifest.source_rows) object["source_rows"] = to_json(*manifest.source_rows);
+  if (manifest.identity.filtered > 0) object["filtered"] = manifest.identity.filtered;
   if (manifest.identity.first_row > 0) object["first_row"] = manifest.identity.first_row;
   if (!manifest.identity.inputs.empty()) {
     object["inputs"] = array_of(manifest.identity.inputs, [](const InputPart& part) {
@@ -141,6 +143,7 @@ Manifest parse_manifest(const Json& json, const std::string& where) {
       .stats = row_stats_from_json(fields.object("stats"), where),
       .origins = origins(fields, where),
       .parts = strings_from(fields, "parts")};
+  manifest.identity.filtered = fields.integer_or("filtered", 0, 0, kMaxInteger);
   manifest.identity.model = fields.string_or("model", "");  // older manifests do not have it
   manifest.columns = fields.integer_or("columns", manifest.identity.dim, 1, kMaxInteger);
   if (fields.string("dtype") != npy_type(manifest.type))
@@ -157,6 +160,8 @@ Manifest parse_manifest(const Json& json, const std::string& where) {
     manifest.identity.token_embeddings = !fields.has("passages");
   }
   if (fields.has("passages")) read_passages(fields, where, manifest);
+  if (fields.has("source_rows"))
+    manifest.source_rows = file_seal_from_json(fields.object("source_rows"), where);
   if (fields.has("file")) read_file_format(fields, where, manifest);
   if (fields.has("inputs")) read_inputs(fields, where, manifest);
   if (fields.has("quarantine")) read_quarantine(fields, where, manifest);
@@ -231,9 +236,9 @@ void publish_final(FinalFile& writer, Manifest manifest, const BesideFinal& besi
   const std::string ranges = ranges_path(writer.path());
   const std::string publishing = publishing_path(writer.path());
   write_file_durably(publishing, seal({{"name", manifest.identity.name}}) + "\n");
-  for (const std::string& old :
-       {path, ranges, ledger_path(writer.path()), offsets_path(writer.path()),
-        set_aside_path(writer.path()), passages_path(writer.path())}) {
+  for (const std::string& old : {path, ranges, ledger_path(writer.path()),
+                                 offsets_path(writer.path()), set_aside_path(writer.path()),
+                                 source_rows_path(writer.path()), passages_path(writer.path())}) {
     if (!exists(old)) continue;
     remove_file(old);
     sync_directory(parent_directory(old));
@@ -246,6 +251,7 @@ void publish_final(FinalFile& writer, Manifest manifest, const BesideFinal& besi
   if (beside.ledger != nullptr && !beside.ledger->empty())
     manifest.ledger = beside.ledger->publish();
   if (beside.offsets != nullptr) manifest.offsets = beside.offsets->publish();
+  if (beside.source_rows != nullptr) manifest.source_rows = beside.source_rows->publish();
   if (beside.set_aside != nullptr) manifest.set_aside = beside.set_aside->publish();
   if (beside.passages != nullptr)
     manifest.passages = beside.passages->publish(writer.rows_written());
@@ -300,6 +306,7 @@ FinalState final_state(const std::string& matrix_path, const StreamIdentity& ide
     };
     if (!check_ledger(matrix_path, *manifest).empty() ||
         damaged(offsets_path(matrix_path), manifest->offsets) ||
+        damaged(source_rows_path(matrix_path), manifest->source_rows) ||
         damaged(set_aside_path(matrix_path), manifest->set_aside) ||
         damaged(passages_path(matrix_path), manifest->passages)) {
       return FinalState::kDamaged;

@@ -25,8 +25,7 @@ TableSchema schema_of(const std::string& path, const Manifest& manifest) {
                         .metadata = {{"encode.output_dtype", std::string(to_string(manifest.type))},
                                      {"encode.dim", fmt::to_string(manifest.identity.dim)}}};
   for (const TableColumn& column : manifest.table_columns)
-    schema.columns.push_back(
-        {.name = column.name, .numbers = column.source == kRowColumn || is_place_column(column)});
+    schema.columns.push_back({.name = column.name, .numbers = is_number_column(column)});
   return schema;
 }
 
@@ -86,9 +85,10 @@ TableFile::TableFile(const std::string& path, const Manifest& manifest, const Fi
       stream_row_(columns.rows.range().begin),
       file_(path, 0),
       writer_(open_table_writer(*this, schema_)) {
-  const bool from_input =
-      std::any_of(schema_.columns.begin(), schema_.columns.end(),
-                  [](const TableSchema::Column& column) { return !column.numbers; });
+  const bool from_input = std::any_of(
+      manifest.table_columns.begin(), manifest.table_columns.end(), [](const TableColumn& column) {
+        return column.source == kSourceRowSource || !is_number_column(column);
+      });
   if (from_input) source_ = columns.open();
   if (!columns.passages.empty()) passages_.emplace(columns.passages);
   group_.columns.resize(schema_.columns.size());
@@ -147,8 +147,12 @@ void TableFile::append_number(const TableColumn& column, TableRows::Column& valu
                                                            passage_.char_begin, passage_.char_end};
   const auto* const name = std::find(kPlaceColumns.begin(), kPlaceColumns.end(), column.name);
   const bool is_place = is_place_column(column) && name != kPlaceColumns.end();
-  values.numbers.push_back(is_place ? place.at(static_cast<size_t>(name - kPlaceColumns.begin()))
-                                    : stream_row_ - 1);
+  if (column.source == kSourceRowSource) {
+    values.numbers.push_back(source_->source_row());
+  } else {
+    values.numbers.push_back(is_place ? place.at(static_cast<size_t>(name - kPlaceColumns.begin()))
+                                      : stream_row_ - 1);
+  }
   group_bytes_ += static_cast<int64_t>(sizeof(int64_t));
 }
 

@@ -15,6 +15,7 @@
 #include "base/output_types.h"
 #include "store/final.h"
 #include "store/final_values.h"
+#include "store/fingerprint/fingerprint.h"
 #include "store/matrix_file.h"
 #include "store/records.h"
 #include "store/sealed_json.h"
@@ -86,6 +87,17 @@ void fill_passages(const JoinedFinals& joined, const std::vector<Manifest>& part
                    PassagesWriter& passages) {
   for (size_t i = 0; i < parts.size(); ++i) {
     if (parts[i].passages) passages.append_file(passages_path(joined.parts[i]), *parts[i].passages);
+  }
+}
+
+void fill_source_rows(const JoinedFinals& joined, const std::vector<Manifest>& parts,
+                      SourceRowsWriter& writer) {
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const std::string path = source_rows_path(joined.parts[i]);
+    if (!parts[i].source_rows)
+      throw damage("a part has no source rows", path, "the file of source rows of the part",
+                   "no such file in its manifest");
+    writer.append_file(path, *parts[i].source_rows);
   }
 }
 
@@ -177,6 +189,12 @@ void join_finals(const JoinedFinals& joined, const std::string& matrix_path) {
     passages.emplace(passages_path(matrix_path));
     fill_passages(joined, parts, *passages);
   }
+  std::optional<SourceRowsWriter> source_rows;
+  if (says_filtered(manifest.identity.fingerprint)) {
+    source_rows.emplace(source_rows_path(matrix_path),
+                        manifest.identity.rows - manifest.dropped_rows);
+    fill_source_rows(joined, parts, *source_rows);
+  }
   LedgerWriter set_aside(set_aside_path(matrix_path));
   set_aside.append(set_aside_of(joined, parts));
   std::string ranges;
@@ -185,6 +203,7 @@ void join_finals(const JoinedFinals& joined, const std::string& matrix_path) {
   publish_final(writer, std::move(manifest),
                 {.ledger = &ledger,
                  .offsets = offsets ? &*offsets : nullptr,
+                 .source_rows = source_rows ? &*source_rows : nullptr,
                  .set_aside = set_aside.empty() ? nullptr : &set_aside,
                  .passages = passages ? &*passages : nullptr,
                  .ranges_bytes = ranges});
@@ -196,14 +215,16 @@ void convert_parts(const JoinedFinals& joined, const std::string& matrix_path,
   const auto rows = [&](const RowBlock& block) {
     for (size_t i = 0; i < parts.size(); ++i) read_final_rows(joined.parts[i], parts[i], block);
   };
-  write_final({.rows = rows,
-               .fill_ledger = [&](LedgerWriter& out) { fill_ledger(joined, parts, out); },
-               .fill_offsets = [&](OffsetsWriter& out) { fill_offsets(joined, parts, out); },
-               .fill_passages = [&](PassagesWriter& out) { fill_passages(joined, parts, out); },
-               .set_aside = set_aside_of(joined, parts),
-               .columns = conversion.columns,
-               .ranges = conversion.ranges},
-              matrix_path, manifest_of(joined, parts), conversion.format);
+  write_final(
+      {.rows = rows,
+       .fill_ledger = [&](LedgerWriter& out) { fill_ledger(joined, parts, out); },
+       .fill_offsets = [&](OffsetsWriter& out) { fill_offsets(joined, parts, out); },
+       .fill_passages = [&](PassagesWriter& out) { fill_passages(joined, parts, out); },
+       .set_aside = set_aside_of(joined, parts),
+       .columns = conversion.columns,
+       .ranges = conversion.ranges,
+       .fill_source_rows = [&](SourceRowsWriter& out) { fill_source_rows(joined, parts, out); }},
+      matrix_path, manifest_of(joined, parts), conversion.format);
 }
 
 }  // namespace encode

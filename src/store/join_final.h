@@ -16,10 +16,10 @@ struct JoinedFinals {
   StreamIdentity identity;         // of all rows
 };
 
-// Writes the rows of the parts, their ledgers and their offsets, in bounded memory. Compares the
-// hash of each part. The matrix has the bytes of one that was made in one run. Reads on a thread of
-// its own while it writes. Throws Error kData "store.damaged" if a part is not finished or is
-// damaged, and what publish_final() throws. Requires the CacheLock.
+// Writes the rows of the parts, their ledgers, offsets and source rows, in bounded memory. Compares
+// the hash of each part. The matrix has the bytes of one that was made in one run. Reads on a
+// thread of its own while it writes. Throws Error kData "store.damaged" if a part is not finished
+// or is damaged, and what publish_final() throws. Requires the CacheLock.
 void join_finals(const JoinedFinals& joined, const std::string& matrix_path);
 
 // The same for float32 parts, whose rows are converted as convert_part() does it.

@@ -93,6 +93,10 @@ std::string passages_path(const std::string& matrix_path) {
   return beside_matrix(matrix_path, kPassagesSuffix);
 }
 
+std::string source_rows_path(const std::string& matrix_path) {
+  return beside_matrix(matrix_path, kSourceRowsSuffix);
+}
+
 std::string rejected_rows_path(const std::string& output) {
   return beside_matrix(output, kRejectedRowsSuffix);
 }
@@ -104,6 +108,7 @@ std::vector<std::string> final_files(const std::string& matrix_path) {
           offsets_path(matrix_path),
           set_aside_path(matrix_path),
           passages_path(matrix_path),
+          source_rows_path(matrix_path),
           manifest_path(matrix_path),
           publishing_path(matrix_path)};
 }

@@ -215,6 +215,7 @@ const std::vector<Override> every_key = {
     {"input.file", "other.csv", "-22"},
     {"input.field", "other", "-23"},
     {"input.missing_field", "empty", "-23"},
+    {"input.where", "a == 1", "-47"},
     {"input.format", "jsonl", "-24"},
     {"input.bad_row", "reject", "-25"},
     {"input.empty_row", "error", "-26"},
@@ -257,7 +258,9 @@ TEST(Keys, EveryFieldOfARunCanBeSet) {
   // The structured bindings name all fields. So a new field is a compile error here until the test
   // checks its key.
   const auto& [path, more_paths, field, text_template, missing_field, format, bad_row, empty_row,
-               utf8, row_bytes, limit] = run.streams[0].input;
+               utf8, row_bytes, limit, filter] = run.streams[0].input;
+  EXPECT_EQ(filter.where, "a == 1");
+  EXPECT_FALSE(filter.reads_other_input());
   EXPECT_TRUE(text_template.empty()) << "a template has a test of its own";
   EXPECT_EQ(missing_field, MissingFieldPolicy::kEmpty);
   EXPECT_EQ(path + field, "other.csvother");

@@ -40,8 +40,9 @@ class Filler {
   }
 
   InputScan scan() {
-    InputScan scan = {integer(), integer(), integer(), integer(), integer(), integer(),
-                      integer(), integer(), integer(), {},        {},        integer()};
+    InputScan scan = {integer(), integer(), integer(), integer(), integer(),
+                      text(),    integer(), integer(), integer(), integer(),
+                      integer(), integer(), {},        {},        integer()};
     for (int i = 0; i < 3; ++i) {
       scan.files.push_back({text(), integer(), integer(), text(), integer(), integer()});
       scan.checkpoints.push_back(
@@ -60,7 +61,8 @@ class Filler {
             EmptyRowPolicy::kError,
             Utf8Policy::kError,
             integer(),
-            integer()};
+            integer(),
+            {text(), {text()}, TextFormat::kCsv, Utf8Policy::kError, integer()}};
   }
   TensorInfo tensor() {
     return {text(), text(), {integer(), integer()}, integer(), integer(), {integer(), integer()}};
@@ -111,7 +113,8 @@ class Filler {
              true,
              integer(),
              {{text(), integer()}},
-             text()},
+             text(),
+             integer()},
             input(),
             scan(),
             {integer(), integer(), integer(), integer(), integer()},

@@ -37,6 +37,7 @@ class FakeTexts final : public ColumnSource {
   void next(std::vector<std::optional<std::string>>& values) override {
     values = {fake_text(row_++)};
   }
+  int64_t source_row() const override { return fake_source_row(row_ - 1); }
   void finish() override {}
 
  private:
@@ -47,6 +48,12 @@ class FakeTexts final : public ColumnSource {
 
 ColumnOpener fake_texts() {
   return [] { return std::make_unique<FakeTexts>(); };
+}
+
+FakeJob filtered_job() {
+  FakeJob job;
+  job.identity.fingerprint = R"({"input":{"where":"a == 1"},"seed":1})";
+  return job;
 }
 
 FakeJob table_job(MatrixFormat file) {
@@ -260,18 +267,32 @@ std::string expected_final(const FakeJob& job) {
   return expected_matrix(job, {.begin = 0, .end = job.identity.rows});
 }
 
+namespace {
+
+// Returns the bytes that numpy.save (NumPy 2.2) writes for an int64 vector.
+std::string npy_of(const std::vector<int64_t>& numbers) {
+  std::string bytes("\x93NUMPY\x01\x00\x76\x00", 10);
+  bytes +=
+      fmt::format("{{'descr': '<i8', 'fortran_order': False, 'shape': ({},), }}", numbers.size());
+  bytes.resize(127, ' ');
+  bytes += '\n';
+  bytes.append(reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(int64_t));
+  return bytes;
+}
+
+}  // namespace
+
 std::string expected_offsets(const FakeJob& job) {
   std::vector<int64_t> offsets = {0};
   for (const int32_t length : lengths_of(job, {.begin = 0, .end = job.identity.rows}))
     offsets.push_back(offsets.back() + length);
-  // Makes the header that numpy.save (NumPy 2.2) writes for an int64 vector.
-  std::string bytes("\x93NUMPY\x01\x00\x76\x00", 10);
-  bytes +=
-      fmt::format("{{'descr': '<i8', 'fortran_order': False, 'shape': ({},), }}", offsets.size());
-  bytes.resize(127, ' ');
-  bytes += '\n';
-  bytes.append(reinterpret_cast<const char*>(offsets.data()), offsets.size() * sizeof(int64_t));
-  return bytes;
+  return npy_of(offsets);
+}
+
+std::string expected_source_rows(const FakeJob& job) {
+  std::vector<int64_t> records;
+  for (int64_t row = 0; row < job.identity.rows; ++row) records.push_back(fake_source_row(row));
+  return npy_of(records);
 }
 
 std::string expected_passages(const FakeJob& job) {

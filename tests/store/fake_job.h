@@ -28,6 +28,10 @@ struct FakeJob {
   std::string final_path(const std::string& cache_dir) const;
 };
 
+// Returns a job of a stream with a filter, which keeps every third record.
+FakeJob filtered_job();
+inline int64_t fake_source_row(int64_t row) { return 3 * row + 1; }
+
 // Returns a job of token embeddings, with 0 to 3 vectors for each row.
 FakeJob token_embeddings_job();
 
@@ -69,8 +73,9 @@ std::vector<int64_t> run_fake_job(const std::string& cache_dir, const FakeJob& j
 std::string expected_matrix(const FakeJob& job, RowRange rows);
 std::string expected_final(const FakeJob& job);
 std::string expected_ledger(const FakeJob& job);
-std::string expected_set_aside(const FakeJob& job);  // "" if the job sets no row aside
-std::string expected_offsets(const FakeJob& job);    // for a job with has_offsets()
-std::string expected_passages(const FakeJob& job);   // for a job of passages
+std::string expected_set_aside(const FakeJob& job);    // "" if the job sets no row aside
+std::string expected_offsets(const FakeJob& job);      // for a job with has_offsets()
+std::string expected_passages(const FakeJob& job);     // for a job of passages
+std::string expected_source_rows(const FakeJob& job);  // for a job with a filter
 
 }  // namespace encode::testing

@@ -132,6 +132,10 @@ std::string resume_problem(const std::string& cache_dir, const FakeJob& job,
     return "the offsets differ";
   if (job.identity.passages && read_bytes(passages_path(path)) != expected_passages(job))
     return "the passages differ";
+  const bool filtered = job.identity.fingerprint == filtered_job().identity.fingerprint;
+  if (filtered ? read_bytes(source_rows_path(path)) != expected_source_rows(job)
+               : std::filesystem::exists(source_rows_path(path)))
+    return "the source rows differ";
   if (final_state(path, job.identity, true) != FinalState::kValid)
     return "the manifest does not fit";
   for (const auto& entry : std::filesystem::recursive_directory_iterator(cache_dir)) {

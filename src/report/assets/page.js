@@ -194,6 +194,7 @@
     add(head, 'p', 'soft', 'started ' + utc(run.started) + ', reported ' + utc(report.generated));
     list('Something cannot be read', 'bad', report.problems);
     if (run.error.code) list('The run has failed', 'bad', ['[' + run.error.code + '] ' + run.error.what + ' (' + run.error.where + ')']);
+    list('A filter chose the rows', '', report.streams.filter((s) => s.filter).map((s) => s.name + ': ' + s.filter + '.'));
     list('Texts were cut', '', report.streams.filter((s) => s.truncation)
       .map((s) => s.name + ': ' + s.truncation.found + '. To lose less, ' + s.truncation.next + '.'));
     list('Rows without a text', '', report.streams.filter((s) => s.empty_rows)

@@ -16,6 +16,7 @@ namespace {
 
 constexpr const char* kVersionKey = "format";
 constexpr const char* kPassagesKey = "passages";
+constexpr const char* kKeptKey = "kept_records";
 
 template <typename T>
 Json or_null(const std::optional<T>& value) {
@@ -27,7 +28,7 @@ Json or_null(const std::optional<T>& value) {
 
 Json input_part(const Fingerprint& fingerprint) {
   const auto& [path, more_paths, field, text_template, missing_field, format, bad_row, empty_row,
-               utf8, max_row_bytes, limit_rows] = fingerprint.input;
+               utf8, max_row_bytes, limit_rows, filter] = fingerprint.input;
   Json json = {{"field", field},
                {"bad_row", name_of(kBadRowPolicies, bad_row)},
                {"empty_row", name_of(kEmptyRowPolicies, empty_row)},
@@ -39,6 +40,9 @@ Json input_part(const Fingerprint& fingerprint) {
   if (!text_template.empty()) json["text"] = text_template;
   if (missing_field != MissingFieldPolicy::kError)
     json["missing_field"] = name_of(kMissingFieldPolicies, missing_field);
+  if (filter.any()) json["where"] = filter.where;
+  // The files of the other input are not in this fingerprint, so the records that they choose are.
+  if (filter.reads_other_input()) json[kKeptKey] = fingerprint.kept_xxh3_128;
   Json files = Json::array();
   for (const InputScan::File& file : fingerprint.input_files) {
     InputOptions of_file = fingerprint.input;
@@ -156,6 +160,7 @@ InputOptions input_options(const JsonFields& fields) {
   if (fields.has("text")) input.text_template = fields.string("text");
   if (fields.has("missing_field"))
     input.missing_field = named_value(fields, "missing_field", kMissingFieldPolicies);
+  if (fields.has("where")) input.filter.where = fields.string("where");
   input.format = named_value(fields, "format", kTextFormats);
   input.bad_row = named_value(fields, "bad_row", kBadRowPolicies);
   input.empty_row = named_value(fields, "empty_row", kEmptyRowPolicies);
@@ -251,7 +256,8 @@ std::string of_sequences(const std::string& text) {
 std::string with_rows(const std::string& text, const std::string& blocks) {
   Json json = parse(text);
   Json& input = json["input"];
-  for (const char* key : {"compression", "file_bytes", "sha256", "files"}) input.erase(key);
+  for (const char* key : {"compression", "file_bytes", "sha256", "files", kKeptKey})
+    input.erase(key);
   input["blocks"] = blocks;
   return json.dump();
 }
@@ -261,7 +267,19 @@ bool has_input(const std::string& text, const InputOptions& input,
   Fingerprint fingerprint;
   fingerprint.input = input;
   fingerprint.input_files = files;
-  return parse(text).value("input", Json()) == input_part(fingerprint);
+  Json recorded = parse(text).value("input", Json());
+  Json wanted = input_part(fingerprint);
+  wanted.erase(kKeptKey);
+  if (input.filter.reads_other_input()) recorded.erase(kKeptKey);
+  return recorded == wanted;
+}
+
+bool says_filtered(const std::string& text) {
+  return parse(text).contains(Json::json_pointer("/input/where"));
+}
+
+bool says_filtered_elsewhere(const std::string& text) {
+  return parse(text).contains(Json::json_pointer("/input") / kKeptKey);
 }
 
 std::vector<int64_t> input_sizes(const std::string& text) {

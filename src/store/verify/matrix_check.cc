@@ -212,6 +212,17 @@ void check_passage_file(const std::string& path, const Manifest& manifest, Findi
                  passages_path(path));
 }
 
+// Checks the source rows of a stream with a filter.
+void check_records(const std::string& path, const Manifest& manifest, Findings& findings) {
+  if (!manifest.source_rows) return;
+  const std::string wrong = check_source_rows(source_rows_path(path), *manifest.source_rows,
+                                              manifest.identity.rows - manifest.dropped_rows);
+  findings.check("source_rows", wrong.empty(),
+                 {.expected = "ascending numbers of records, as the manifest describes them",
+                  .found = wrong.empty() ? "the same" : wrong},
+                 source_rows_path(path));
+}
+
 void check_expectations(const ExpectedMatrix& matrix, const MatrixSummary& summary,
                         const std::optional<Manifest>& manifest, Findings& findings) {
   if (matrix.rows) {
@@ -336,6 +347,7 @@ bool check_matrix(const ExpectedMatrix& matrix, const Audit& audit, VerifyReport
     check_truncation(matrix.path, *manifest, summary, findings);
     check_row_offsets(matrix.path, *manifest, findings);
     check_passage_file(matrix.path, *manifest, findings);
+    check_records(matrix.path, *manifest, findings);
     check_set_aside(matrix.path, *manifest, findings);
   }
   check_expectations(matrix, summary, manifest, findings);

@@ -19,6 +19,7 @@ Fingerprint unusual() {
   fingerprint.input.field = "text";
   fingerprint.input.text_template = "{a}";
   fingerprint.input.missing_field = MissingFieldPolicy::kEmpty;
+  fingerprint.input.filter.where = "a == 1";
   fingerprint.input.format = TextFormat::kTsv;
   fingerprint.input.bad_row = BadRowPolicy::kReject;
   fingerprint.input.empty_row = EmptyRowPolicy::kError;
