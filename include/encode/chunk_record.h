@@ -12,7 +12,9 @@ namespace encode {
 // Counts over a range of rows. The worker counts; the log of the chunks and the manifest record the
 // counts.
 struct RowStats {
-  int64_t tokens = 0;  // the tokens that were encoded
+  // The tokens that were encoded. With token embeddings it is the number of vectors: tokens of a
+  // skip list have none.
+  int64_t tokens = 0;
   int64_t truncated_rows = 0;
   int64_t lost_tokens = 0;      // the tokens that max_length cut off
   int64_t zero_token_rows = 0;  // rows without any token, which get a vector of zeros

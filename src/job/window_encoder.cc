@@ -102,8 +102,9 @@ std::optional<std::set<int64_t>> WindowEncoder::redo_in_float32(const Window& wi
   return std::move(redo.redone);
 }
 
-// Throws Error kData "vectors.all_bad" if every row of the window is bad. If the cache had a row of
-// the window, does nothing, because the vectors in the cache are good.
+// Throws Error kData "vectors.all_bad" if every row of the window is bad. One bad row alone may be
+// the row's own fault. If the cache had a row of the window, does nothing, because the vectors in
+// the cache are good.
 void WindowEncoder::require_a_good_row(const CheckedRows& checked, const CacheHits& hits,
                                        RowRange rows) const {
   if (!hits.rows.empty() || !checked.good.empty() || checked.bad.size() < 2) return;

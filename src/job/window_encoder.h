@@ -44,8 +44,9 @@ class WindowEncoder {
   // Encodes the rows of a window. Sends RowsSetAside for the rows that it quarantines. Returns
   // nullopt if `progress` asked to stop. Throws:
   // - what BatchLoop::run() throws,
-  // - Error kData "vectors.all_bad" if no row of a window has a good vector, because then the model
-  //   is broken and not the rows.
+  // - Error kData "vectors.all_bad" if a window has several rows and none of them has a good
+  // vector,
+  //   because then the model is broken and not the rows.
   std::optional<WindowVectors> encode(Window window, const Progress& progress);
 
   // Returns the plan, with the budget that the device has memory for.

@@ -2,6 +2,9 @@
 // _get_prompt_length() of sentence-transformers 6.0.1.
 #include "tokenizer/prompt_tokens.h"
 
+#include <cstdint>
+#include <vector>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -78,6 +81,13 @@ TEST(PromptTokens, TruncationOnTheLeftKeepsTheText) {
   const auto left = load(kAround, R"({"direction":"Left","max_length":512,)"
                                   R"("strategy":"LongestFirst","stride":0})");
   require_room_after_prompt(*left, "query query query query ", {.max_length = 4}, "MODEL");
+  const auto ids = [](const Tokenizer& tokenizer) {
+    std::vector<int32_t> found;
+    tokenizer.encode("query query query query a a", {.max_length = 4}, found);
+    return found;
+  };
+  EXPECT_EQ(ids(*left), (std::vector<int32_t>{1, 4, 4, 2}));
+  EXPECT_EQ(ids(*load(kAround)), (std::vector<int32_t>{1, 3, 3, 2})) << "on the right";
 }
 
 }  // namespace
