@@ -895,7 +895,7 @@ inline constexpr auto kRows = std::to_array<ErrorFacts>({
      "run the same command again; report it if it stays"},
     {"worker.poison_chunk",
      {kInternal},
-     "the same rows failed four times, and no single row fails alone; the error names them",
+     "the same rows failed three times, and no single row fails alone; the error names them",
      "remove the rows, or report it"},
     {"worker.spawn",
      {kOsError},
