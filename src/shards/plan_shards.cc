@@ -17,6 +17,8 @@
 #include "run_record/run_log.h"
 #include "run_record/run_paths.h"
 #include "store/fingerprint/fingerprint.h"
+#include "shards/join_shards.h"
+#include "shards/work_lock.h"
 
 namespace encode {
 namespace {
@@ -78,7 +80,7 @@ namespace {
 void write_plan(const RunConfig& config, int64_t shards, RunLog& log) {
   require_divisible(config);
   const std::string& cache_dir = config.store.cache_dir;
-  const CacheLock lock = CacheLock::acquire(cache_dir);
+  const CacheLock lock = lock_plan(cache_dir, log);
   check_log(config);
   log.open_file(log_path(config));
   RunPlan run = make_plan(config, PlanPurpose::kDivide, log);
