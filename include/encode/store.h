@@ -301,6 +301,8 @@ struct Manifest {
   QuarantinePolicy quarantine = QuarantinePolicy::kError;
   std::optional<FileSeal> set_aside = {};  // the ledger of these rows; absent in a combined matrix
   int64_t dropped_rows = 0;                // the number of quarantined rows with kDrop, else 0
+  // Of a matrix that was made of the parts of shards: a hash of the hashes of these parts; or "".
+  std::string made_from = {};
 
   int64_t vectors() const {
     return identity.token_embeddings ? stats.tokens : identity.rows - dropped_rows;

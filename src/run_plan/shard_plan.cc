@@ -85,6 +85,7 @@ Json to_json(const ShardedStream& stream) {
                {"first_rows", std::move(begins)},
                {"blocks", std::move(blocks)}};
   if (has_columns) json["columns"] = std::move(columns);
+  if (stream.chunk_rows > 0) json["chunk_rows"] = stream.chunk_rows;
   return json;
 }
 
@@ -102,6 +103,7 @@ ShardedStream stream_from_json(const Json& json, int64_t shards, const std::stri
                      .token_embeddings = fields.boolean_or("token_embeddings", false),
                      .model = fields.string("model")};
   stream.scan = scan_from_json(fields.object("scan"));
+  stream.chunk_rows = fields.integer_or("chunk_rows", 0, 0, kMaxInteger);
   for (const InputScan::File& file : stream.scan.files)
     stream.identity.inputs.push_back({.path = file.path, .first_row = file.first_row});
   const Json& begins = fields.array("first_rows");

@@ -95,6 +95,7 @@ ExtendedPlan write_extended(const RunConfig& config, RunLog& log) {
   require_same_experiment(config, earlier, run.streams);
   ShardPlan plan = extend(earlier, run.streams);
   plan.settings = settings_of_shards(config);
+  keep_chunk_rows(earlier, plan);
   plan.checksum = checksum_of(plan);
   const int64_t kept = keep_parts(config, earlier, plan);
   write_shard_plan(cache_dir, plan, run.streams);
