@@ -514,6 +514,11 @@ inline constexpr auto kRows = std::to_array<ErrorFacts>({
      "the file of earlier profiles is damaged or of another version; the plan does without it",
      "delete the file"},
     {"plan.rows", {kData}, "`encode plan`: an input has no rows", "choose an input with rows"},
+    {"plan.speed",
+     {kData, kConfig},
+     "`encode plan --bench`: the file is no record of `encode bench --json`, or it has no speed of "
+     "this `dtype`",
+     "make a record with the `dtype` of the plan, or give `--tokens-per-second`"},
     {"plan.stdin",
      {kUsage},
      "`encode plan`: standard input can be read only once",
