@@ -6,6 +6,7 @@
 #   kernels       the tests that need a GPU
 #   parity        vectors beside sentence-transformers in float32 and bfloat16
 #   device_time   which kernels take the device's time, and how much of the time the device works
+#   attention     the plugin's attention of short rows beside FlashAttention-2
 #   throughput    tokens/s and MFU (the share of the card's peak) with 30, 128 and 512 tokens in a row
 #   peers         the same rows with sentence-transformers (SDPA) and with packed FlashAttention-2 in PyTorch
 #   more_peers    the same with torch.compile, in float16, and with a large model

@@ -43,6 +43,7 @@ STEPS = (
     Step("kernels", "checks:kernels", 120, 10, "the test programs that need a GPU"),
     Step("parity", "parity:parity", 150, 30, "vectors beside sentence-transformers in float32 and bfloat16"),
     Step("device_time", "kernel_times:device_time", 120, 20, "which kernels take the device's time"),
+    Step("attention", "attention_times:attention", 60, 15, "attention of short rows by its two kernels"),
     Step("throughput", "speed:throughput", 270, 30, "tokens/s and MFU with 30, 128 and 512 tokens in a row"),
     Step("peers", "speed:peers", 210, 40, "the same rows: sentence-transformers with SDPA, packed FlashAttention-2 in PyTorch"),
     Step("more_peers", "speed:more_peers", 400, 40, "the same rows: torch.compile, float16, and the peers of a large model"),

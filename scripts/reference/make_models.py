@@ -106,6 +106,7 @@ MODELS = (
     TinyModel("bert", "Bert", SHAPE, dtype=torch.float32),
     TinyModel("bert_float16", "Bert", SHAPE, dtype=torch.float16),
     TinyModel("bert_bfloat16", "Bert", SHAPE),
+    TinyModel("bert_heads_of_32", "Bert", {**SHAPE, "num_attention_heads": 2}),  # which the CUDA kernel for short rows takes
     TinyModel("bert_float16_sharded", "Bert", SHAPE, dtype=torch.float16, shard_bytes=60_000, same_output_as="bert_float16"),
     TinyModel("qwen2", "Qwen2", QWEN2, dtype=torch.float32),
     TinyModel("qwen2_bidirectional", "Qwen2", {**QWEN2, "is_causal": False}, dtype=torch.float32),

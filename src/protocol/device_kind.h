@@ -13,7 +13,7 @@ namespace encode {
 // Must be increased if a new version of encode computes other bits on a GPU and the same bits on a
 // CPU. Chunks and cached vectors of a CPU do not have this number, so they stay valid. If the bits
 // change on every device, Fingerprint::kVersion and kNumericsVersion must be increased instead.
-inline constexpr int64_t kCudaNumericsVersion = 1;
+inline constexpr int64_t kCudaNumericsVersion = 2;
 
 ChunkOrigin origin_of(const DeviceFacts& device);  // leaves ChunkOrigin::batch_tokens at 0
 // Returns "NVIDIA H200, LibTorch 2.11.0, driver 580.65.06", then the hash of the chosen algorithms

@@ -100,6 +100,7 @@ extern "C" const EncodeCudaKernels* encode_cuda_kernels() {
       .embedding = counted<"embedding", &Table::embedding>,
       .pool = counted<"pool", &Table::pool>,
       .quantize_rows = counted<"quantize_rows", &Table::quantize_rows>,
-      .attention = counted<"attention", &Table::attention>};
+      .attention = counted<"attention", &Table::attention>,
+      .short_attention = counted<"short_attention", &Table::short_attention>};
   return &kernels;
 }

@@ -14,7 +14,8 @@ EncodeCudaKernels counted_kernels() {
           .embedding = cuda::embedding,
           .pool = cuda::pool,
           .quantize_rows = cuda::quantize_rows,
-          .attention = cuda::attention};
+          .attention = cuda::attention,
+          .short_attention = cuda::short_attention};
 }
 
 }  // namespace encode::testing

@@ -1,8 +1,10 @@
-// Compares the plugin's attention kernel with attention_by_products().
+// Compares the plugin's attention kernels with attention_by_products().
 #include <cmath>
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/full_like.h>
 
 #include "nn/cuda/cuda_attention.h"
 #include "nn/cuda/kernel_check.h"
@@ -13,6 +15,7 @@ namespace {
 // The ends of the sequences. The lengths (1, 31, 33, 0, 100) are below and above the number of keys
 // in a tile and the number of queries in a block.
 constexpr int32_t kEnds[] = {0, 1, 32, 65, 65, 165};
+constexpr int64_t kLongestShort = 33;
 
 PackedInput batch_on(at::Device device) {
   PackedInput batch;
@@ -30,31 +33,60 @@ RelativePositions positions(KernelCheck& check, int64_t reach) {
   return relative;
 }
 
+struct Result {
+  bool ran;
+  at::Tensor y;
+  int64_t used;  // rows
+};
+
 struct Shape {
   int64_t heads;
   int64_t key_heads;
   int64_t head_dim;
 };
 
-// Compares one call. Query, key and value are slices of one fused projection, as in a model.
-void compare(KernelCheck& check, const Shape& shape, AttentionOptions options) {
+// Returns random slices of one fused projection, as a model has them, with a few filler slots.
+AttentionInput random_input(KernelCheck& check, const Shape& shape) {
   constexpr int64_t kFiller = 3;
-  const PackedInput batch = batch_on(check.device());
-  const int64_t used = kEnds[std::size(kEnds) - 1];
-  const at::Tensor qkv =
-      check.random({used + kFiller, shape.heads + 2 * shape.key_heads, shape.head_dim});
-  const AttentionInput input = {
-      .query = qkv.narrow(1, 0, shape.heads),
-      .key = qkv.narrow(1, shape.heads, shape.key_heads),
-      .value = qkv.narrow(1, shape.heads + shape.key_heads, shape.key_heads)};
-  options.scale = 1 / std::sqrt(static_cast<double>(shape.head_dim));
-  const at::Tensor y = at::empty(input.query.sizes(), qkv.options());
-  const bool ran = check.kernels().attend(input, batch, options, y);
+  const int64_t tokens = kEnds[std::size(kEnds) - 1] + kFiller;
+  const at::Tensor qkv = check.random({tokens, shape.heads + 2 * shape.key_heads, shape.head_dim});
+  return {.query = qkv.narrow(1, 0, shape.heads),
+          .key = qkv.narrow(1, shape.heads, shape.key_heads),
+          .value = qkv.narrow(1, shape.heads + shape.key_heads, shape.key_heads)};
+}
+
+// Compares the first `used` rows of y.
+void compare(KernelCheck& check, const AttentionInput& input, const AttentionOptions& options,
+             const Result& found) {
   const AttentionInput wide = {.query = input.query.to(at::kFloat),
                                .key = input.key.to(at::kFloat),
                                .value = input.value.to(at::kFloat)};
-  check.compare(ran, y.narrow(0, 0, used),
-                attention_by_products(wide, batch, options).narrow(0, 0, used));
+  const at::Tensor expected = attention_by_products(wide, batch_on(check.device()), options);
+  check.compare(found.ran, found.y.narrow(0, 0, found.used), expected.narrow(0, 0, found.used));
+}
+
+void compare(KernelCheck& check, const Shape& shape, AttentionOptions options) {
+  const AttentionInput input = random_input(check, shape);
+  options.scale = 1 / std::sqrt(static_cast<double>(shape.head_dim));
+  const at::Tensor y = at::empty(input.query.sizes(), input.query.options());
+  const bool ran = check.kernels().attend(input, batch_on(check.device()), options, y);
+  compare(check, input, options, {ran, y, kEnds[std::size(kEnds) - 1]});
+}
+
+// Compares the sequences of at most 64 tokens, and checks that the rows of the last sequence, which
+// is longer, stay as they are.
+void compare_short(KernelCheck& check, const Shape& shape, AttentionOptions options) {
+  constexpr int64_t kShort = 4;  // sequences
+  constexpr double kUntouched = 7;
+  const AttentionInput input = random_input(check, shape);
+  options.scale = 1 / std::sqrt(static_cast<double>(shape.head_dim));
+  const at::Tensor y = at::full(input.query.sizes(), kUntouched, input.query.options());
+  const ShortSequences all = {.cu_seqlens = batch_on(check.device()).cu_seqlens_device,
+                              .longest = kLongestShort};
+  const bool ran = check.kernels().attend_short(input, all, options, y);
+  compare(check, input, options, {ran, y, kEnds[kShort]});
+  const at::Tensor rest = y.narrow(0, kEnds[kShort], y.size(0) - kEnds[kShort]);
+  check.compare(ran, rest, at::full_like(rest, kUntouched, at::kFloat));
 }
 
 }  // namespace
@@ -77,6 +109,14 @@ void check_attention(KernelCheck& check) {
   relative.of_query = at::Tensor();
   relative.bias = check.random({3, kColumns}, at::kFloat);
   compare(check, {.heads = 3, .key_heads = 3, .head_dim = 128}, {.relative = &relative});
+}
+
+void check_short_attention(KernelCheck& check) {
+  compare_short(check, {.heads = 12, .key_heads = 12, .head_dim = 32}, {});
+  compare_short(check, {.heads = 3, .key_heads = 3, .head_dim = 64},
+                {.window = {.left = 10, .right = 12}});
+  compare_short(check, {.heads = 4, .key_heads = 2, .head_dim = 128},
+                {.window = AttentionWindow::causal()});
 }
 
 }  // namespace encode

@@ -3,6 +3,9 @@
 #include "nn/cuda/kernel_arguments.h"
 
 namespace encode {
+
+static_assert(ShortSequences::kMostTokens == kEncodeCudaShortTokens);
+
 namespace {
 
 // Returns true if the heads of each token are dense in memory. The tokens can have any stride.
@@ -43,17 +46,15 @@ void add_terms(const RelativePositions& relative, EncodeCudaAttention& arguments
   arguments.of_key = pointer(relative.of_key);
 }
 
-}  // namespace
+// Returns true if the kernels can read the input and write y.
+bool is_packed(const AttentionInput& input, const at::Tensor& y) {
+  return has_packed_heads(input.query) && has_packed_heads(input.key) &&
+         has_packed_heads(input.value) && y.is_contiguous();
+}
 
-bool CudaKernels::attend(const AttentionInput& input, const PackedInput& batch,
-                         const AttentionOptions& options, const at::Tensor& y) const {
+EncodeCudaAttention arguments_of(const AttentionInput& input, const AttentionOptions& options,
+                                 const at::Tensor& y) {
   const at::Tensor& query = input.query;
-  if (!trusts(CudaKernel::kAttention, query.scalar_type()) || !has_packed_heads(query) ||
-      !has_packed_heads(input.key) || !has_packed_heads(input.value) || !y.is_contiguous() ||
-      (options.relative != nullptr && !is_supported(*options.relative, query))) {
-    return false;
-  }
-  const c10::DeviceGuard guard(query.device());
   EncodeCudaAttention arguments = {};
   arguments.query = pointer(query);
   arguments.key = pointer(input.key);
@@ -62,20 +63,52 @@ bool CudaKernels::attend(const AttentionInput& input, const PackedInput& batch,
   arguments.key_stride = input.key.stride(0);
   arguments.value_stride = input.value.stride(0);
   arguments.y = pointer(y);
-  arguments.cu_seqlens = batch.cu_seqlens_device.const_data_ptr<int32_t>();
-  arguments.sequences = batch.sequences();
-  arguments.max_seqlen = batch.max_seqlen;
   arguments.heads = query.size(1);
   arguments.key_heads = input.key.size(1);
   arguments.head_dim = query.size(2);
   arguments.left = options.window.left;
   arguments.right = options.window.right;
-  if (options.relative != nullptr) add_terms(*options.relative, arguments);
   arguments.scale = static_cast<float>(options.scale);
   arguments.softcap = static_cast<float>(options.softcap);
   arguments.type = *type_of(query.scalar_type());
   arguments.stream = current_stream(query);
+  return arguments;
+}
+
+}  // namespace
+
+bool CudaKernels::attend(const AttentionInput& input, const PackedInput& batch,
+                         const AttentionOptions& options, const at::Tensor& y) const {
+  const at::Tensor& query = input.query;
+  if (!trusts(CudaKernel::kAttention, query.scalar_type()) || !is_packed(input, y) ||
+      (options.relative != nullptr && !is_supported(*options.relative, query))) {
+    return false;
+  }
+  const c10::DeviceGuard guard(query.device());
+  EncodeCudaAttention arguments = arguments_of(input, options, y);
+  arguments.cu_seqlens = batch.cu_seqlens_device.const_data_ptr<int32_t>();
+  arguments.sequences = batch.sequences();
+  arguments.max_seqlen = batch.max_seqlen;
+  if (options.relative != nullptr) add_terms(*options.relative, arguments);
   return launched(CudaKernel::kAttention, table_->attention(&arguments));
+}
+
+bool CudaKernels::has_short_attention(at::ScalarType type, int64_t head_dim) const {
+  return trusts(CudaKernel::kShortAttention, type) &&
+         (head_dim == 32 || head_dim == 64 || head_dim == 128);
+}
+
+bool CudaKernels::attend_short(const AttentionInput& input, const ShortSequences& sequences,
+                               const AttentionOptions& options, const at::Tensor& y) const {
+  const at::Tensor& query = input.query;
+  if (!has_short_attention(query.scalar_type(), query.size(2)) || !is_packed(input, y))
+    return false;
+  const c10::DeviceGuard guard(query.device());
+  EncodeCudaAttention arguments = arguments_of(input, options, y);
+  arguments.cu_seqlens = sequences.cu_seqlens.const_data_ptr<int32_t>();
+  arguments.sequences = sequences.cu_seqlens.size(0) - 1;
+  arguments.max_seqlen = sequences.longest;
+  return launched(CudaKernel::kShortAttention, table_->short_attention(&arguments));
 }
 
 }  // namespace encode

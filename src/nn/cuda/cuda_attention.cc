@@ -30,8 +30,10 @@ constexpr int64_t kMaxFlashHeadDim = 256;
 
 bool is_half(const at::Tensor& tensor) { return tensor.scalar_type() != at::kFloat; }
 
+// Runs FlashAttention-2 for the sequences of `cu_seqlens`, which are the first ones of the batch.
+// Returns [T, heads, head_dim]; the rows of the other tokens have no defined values.
 at::Tensor flash(const AttentionInput& input, const PackedInput& batch,
-                 const AttentionOptions& options) {
+                 const at::Tensor& cu_seqlens, const AttentionOptions& options) {
   const AttentionWindow& window = options.window;
   // If one side of the window is at least as long as the longest sequence, the kernel ignores that
   // side and adds in another order. The bits of a sequence would then depend on the other sequences
@@ -39,10 +41,55 @@ at::Tensor flash(const AttentionInput& input, const PackedInput& batch,
   // window.
   const int64_t longest = std::max({batch.max_seqlen, window.left + 1, window.right + 1});
   const auto result = at::_flash_attention_forward(
-      input.query, input.key, input.value, batch.cu_seqlens_device, batch.cu_seqlens_device,
-      longest, longest, /*dropout_p=*/0.0, /*is_causal=*/window.right == 0,
-      /*return_debug_mask=*/false, options.scale, window.left, window.right);
+      input.query, input.key, input.value, cu_seqlens, cu_seqlens, longest, longest,
+      /*dropout_p=*/0.0, /*is_causal=*/window.right == 0, /*return_debug_mask=*/false,
+      options.scale, window.left, window.right);
   return std::get<0>(result);
+}
+
+// Where the short sequences of a batch are (ShortSequences). pack() puts long sequences before
+// short ones, and then the two ranges do not overlap.
+struct ByLength {
+  int64_t last_long = -1;
+  int64_t first_short = 0;  // the number of sequences if none is short
+  int64_t longest_short = 0;
+};
+
+ByLength by_length(const PackedInput& batch) {
+  ByLength found = {.first_short = batch.sequences()};
+  for (int64_t b = batch.sequences() - 1; b >= 0; --b) {
+    const auto at = static_cast<size_t>(b);
+    const int64_t length = batch.cu_seqlens[at + 1] - batch.cu_seqlens[at];
+    if (length > ShortSequences::kMostTokens) {
+      found.last_long = std::max(found.last_long, b);
+    } else {
+      found.first_short = b;
+      found.longest_short = std::max(found.longest_short, length);
+    }
+  }
+  return found;
+}
+
+// Computes attention without relative positions for 16-bit types. The plugin's kernel computes the
+// short sequences, if it can, and FlashAttention-2 the others. The length of a sequence alone
+// decides, so its bits do not depend on the batch.
+at::Tensor attend_half(const AttentionInput& input, const PackedInput& batch,
+                       const AttentionOptions& options) {
+  const at::Tensor& query = input.query;
+  const at::Tensor& ends = batch.cu_seqlens_device;
+  if (cuda_kernels().has_short_attention(query.scalar_type(), query.size(2))) {
+    const ByLength found = by_length(batch);
+    if (found.first_short == batch.sequences()) return flash(input, batch, ends, options);
+    const at::Tensor y = found.last_long < 0
+                             ? at::empty(query.sizes(), query.options())
+                             : flash(input, batch, ends.narrow(0, 0, found.last_long + 2), options);
+    const ShortSequences rest = {
+        .cu_seqlens = ends.narrow(0, found.first_short, ends.size(0) - found.first_short),
+        .longest = found.longest_short};
+    // This comes after FlashAttention-2, which may have written rows of short sequences, too.
+    if (cuda_kernels().attend_short(input, rest, options, y)) return y;
+  }
+  return flash(input, batch, ends, options);
 }
 
 // Repeats key or value heads, because the memory-efficient kernel needs as many key and value heads
@@ -145,7 +192,7 @@ at::Tensor attend(const AttentionInput& input, const PackedInput& batch,
     return attend(pad_heads(input), batch, options).narrow(2, 0, head_dim);
   if (relative == nullptr && is_half(input.query) && head_dim <= kMaxFlashHeadDim &&
       supports_flash_attention(input.query.device())) {
-    return flash(input, batch, options);
+    return attend_half(input, batch, options);
   }
   const AttentionWindow& window = options.window;
   const bool causal_or_all = window.left < 0 && window.right <= 0;

@@ -95,6 +95,8 @@ const char* to_string(CudaKernel kernel) {
       return "quantize_rows";
     case CudaKernel::kAttention:
       return "attention";
+    case CudaKernel::kShortAttention:
+      return "short_attention";
     case CudaKernel::kFp8LayerNorm:
       return "layer_norm to fp8";
     case CudaKernel::kFp8RmsNorm:
@@ -108,7 +110,9 @@ const char* to_string(CudaKernel kernel) {
 }
 
 bool is_for(CudaKernel kernel, at::ScalarType type) {
-  return type == at::kBFloat16 || kernel < CudaKernel::kFp8LayerNorm;
+  if (type == at::kBFloat16) return true;
+  return kernel < CudaKernel::kFp8LayerNorm &&
+         (kernel != CudaKernel::kShortAttention || type == at::kHalf);
 }
 
 void CudaKernels::trust(CudaKernel kernel, at::ScalarType type) {

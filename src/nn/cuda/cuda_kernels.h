@@ -32,6 +32,7 @@ enum class CudaKernel {
   kPool,
   kQuantize,
   kAttention,
+  kShortAttention,  // only for float16 and bfloat16
   // These kernels compute the same as the kernels with the same names above, and also quantize the
   // result. They exist only for bfloat16.
   kFp8LayerNorm,
@@ -39,12 +40,12 @@ enum class CudaKernel {
   kFp8Activation,
   kFp8Gated
 };
-inline constexpr std::array<CudaKernel, 13> kCudaKernels = {
-    CudaKernel::kLayerNorm,    CudaKernel::kRmsNorm,    CudaKernel::kRotary,
-    CudaKernel::kActivation,   CudaKernel::kGated,      CudaKernel::kEmbedding,
-    CudaKernel::kPool,         CudaKernel::kQuantize,   CudaKernel::kAttention,
-    CudaKernel::kFp8LayerNorm, CudaKernel::kFp8RmsNorm, CudaKernel::kFp8Activation,
-    CudaKernel::kFp8Gated};
+inline constexpr std::array<CudaKernel, 14> kCudaKernels = {
+    CudaKernel::kLayerNorm,      CudaKernel::kRmsNorm,      CudaKernel::kRotary,
+    CudaKernel::kActivation,     CudaKernel::kGated,        CudaKernel::kEmbedding,
+    CudaKernel::kPool,           CudaKernel::kQuantize,     CudaKernel::kAttention,
+    CudaKernel::kShortAttention, CudaKernel::kFp8LayerNorm, CudaKernel::kFp8RmsNorm,
+    CudaKernel::kFp8Activation,  CudaKernel::kFp8Gated};
 const char* to_string(CudaKernel kernel);
 bool is_for(CudaKernel kernel, at::ScalarType type);  // true if the kernel has code for the type
 
@@ -93,6 +94,14 @@ struct CudaPool {
   at::Tensor y;  // [B, width] float32, dense in the last dimension
 };
 
+// Sequences of a batch for CudaKernels::attend_short(), which leaves out those with more than
+// kMostTokens tokens.
+struct ShortSequences {
+  static constexpr int64_t kMostTokens = 64;  // kEncodeCudaShortTokens (plugin.h)
+  at::Tensor cu_seqlens;                      // [sequences + 1] int32, on the device
+  int64_t longest;                            // the most tokens of one that is not left out
+};
+
 // Thrown if a kernel could not be launched. The device may still work.
 class CudaLaunchError : public c10::Error {
  public:
@@ -129,6 +138,12 @@ class CudaKernels {
   // Computes varlen_attention() with all its options. y is [T, heads, head_dim] dense.
   bool attend(const AttentionInput& input, const PackedInput& batch,
               const AttentionOptions& options, const at::Tensor& y) const;
+  // Returns true if attend_short() may be used for heads of this type and size.
+  bool has_short_attention(at::ScalarType type, int64_t head_dim) const;
+  // Computes short sequences as attend() does, and leaves all other rows of y as they are. The
+  // options have only a scale and a window.
+  bool attend_short(const AttentionInput& input, const ShortSequences& sequences,
+                    const AttentionOptions& options, const at::Tensor& y) const;
 
  private:
   bool elementwise(CudaKernel kind, const at::Tensor& x, Activation activation,
@@ -154,7 +169,7 @@ const CudaKernels& cuda_kernels();
 // What open_cuda_kernels() found for one type.
 struct CudaKernelReport {
   std::vector<KernelFinding> findings;  // empty if the kernels are switched off
-  std::string summary() const;          // "13 of 13 kernels", "kernels off"
+  std::string summary() const;          // "14 of 14 kernels", "kernels off"
   // The names of the kernels that have passed, "layer_norm,pool", or "off" if there are none.
   std::string names() const;
 };

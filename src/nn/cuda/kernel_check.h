@@ -97,6 +97,8 @@ class KernelCheck {
   std::string reason_;
 };
 
-void check_attention(KernelCheck& check);  // in attention_check.cc
+// In attention_check.cc.
+void check_attention(KernelCheck& check);
+void check_short_attention(KernelCheck& check);
 
 }  // namespace encode

@@ -16,6 +16,7 @@
 #include <ATen/ops/zeros_like.h>
 
 #include "base/pooling_modes.h"
+#include "nn/cuda/cuda_device.h"
 #include "nn/cuda/kernel_check.h"
 #include "nn/layers/pooling.h"
 
@@ -247,6 +248,8 @@ void check_kernel(KernelCheck& check, CudaKernel kernel) {
       return check_quantize(check);
     case CudaKernel::kAttention:
       return check_attention(check);
+    case CudaKernel::kShortAttention:
+      return check_short_attention(check);
     case CudaKernel::kFp8LayerNorm:
       return check_fp8_norm(check, CudaKernel::kLayerNorm);
     case CudaKernel::kFp8RmsNorm:
@@ -258,13 +261,19 @@ void check_kernel(KernelCheck& check, CudaKernel kernel) {
   }
 }
 
+// Returns true if the plugin has code of the kernel for the device. Tests pass a CPU.
+bool runs_on(at::Device device, CudaKernel kernel) {
+  return kernel != CudaKernel::kShortAttention || device.is_cpu() ||
+         supports_flash_attention(device);
+}
+
 }  // namespace
 
 std::vector<KernelFinding> check_kernels(const EncodeCudaKernels& table, at::Device device,
                                          at::ScalarType type) {
   std::vector<KernelFinding> findings;
   for (const CudaKernel kernel : kCudaKernels) {
-    if (!is_for(kernel, type)) continue;
+    if (!is_for(kernel, type) || !runs_on(device, kernel)) continue;
     KernelCheck check(table, device, type);
     try {
       check_kernel(check, kernel);

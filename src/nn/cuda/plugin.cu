@@ -18,8 +18,9 @@ extern "C" int encode_cuda_device(int device, EncodeCudaDevice* out) {
 
 extern "C" const EncodeCudaKernels* encode_cuda_kernels(void) {
   static const EncodeCudaKernels kernels = {
-      encode::cuda::layer_norm, encode::cuda::rms_norm,      encode::cuda::rotary,
-      encode::cuda::activation, encode::cuda::gated,         encode::cuda::embedding,
-      encode::cuda::pool,       encode::cuda::quantize_rows, encode::cuda::attention};
+      encode::cuda::layer_norm,     encode::cuda::rms_norm,      encode::cuda::rotary,
+      encode::cuda::activation,     encode::cuda::gated,         encode::cuda::embedding,
+      encode::cuda::pool,           encode::cuda::quantize_rows, encode::cuda::attention,
+      encode::cuda::short_attention};
   return &kernels;
 }

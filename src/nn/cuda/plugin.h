@@ -143,8 +143,17 @@ struct EncodeCudaQuantize {
   void* stream;
 };
 
-// The arguments of attention: y = softmax(softcap(scale (q k + of_query + of_key)) + bias) v, for
-// each sequence by itself. Token t of query begins at t * query_stride, and its heads follow each
+// The sequences that short_attention() computes have at most this many tokens.
+enum { kEncodeCudaShortTokens = 64 };
+
+// The arguments of two launchers:
+//   attention         y = softmax(softcap(scale (q k + of_query + of_key)) + bias) v, for each
+//                     sequence by itself
+//   short_attention   y = softmax(scale q k) v, for each sequence of at most kEncodeCudaShortTokens
+//                     tokens. The rows of y that belong to longer sequences stay as they are. It
+//                     has code for float16 and bfloat16, for heads of 32, 64 and 128 numbers, and
+//                     for a positive scale. softcap is 0, and column is null.
+// Token t of query begins at t * query_stride, and its heads follow each
 // other without a gap. For a pair of a query and a key, column[clamp(key - query, -reach, reach) +
 // reach] is the column of bias, of_query and of_key.
 struct EncodeCudaAttention {
@@ -185,6 +194,7 @@ struct EncodeCudaKernels {
   int (*pool)(const EncodeCudaPool*);
   int (*quantize_rows)(const EncodeCudaQuantize*);
   int (*attention)(const EncodeCudaAttention*);
+  int (*short_attention)(const EncodeCudaAttention*);
 };
 
 // Returns the table of all launchers. It has no null pointers.

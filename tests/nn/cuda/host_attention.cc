@@ -64,14 +64,27 @@ void attend(const EncodeCudaAttention& a, int64_t begin, int64_t end, int64_t qu
   }
 }
 
+// Computes the sequences of at most `most_tokens` tokens.
+int attend_up_to(const EncodeCudaAttention& a, int64_t most_tokens) {
+  for (int64_t b = 0; b < a.sequences; ++b) {
+    const int64_t begin = a.cu_seqlens[b];
+    const int64_t end = a.cu_seqlens[b + 1];
+    if (end - begin > most_tokens) continue;
+    for (int64_t query = begin; query < end; ++query)
+      for (int64_t head = 0; head < a.heads; ++head) attend(a, begin, end, query, head);
+  }
+  return 0;
+}
+
 }  // namespace
 
 int host_attention(const EncodeCudaAttention* a) {
-  for (int64_t b = 0; b < a->sequences; ++b)
-    for (int64_t query = a->cu_seqlens[b]; query < a->cu_seqlens[b + 1]; ++query)
-      for (int64_t head = 0; head < a->heads; ++head)
-        attend(*a, a->cu_seqlens[b], a->cu_seqlens[b + 1], query, head);
-  return 0;
+  return attend_up_to(*a, std::numeric_limits<int64_t>::max());
+}
+
+int host_short_attention(const EncodeCudaAttention* a) {
+  if (a->type == kEncodeCudaFloat32) return kEncodeCudaUnsupported;
+  return attend_up_to(*a, kEncodeCudaShortTokens);
 }
 
 }  // namespace encode::testing

@@ -221,7 +221,8 @@ EncodeCudaKernels host_kernels() {
           .embedding = embedding,
           .pool = pool,
           .quantize_rows = quantize_rows,
-          .attention = host_attention};
+          .attention = host_attention,
+          .short_attention = host_short_attention};
 }
 
 }  // namespace encode::testing

@@ -6,8 +6,10 @@
 
 namespace encode::testing {
 
-EncodeCudaKernels host_kernels();                     // All pointers are host memory.
-int host_attention(const EncodeCudaAttention* args);  // replaces EncodeCudaKernels::attention
+EncodeCudaKernels host_kernels();  // All pointers are host memory.
+// These replace EncodeCudaKernels::attention and short_attention.
+int host_attention(const EncodeCudaAttention* args);
+int host_short_attention(const EncodeCudaAttention* args);
 
 // The e4m3 format (Micikevicius et al. 2022) has a sign bit, 4 bits of exponent with bias 7, and 3
 // bits of fraction. The two functions below do not support its NaN, S.1111.111.

@@ -22,26 +22,32 @@ __device__ inline void wait_for_earlier_kernels() {
 #endif
 }
 
-// Returns true if the kernels wait in wait_for_earlier_kernels() on the current device. The device
-// alone does not decide this, because a newer device may run code that was compiled for an earlier
-// device. All kernels are compiled for the same devices, so the answer for `kernel` is the answer
-// for all of them. Any thread may call it.
-inline bool kernels_wait(const void* kernel) {
-  constexpr int kUnknown = 0;
-  constexpr int kNone = -1;
-  static std::array<std::atomic<int>, 64> versions{};  // of the code, by device
+// Returns the compute capability, times 10, for which the code of the kernels on the current device
+// was compiled, or -1 if it is unknown. It can be less than that of the device, because a newer
+// device may run code that was compiled for an earlier one. All kernels are compiled for the same
+// devices, so the answer for `kernel` is the answer for all of them. Any thread may call it.
+inline int code_version(const void* kernel) {
+  constexpr int kNotAsked = 0;
+  constexpr int kUnknown = -1;
+  static std::array<std::atomic<int>, 64> versions{};  // by device
   int device = 0;
   if (cudaGetDevice(&device) != cudaSuccess || device >= static_cast<int>(versions.size()))
-    return false;
+    return kUnknown;
   std::atomic<int>& version = versions[static_cast<size_t>(device)];
-  if (version.load(std::memory_order_relaxed) == kUnknown) {
+  if (version.load(std::memory_order_relaxed) == kNotAsked) {
     cudaFuncAttributes attributes = {};
     const bool known = cudaFuncGetAttributes(&attributes, kernel) == cudaSuccess;
     if (!known) cudaGetLastError();
-    version.store(known ? attributes.ptxVersion : kNone, std::memory_order_relaxed);
+    version.store(known ? attributes.ptxVersion : kUnknown, std::memory_order_relaxed);
   }
-  return version.load(std::memory_order_relaxed) >= 90;
+  return version.load(std::memory_order_relaxed);
 }
+
+// Returns true if the kernels wait in wait_for_earlier_kernels().
+inline bool kernels_wait(const void* kernel) { return code_version(kernel) >= 90; }
+
+// Returns true if the kernels can call the functions of warp_matrix.cuh.
+inline bool has_tensor_cores(const void* kernel) { return code_version(kernel) >= 80; }
 
 struct LaunchShape {
   dim3 grid;                // blocks
