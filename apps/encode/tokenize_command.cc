@@ -38,6 +38,7 @@ struct TokenizeFlags {
   std::string input;
   std::string field;
   std::string text;
+  std::string where;
   std::string missing_field =
       std::string(name_of(kMissingFieldPolicies, InputOptions().missing_field));
   std::string format = std::string(name_of(kTextFormats, TextFormat::kAuto));
@@ -225,6 +226,7 @@ int tokenize(const TokenizeFlags& flags) {
   input.path = flags.input;
   input.field = flags.field;
   input.text_template = flags.text;
+  input.filter.where = flags.where;
   input.missing_field = value_of(kMissingFieldPolicies, flags.missing_field);
   input.format = value_of(kTextFormats, flags.format);
   check_input(input, "--input", list_fields);
@@ -257,6 +259,7 @@ void add_input_options(CLI::App& app, TokenizeFlags& flags) {
       ->type_name("FILE");
   app.add_option("--field", flags.field, field_flag_help())->type_name("NAME");
   app.add_option("--text", flags.text, text_flag_help())->type_name("TEMPLATE");
+  app.add_option("--where", flags.where, where_flag_help())->type_name("FILTER");
   const std::vector<std::string> policies = names_of(kMissingFieldPolicies);
   app.add_option("--missing-field", flags.missing_field,
                  "A field that a row does not have, or that is null, ends the command (error), or "

@@ -19,6 +19,9 @@ struct RowStats {
   // Rows that were computed again in float32, because their 16-bit vectors were not finite.
   int64_t redone_rows = 0;
   int64_t set_aside_rows = 0;  // see SetAsideRow; such a row counts in no other field
+  // The passages that have a vector, if StreamIdentity::passages is true. zero_token_rows then
+  // counts the passages without any token.
+  int64_t passages = 0;
   void add(const RowStats& other);
 };
 
@@ -28,6 +31,18 @@ struct TruncatedRow {
   int64_t row = 0;          // the row of the stream
   int64_t tokens = 0;       // the tokens that were encoded, special tokens included
   int64_t lost_tokens = 0;  // at least 1
+};
+
+// A passage that has a vector. The places are in the text of the row, in which U+FFFD has replaced
+// invalid UTF-8. The file of the passages has these numbers in this order.
+struct PassagePlace {
+  int64_t row = 0;                       // the row of the stream
+  int64_t passage = 0;                   // the number of the passage in its row, from 0
+  int64_t byte_begin = 0, byte_end = 0;  // bytes of UTF-8
+  int64_t char_begin = 0, char_end = 0;  // code points
+  int64_t tokens = 0;                    // that were encoded, with the prompt and special tokens
+
+  bool operator==(const PassagePlace&) const = default;
 };
 
 // A quarantined row ("set aside" in names and messages): it has no vector, because encoding it
@@ -86,8 +101,9 @@ struct ChunkRecord {
   RowStats stats;
   ChunkOrigin origin;
   std::optional<FileSeal> ledger = {};     // present if the chunk has truncated rows
-  std::optional<FileSeal> offsets = {};    // present if the stream has token embeddings
+  std::optional<FileSeal> offsets = {};    // present if StreamIdentity::has_offsets()
   std::optional<FileSeal> set_aside = {};  // present if the chunk has quarantined rows
+  std::optional<FileSeal> passages = {};   // present if the vectors are those of passages
 };
 
 }  // namespace encode

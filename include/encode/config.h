@@ -29,6 +29,22 @@ enum class Utf8Policy { kReplace, kError };
 // of the field.
 enum class MissingFieldPolicy { kError, kEmpty };
 
+// The filter of the rows: only records for which it is true become rows. All streams of a split
+// have the same filter, so that they keep the same records.
+struct InputFilter {
+  std::string where = {};  // see WhereFilter in base/where_filter.h; "": every record becomes a row
+  // The input whose fields the filter names, which has a record for each record of this input.
+  // Empty: this input. The members below belong to it.
+  std::vector<std::string> paths = {};
+  TextFormat format = TextFormat::kAuto;
+  Utf8Policy utf8 = Utf8Policy::kReplace;
+  int64_t max_row_bytes = 0;
+
+  bool any() const { return !where.empty(); }
+  bool reads_other_input() const { return !paths.empty(); }
+  bool operator==(const InputFilter&) const = default;
+};
+
 struct InputOptions {
   // A file, a folder that datasets.save_to_disk wrote, or a pattern such as data/part-*.jsonl; see
   // input_files(). "-" is standard input.
@@ -49,9 +65,22 @@ struct InputOptions {
   Utf8Policy utf8 = Utf8Policy::kReplace;
   int64_t max_row_bytes = 1 << 20;  // 1 byte to 64 MiB; a longer row is a bad row
   int64_t limit_rows = 0;           // the most rows that are accepted; 0: no limit
+  InputFilter filter = {};
 
   bool names_fields() const { return !field.empty() || !text_template.empty(); }
   bool operator==(const InputOptions&) const = default;
+};
+
+// The passages that the rows of a stream are cut into.
+struct PassageOptions {
+  std::optional<int64_t> max_tokens;  // nullopt: as many as a row of the model may have
+  int64_t overlap = 0;                // as in PassageRule
+  std::optional<PassageUnit> by;      // nullopt: sentence
+  RowVector row_vector = RowVector::kNone;
+
+  // False: the rows are not cut.
+  bool cuts() const { return max_tokens || by; }
+  bool operator==(const PassageOptions&) const = default;
 };
 
 // Everything that changes the numbers of a result. Every field is part of the fingerprint, and a
@@ -72,6 +101,7 @@ struct ResultOptions {
   SpecialTokensRule special_tokens = SpecialTokensRule::kByClass;
   // True: a directory that names Python code of its own is encoded as if it named none.
   bool ignore_custom_code = false;
+  PassageOptions passages = {};
 
   bool operator==(const ResultOptions&) const = default;
 };

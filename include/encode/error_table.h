@@ -151,6 +151,10 @@ inline constexpr auto kRows = std::to_array<ErrorFacts>({
      {kNoInput, kNoPermission, kIoError},
      "the config file cannot be read",
      "check the path and its permissions; relative paths start at the current directory"},
+    {"config.filter",
+     {kConfig, kUsage},
+     "the filter of the rows (`where`) cannot be read; the error names the place in it",
+     "correct it; [inputs.md](inputs.md#filter) describes the language"},
     {"config.key",
      {kConfig, kUsage},
      "a key is unknown; the error names the nearest one",
@@ -259,6 +263,18 @@ inline constexpr auto kRows = std::to_array<ErrorFacts>({
      {kData},
      "with `dtype: fp8`, the vectors of fixed texts differ too much from the bfloat16 vectors",
      "use bfloat16 with this model"},
+    {"filter.records",
+     {kData},
+     "the streams of a split have different numbers of records, so one filter cannot choose the "
+     "same "
+     "records of both",
+     "correct the inputs: record i of every stream must belong to the same sample"},
+    {"filter.type",
+     {kData},
+     "the filter compares values of different types, such as a string with a number; the error "
+     "names "
+     "the record and the field",
+     "correct the filter or the record, or leave such records out with `bad_row: reject`"},
     {"gzip.corrupt gzip.truncated zstd.corrupt zstd.truncated",
      {kData},
      "a compressed input is damaged or cut off",
@@ -835,8 +851,9 @@ inline constexpr auto kRows = std::to_array<ErrorFacts>({
      "convert the file to UTF-8, or set `utf8: replace`"},
     {"tokenize.input_ids",
      {kData},
-     "`encode tokenize`: a row already holds token ids",
-     "nothing: the ids are there"},
+     "`encode tokenize`, or a run with passages: a row already holds token ids, which cannot be "
+     "cut",
+     "nothing: the ids are there; leave `semantic.passages` out of a run"},
     {"tokenizer.contradiction",
      {kConfig},
      "two files of the tokenizer, or a file and the class of the tokenizer, contradict each "

@@ -234,19 +234,24 @@ struct EffectiveResult {
   VectorPrecision vector_precision = VectorPrecision::kFloat32;
   std::optional<LateInteraction> late_interaction;  // as in ModelDirectory
   TokenizerRules tokenizer;
-  bool ignore_custom_code = false;   // as in ResultOptions
-  std::vector<std::string> recipes;  // the names of ModelDirectory::recipes
+  bool ignore_custom_code = false;           // as in ResultOptions
+  std::vector<std::string> recipes;          // the names of ModelDirectory::recipes
+  std::optional<PassageRule> passages = {};  // nullopt: the rows are not cut
+  RowVector row_vector = RowVector::kNone;   // kNone without passages
 
   bool operator==(const EffectiveResult&) const = default;
   bool is_cut() const;  // true if `modules` has a kTruncate
   bool token_embeddings() const { return pooling.front() == PoolingMode::kNone; }
+  // True: a row has a vector for each of its passages.
+  bool passage_vectors() const { return passages && row_vector == RowVector::kNone; }
 };
 // Resolves the options. A literal prompt overrides prompt_name, which overrides the directory's
 // default_prompt_name. Throws Error kConfig:
 // - "model.prompt_name" if the model has no such prompt; the error lists the valid names,
-// - "model.max_length" if it is above position_limit, or has no room for the marker,
-// - "model.pooling" if a late-interaction model is asked for pooled vectors, and
-//   "model.unsupported" if it is asked for queries,
+// - "model.max_length" if it is above position_limit, or has no room for the marker, and if a
+//   passage may have more tokens than a row,
+// - "model.pooling" if a late-interaction model is asked for pooled vectors, or passages are asked
+//   for a vector for each token, and "model.unsupported" if it is asked for queries,
 // - "model.dim" if the pooling does not fit a Dense module,
 // - "model.truncate_dim" if it is wider than the embedding.
 EffectiveResult effective_result(const ModelDirectory& directory, const ResultOptions& options);

@@ -25,7 +25,8 @@ struct InputPart {
 };
 
 // The identity of a stream's matrix. Two runs share chunks exactly if `name`, `fingerprint`,
-// `first_row`, `rows` and `dim` are equal. The fingerprint determines `token_embeddings`.
+// `first_row`, `rows` and `dim` are equal. The fingerprint determines `token_embeddings` and
+// `passages`.
 struct StreamIdentity {
   // "train_tc": the chunks are in <cache>/train_tc_chunks, and the final matrix is
   // <cache>/train_tc_embeddings.npy.
@@ -38,6 +39,9 @@ struct StreamIdentity {
   // True: a row has a vector for each of its tokens. The matrix is [tokens of all rows, dim], and
   // an offsets file beside it, int64 [N + 1], says where the vectors of a row begin.
   bool token_embeddings = false;
+  // True: a row has a vector for each of its passages. Beside the offsets there is a file with the
+  // places of all passages (PassagePlace). Excludes token_embeddings.
+  bool passages = false;
   // Above 0 only for a shard (run_plan/shard_plan.h), which has the rows [first_row, first_row +
   // rows) of a stream. Ranges of rows, ledgers and columns of row numbers have the numbers of the
   // stream.
@@ -48,8 +52,18 @@ struct StreamIdentity {
   // The directory of the model, absolute; "" if it is not known, and for a combined matrix. Only
   // the manifest records it, because a directory may be moved.
   std::string model = {};
+  // The records that the filter of the input has left out. Only the manifest records it; 0 for a
+  // shard.
+  int64_t filtered = 0;
 
   RowRange range() const { return {.begin = first_row, .end = first_row + rows}; }
+  // True if a row may have several vectors, or none.
+  bool has_offsets() const { return token_embeddings || passages; }
+  // Returns the number of vectors of `count` rows of the stream that have these counts.
+  int64_t vectors_of(const RowStats& stats, int64_t count) const {
+    if (token_embeddings) return stats.tokens;
+    return passages ? stats.passages : count;
+  }
 };
 
 // An exclusive lock on a cache directory: an OFD lock on the file <cache>/LOCK. The kernel frees it
@@ -105,20 +119,23 @@ class MatrixWriter {
   // than the matrix has.
   virtual void append(std::span<const float> values) = 0;
   // Says how many vectors each of the next rows has. It must be called for every row of a stream
-  // with token embeddings, and never for other streams. Throws Error kIoError, and kInternal for
-  // more rows than the matrix has.
+  // with StreamIdentity::has_offsets(), and never for other streams. Throws Error kIoError, and
+  // kInternal for more rows than the matrix has.
   virtual void append_lengths(std::span<const int32_t> lengths) = 0;
+  // Says which passages the next vectors belong to. It must be called for every vector of a stream
+  // with StreamIdentity::passages, and never for other streams. Throws Error kIoError.
+  virtual void append_passages(std::span<const PassagePlace> passages) = 0;
   // Adds truncated rows to the ledger, in ascending order. It must get all of them before commit()
   // or publish(). Throws Error kIoError.
   virtual void append_truncated(std::span<const TruncatedRow> rows) = 0;
-  virtual int64_t rows_written() const = 0;  // with token embeddings: the number of vectors
+  virtual int64_t rows_written() const = 0;  // with has_offsets(): the number of vectors
 };
 
 class ChunkWriter : public MatrixWriter {
  public:
   // Adds quarantined rows, in ascending order. It must get all of them before commit(). The vectors
-  // that append() gets for them are zeros; with token embeddings they have no vector. Throws Error
-  // kIoError.
+  // that append() gets for them are zeros; with StreamIdentity::has_offsets() they have no vector.
+  // Throws Error kIoError.
   virtual void append_set_aside(std::span<const SetAsideRow> rows) = 0;
   // Commits the chunk alone: see ChunkStore::commit().
   virtual ChunkRecord commit(const RowStats& stats, const ChunkOrigin& origin) = 0;
@@ -138,14 +155,17 @@ class FinalWriter : public MatrixWriter {
   virtual void publish(const RowStats& stats, const ChunkOrigin& origin) = 0;
 };
 
-// Reads the values of columns that come from the input (FinalFormat::columns, apart from
-// kRowColumn), for a final matrix that is a table. It reads every row of the stream once, in order.
+// Reads the values of columns that come from the input (FinalFormat::columns, apart from kRowColumn
+// and kSourceRowSource), for a final matrix that is a table, and the numbers of the records. It
+// reads every row of the stream once, in order.
 class ColumnSource {
  public:
   virtual ~ColumnSource() = default;
   // Replaces `values` by those of the next row, in the order of the columns; nullopt: the row has
   // no value. Throws Error if the input cannot be read, or has changed since the scan.
   virtual void next(std::vector<std::optional<std::string>>& values) = 0;
+  // Returns the number of the record that the row of the last next() was made from.
+  virtual int64_t source_row() const = 0;
   // Is called after the last row, before the final matrix is published. Throws Error kIoError
   // "text.changed" if the input may have changed since the scan.
   virtual void finish() = 0;
@@ -159,7 +179,7 @@ struct FinalContent {
   // The rows that the policy applies to, ascending. They contain ChunkStore::set_aside(). With
   // kDrop they can also contain rows that were quarantined in another stream of the split.
   std::vector<SetAsideRow> set_aside = {};
-  // Must be set if a column of the format comes from the input.
+  // Must be set if a column of the format comes from the input, and for a stream with a filter.
   ColumnOpener columns = {};
 };
 
@@ -224,8 +244,8 @@ class ChunkStore {
   // the matrix with its manifest. It reads the chunks twice if the format needs the ranges of all
   // rows first. It calls `on_chunk` with the index of each chunk that it has read. Throws Error:
   // kData that names a damaged chunk, kConfig "store.ranges", kIoError, and kInternal if a chunk is
-  // pending, if a row was quarantined and the policy is kError, or if token embeddings are to be
-  // dropped. Passes on what `on_chunk` throws, and then publishes nothing.
+  // pending, if a row was quarantined and the policy is kError, or if rows with several vectors are
+  // to be dropped. Passes on what `on_chunk` throws, and then publishes nothing.
   virtual void assemble(const std::string& final_path, const FinalContent& content,
                         const std::function<void(int64_t)>& on_chunk) = 0;
 
@@ -241,9 +261,9 @@ std::optional<int64_t> committed_rows(const std::string& cache_dir, const Stream
 
 // Reads rows of a stream from its committed chunks: row-major [rows.size(), dim]. Returns nullopt
 // if there are no chunks of this stream, or if a row is in none of them. `rows` are rows of the
-// stream, best in ascending order; the stream has no token embeddings. Needs no lock and trusts the
-// log: it compares no hash. Throws Error kData "store.damaged" if a chunk does not have the shape
-// in its record, kIoError, and what reading stream.json and chunks.log throws.
+// stream, best in ascending order; the stream does not have StreamIdentity::has_offsets(). Needs no
+// lock and trusts the log: it compares no hash. Throws Error kData "store.damaged" if a chunk does
+// not have the shape in its record, kIoError, and what reading stream.json and chunks.log throws.
 std::optional<std::vector<float>> read_committed_rows(const std::string& cache_dir,
                                                       const StreamIdentity& identity,
                                                       std::span<const int64_t> rows);
@@ -268,12 +288,14 @@ std::string final_path(const std::string& cache_dir, const std::string& stream_n
                        MatrixFormat format = MatrixFormat::kNpy);
 std::string manifest_path(const std::string& matrix_path);  // x.npy -> x.npy.manifest.json
 // x.npy -> x.truncated.jsonl, and x.parquet -> x.parquet.truncated.jsonl, so that final matrices of
-// two formats have different files beside them. offsets_path() and set_aside_path() also keep the
-// suffix of a table.
+// two formats have different files beside them. offsets_path(), set_aside_path(), passages_path()
+// and source_rows_path() also keep the suffix of a table.
 std::string ledger_path(const std::string& matrix_path);
-std::string offsets_path(const std::string& matrix_path);    // x.npy -> x.offsets.npy
-std::string ranges_path(const std::string& matrix_path);     // x.npy -> x.npy.ranges.npy
-std::string set_aside_path(const std::string& matrix_path);  // x.npy -> x.set_aside.jsonl
+std::string offsets_path(const std::string& matrix_path);      // x.npy -> x.offsets.npy
+std::string ranges_path(const std::string& matrix_path);       // x.npy -> x.npy.ranges.npy
+std::string set_aside_path(const std::string& matrix_path);    // x.npy -> x.set_aside.jsonl
+std::string passages_path(const std::string& matrix_path);     // x.npy -> x.passages.npy
+std::string source_rows_path(const std::string& matrix_path);  // x.npy -> x.source_rows.npy
 // x.npy -> x.npy.publishing.json, which exists only while a final matrix is replaced
 std::string publishing_path(const std::string& matrix_path);
 // Returns the paths of the matrix and of all these files, in the order in which they may be
@@ -296,17 +318,19 @@ struct Manifest {
   std::vector<ChunkOrigin> origins = {};  // where its rows were computed, each origin once
   std::vector<std::string> parts = {};    // the file names of the parts of a combined matrix
   std::optional<FileSeal> ledger = {};    // absent in a combined matrix: its parts have ledgers
-  std::optional<FileSeal> offsets = {};   // present if the stream has token embeddings
+  std::optional<FileSeal> offsets = {};   // present if identity.has_offsets()
+  // Present if the stream has a filter: an int64 vector with an entry for each row of the matrix,
+  // the number of the record of the input that the row was made from.
+  std::optional<FileSeal> source_rows = {};
   // What the matrix has in place of the quarantined rows. kError if there are none.
   QuarantinePolicy quarantine = QuarantinePolicy::kError;
   std::optional<FileSeal> set_aside = {};  // the ledger of these rows; absent in a combined matrix
   int64_t dropped_rows = 0;                // the number of quarantined rows with kDrop, else 0
+  std::optional<FileSeal> passages = {};   // present if identity.passages
   // Of a matrix that was made of the parts of shards: a hash of the hashes of these parts; or "".
   std::string made_from = {};
 
-  int64_t vectors() const {
-    return identity.token_embeddings ? stats.tokens : identity.rows - dropped_rows;
-  }
+  int64_t vectors() const { return identity.vectors_of(stats, identity.rows - dropped_rows); }
   // False if rows were quarantined and the matrix treats them in another way than `policy` says.
   bool fits(QuarantinePolicy policy) const {
     return quarantine == QuarantinePolicy::kError || quarantine == policy;
@@ -350,7 +374,7 @@ std::unique_ptr<FinalWriter> begin_final(const std::string& matrix_path,
 // hash. The two paths may be equal. Throws Error: kData if the float32 matrix is missing or
 // damaged, kConfig "store.ranges". Requires the CacheLock. Also throws what read_manifest(),
 // MatrixWriter and `columns` throw. `columns` must be set if a column of the format comes from the
-// input.
+// input, and for a stream with a filter.
 void reformat_final(const std::string& float32_path, const std::string& matrix_path,
                     const FinalFormat& format, const ColumnOpener& columns);
 

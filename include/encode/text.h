@@ -33,6 +33,7 @@ struct Text {
   // The place of the row in the file, counted from 1: the line on which the row begins or, in some
   // formats, the number of the element or row of the file (FormatFacts::record).
   int64_t line = 0;
+  int64_t record = 0;              // the number of records of the input before this row
   std::string utf8;                // valid UTF-8, which may contain NUL
   bool tokenized = false;          // true: the row consists of token ids, and `utf8` is empty
   std::vector<int32_t> input_ids;  // the token ids if `tokenized` is true, each >= 0
@@ -41,11 +42,16 @@ struct Text {
   std::string place() const { return std::string(file) + ":" + std::to_string(line); }
 };
 
-// What one pass over an input has found. It is always true that rows_in == rows + rejected.
+// What one pass over an input has found. It is always true that
+// rows_in == rows + rejected + filtered.
 struct InputScan {
   int64_t rows_in = 0;  // the records that were read; reading stops after limit_rows accepted rows
   int64_t rows = 0;     // the accepted rows, which become the rows of the matrix
   int64_t rejected = 0;
+  int64_t filtered = 0;        // the records for which the filter is not true
+  int64_t filter_unknown = 0;  // those of them for which it is null, because a field has no value
+  // With a filter: the hash of the numbers of the records that became rows; otherwise "".
+  std::string kept_xxh3_128 = {};
   int64_t empty = 0;          // accepted rows with an empty text or an empty list of ids
   int64_t blank = 0;          // accepted rows with a text of white space only; see EmptyRows
   int64_t tokenized = 0;      // accepted rows that are token ids
@@ -79,7 +85,9 @@ struct InputScan {
     int64_t line = 0;          // as in Text
     int64_t rows_in = 0;       // the number of records of the input before this place
     int64_t offset_bytes = 0;  // in the decompressed bytes of the file; columnar files: 0
-    std::array<std::byte, 16> xxh3_128 = {};  // the hash of the accepted rows of the block
+    // The hash of the accepted rows of the block and, with a filter, of the numbers of their
+    // records.
+    std::array<std::byte, 16> xxh3_128 = {};
     bool operator==(const Checkpoint&) const = default;
   };
   // A block ends with its 1,000th row, or with the row that brings its text to 1 MiB. After every
@@ -139,7 +147,8 @@ class ScannedTexts : public TextReader {
 std::vector<std::string> input_files(const InputOptions& options);
 
 // Opens an input. `options.path` must not be "-": see spool_standard_input(). Throws what
-// input_files() and TextReader throw, and Error: kInternal for "-", kConfig if the format or the
+// input_files() and TextReader throw, and Error: kData "filter.type" or "filter.records" for a
+// record to which the filter cannot be applied, kInternal for "-", kConfig if the format or the
 // field is not known or max_row_bytes is out of range, kUnavailable "arrow.plugin" if the plugin
 // for Parquet and Arrow is missing.
 std::unique_ptr<TextReader> open_texts(const InputOptions& options);
@@ -157,6 +166,7 @@ void require_unchanged(const InputScan& scan);
 
 // A row of a scan with the values of other fields of its record.
 struct FieldRow {
+  int64_t record = 0;               // as in Text
   std::optional<std::string> text;  // the text of the row; nullopt for a row of token ids
   // In the order of the fields. Strings are as they are; other values are written as in the JSON of
   // the file, without spaces, or as Arrow writes them. nullopt: the record has no value, or null.
@@ -200,6 +210,11 @@ void require_fields(const InputOptions& options, const InputScan& scan,
 // a file of JSONL or JSON has; they may be misspelled. Returns none unless missing fields are
 // empty, because a row without a field is a bad row otherwise. Throws what TextReader throws.
 std::vector<std::string> unseen_fields(const InputOptions& options, const InputScan& scan);
+
+// Returns those of the fields that the filter names that none of the first 1,000 records of a file
+// of JSONL or JSON has; they may be misspelled. Returns none if the filter reads another input.
+// Throws what TextReader throws.
+std::vector<std::string> unseen_filter_fields(const InputOptions& options, const InputScan& scan);
 
 // Reads the whole input once, under the same policies as open_texts(). Calls `on_rejected`, if it
 // is not empty, for every record that is dropped. Throws what open_texts() and TextReader throw,

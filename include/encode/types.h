@@ -1,6 +1,7 @@
 // Plain types that several modules share. Any thread may call the functions.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -77,6 +78,30 @@ std::string_view to_string(SpecialTokensRule rule);  // "by_class", "as_in_token
 enum class QuarantinePolicy { kError, kZeros, kDrop };
 std::string_view to_string(QuarantinePolicy policy);  // "error", "zeros", "drop"
 
+// What a passage consists of. Each kind is used whole as long as it fits; what does not fit into a
+// passage of its own is cut into the next smaller kind: paragraphs, sentences, words, and grapheme
+// clusters.
+enum class PassageUnit { kSentence, kParagraph, kToken };
+
+// How the text of a row is cut into passages. docs/howto/passages.md has the rule for users.
+struct PassageRule {
+  // Must be increased if a new version of encode cuts some text at other places.
+  static constexpr int64_t kVersion = 1;
+  // The version of Unicode whose rules say where sentences and grapheme clusters end.
+  static constexpr std::string_view kUnicode = "15.0.0";
+
+  int64_t max_tokens = 0;  // of a passage, with the prompt and the special tokens; at least 1
+  int64_t overlap = 0;     // the most tokens at the end of a passage that the next one repeats
+  PassageUnit by = PassageUnit::kSentence;
+
+  bool operator==(const PassageRule&) const = default;
+};
+
+// What the matrix has for a row that is cut into passages.
+// - kNone: the vectors of its passages, one after the other.
+// - kMean: one vector, which is the mean of these vectors, scaled to length 1.
+enum class RowVector { kNone, kMean };
+
 // How the rows of a batch are padded to one length. encode never pads: it packs the rows of a batch
 // one after the other. kLongest and kMaxLength are accepted, because configs of Hugging Face have
 // these names. No policy changes a vector.
@@ -91,16 +116,32 @@ std::string suffix_of(MatrixFormat format);       // ".npy", ".parquet", ".arrow
 
 // The names of the columns of a table that are not fields of the input.
 inline constexpr const char* kEmbeddingColumn = "embedding";
-inline constexpr const char* kRowColumn = "row";    // the number of the row in the stream, int64
+inline constexpr const char* kRowColumn = "row";  // the number of the row in the stream, int64
+// The number of the record of the input that the row was made from, int64. kSourceRowSource is the
+// source of this column: it is no name that a field of an input has by chance.
+inline constexpr const char* kSourceRowColumn = "source_row";
+inline constexpr const char* kSourceRowSource = "source_row()";
 inline constexpr const char* kTextColumn = "text";  // the text that was encoded
 
 // A column of a table before the vectors.
 struct TableColumn {
   std::string name;
-  std::string source;  // kRowColumn, kTextColumn, or a field of the input as InputOptions::field
+  // kRowColumn, kTextColumn, kSourceRowSource, or a field of the input as InputOptions::field
+  std::string source;
 
   bool operator==(const TableColumn&) const = default;
 };
+// The columns of a table of passages, before the others: the numbers of a PassagePlace, without its
+// tokens. The source of such a column is its name in square brackets, which no field can be called
+// in a config.
+inline constexpr std::array<std::string_view, 6> kPlaceColumns = {
+    "source_row", "passage", "byte_begin", "byte_end", "char_begin", "char_end"};
+std::vector<TableColumn> place_columns();
+bool is_place_column(const TableColumn& column);
+// Returns true if the values of the column are numbers that encode knows: kRowColumn,
+// kSourceRowSource or a column of passages.
+bool is_number_column(const TableColumn& column);
+
 // Reads "name=source"; "source" alone is also the name. The first '=' separates name and source, so
 // a field whose name contains '=' must be given as name=source. Both parts may be empty. Throws no
 // Error.

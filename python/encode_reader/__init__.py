@@ -13,8 +13,8 @@ docs/store-format.md of encode describes the files. Nothing here writes a file, 
 from ._batches import Batch, read_batches
 from ._chunks import Chunk, Chunks, open_chunks
 from ._files import Damaged, SetAsideRow, TruncatedRow
-from ._final import Final, open_final
+from ._final import PASSAGE_COLUMNS, Final, open_final
 from ._parts import Parts, open_parts
 
-__all__ = ["Batch", "Chunk", "Chunks", "Damaged", "Final", "Parts", "SetAsideRow", "TruncatedRow", "open_chunks", "open_final",
-           "open_parts", "read_batches"]
+__all__ = ["Batch", "Chunk", "Chunks", "Damaged", "Final", "PASSAGE_COLUMNS", "Parts", "SetAsideRow", "TruncatedRow",
+           "open_chunks", "open_final", "open_parts", "read_batches"]

@@ -34,11 +34,11 @@ def read_batches(path: Path, rows: int = 8192, columns: Sequence[str] = (), vect
     """Reads a finished matrix, or the list x.parts.json of a merged one, in batches of at most `rows` rows.
 
     `columns` are other columns of a Parquet or Arrow file. Without `vectors` only they are read. Raises what open_final() raises,
-    TypeError for token embeddings, whose rows have many vectors, and KeyError for a column that is not there.
+    TypeError for token embeddings and passages, whose rows have many vectors, and KeyError for a column that is not there.
     """
     for final in finals_of(path):
         if final.offsets is not None:
-            raise TypeError(f"{final.path} has token embeddings")
+            raise TypeError(f"{final.path} has several vectors for a row")
         for name in columns:
             if name not in final.columns:
                 raise KeyError(f"{final.path} has no column {name!r}; its columns are {final.columns}")

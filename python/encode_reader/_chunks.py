@@ -9,7 +9,8 @@ from ._files import (FORMATS, HEADER_BYTES, Damaged, Path, SetAsideRow, Truncate
                      read_ledger, read_offsets, read_sealed_file, unseal)
 
 # The files that may belong to a chunk: the key of the record, and the suffix.
-PARTS = (("ledger", ".truncated.jsonl"), ("offsets", ".offsets.npy"), ("set_aside", ".set_aside.jsonl"))
+PARTS = (("ledger", ".truncated.jsonl"), ("offsets", ".offsets.npy"), ("set_aside", ".set_aside.jsonl"),
+         ("passages", ".passages.npy"))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,6 +56,7 @@ class Chunks:
         self.dim: int = self.stream["dim"]
         self.chunk_rows: int = self.stream["chunk_rows"]
         self.token_embeddings: bool = self.stream.get("token_embeddings", False)
+        self.passages: bool = self.stream.get("passages", False)  # a row has a vector for each of its passages
         self.committed: List[Chunk] = []  # in the order of their rows
         self.refresh()
 
@@ -72,15 +74,20 @@ class Chunks:
         self.committed = [found[index] for index in sorted(found)]
 
     def read(self, chunk: Chunk) -> np.ndarray:
-        """Maps the vectors of a chunk: float32 [rows, dim], or [tokens, dim] with token embeddings. Raises Damaged."""
+        """Maps the vectors of a chunk: float32 [rows, dim], or [tokens or passages, dim] if a row has several. Raises Damaged."""
         check_size(chunk.path, chunk.record)
-        vectors = chunk.record["stats"]["tokens"] if self.token_embeddings else chunk.end - chunk.begin
-        return map_matrix(chunk.path, "<f4", vectors, self.dim)
+        return map_matrix(chunk.path, "<f4", self._vectors(chunk.record["stats"], chunk.end - chunk.begin), self.dim)
 
     def offsets(self, chunk: Chunk) -> np.ndarray:
-        """Returns where the vectors of each row of the chunk begin, int64 [rows + 1]. Only with token embeddings."""
+        """Returns where the vectors of each row of the chunk begin, int64 [rows + 1]. Only if a row has several."""
+        rows = chunk.end - chunk.begin
         path = chunk.path.with_name(chunk.path.stem + ".offsets.npy")
-        return read_offsets(path, chunk.end - chunk.begin, chunk.record["stats"]["tokens"])
+        return read_offsets(path, rows, self._vectors(chunk.record["stats"], rows))
+
+    def _vectors(self, stats: Dict[str, Any], rows: int) -> int:
+        if self.token_embeddings:
+            return stats["tokens"]
+        return stats.get("passages", 0) if self.passages else rows
 
     def _chunk(self, line: bytes) -> Optional[Chunk]:
         try:
@@ -88,10 +95,12 @@ class Chunks:
             index = record["index"]
             begin = self.first_row + index * self.chunk_rows
             end = min(self.first_row + self.rows, begin + self.chunk_rows)
-            vectors = record["stats"]["tokens"] if self.token_embeddings else end - begin
+            vectors = self._vectors(record["stats"], end - begin)
             if record["stream"] != self.stream["checksum"] or record["rows"] != [begin, end] or not 0 <= begin < end:
                 return None
-            if record["file_bytes"] != HEADER_BYTES + vectors * self.dim * 4 or ("offsets" in record) != self.token_embeddings:
+            if record["file_bytes"] != HEADER_BYTES + vectors * self.dim * 4 or ("passages" in record) != self.passages:
+                return None
+            if ("offsets" in record) != (self.token_embeddings or self.passages):
                 return None
             return Chunk(index, begin, end, self.folder / f"chunk_{index:04d}.npy", record)
         except (Damaged, KeyError, TypeError):

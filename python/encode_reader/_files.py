@@ -111,6 +111,13 @@ def read_offsets(path: pathlib.Path, rows: int, vectors: int) -> np.ndarray:
     return offsets
 
 
+def read_source_rows(path: pathlib.Path, rows: int) -> np.ndarray:
+    records = np.load(path, allow_pickle=False)
+    if records.shape != (rows,) or records.dtype != np.dtype("<i8") or np.any(np.diff(records) <= 0):
+        raise Damaged(f"{path}: the source rows do not fit the matrix")
+    return records
+
+
 def read_ledger(path: pathlib.Path, seal: Optional[Dict[str, Any]], kind: type) -> List[Any]:
     """Reads a list of TruncatedRow or SetAsideRow.
 

@@ -6,7 +6,7 @@ from typing import Any, Dict, List, Optional
 import numpy as np
 
 from ._files import (FORMATS, HEADER_BYTES, Damaged, Path, SetAsideRow, TruncatedRow, check_hash, check_size, map_matrix,
-                     read_ledger, read_offsets, read_sealed_file)
+                     read_ledger, read_offsets, read_sealed_file, read_source_rows)
 from ._table import read_columns, read_vectors
 
 
@@ -23,11 +23,15 @@ def quantization_of(output_dtype: str, dtype: str, path: pathlib.Path) -> str:
     return INTEGERS[output_dtype]
 
 
+# The columns of Final.passages: where the passage of each vector is in the text of its row.
+PASSAGE_COLUMNS = ("row", "passage", "byte_begin", "byte_end", "char_begin", "char_end", "tokens")
+
+
 class Final:
     """A finished matrix. open_final() makes it.
 
     A row is a text of the input, and a vector is a line of the matrix. They have the same numbers, except in two cases:
-    token embeddings have a vector for each token of a row, and with `quarantine: drop` some rows have no vector.
+    token embeddings and passages have several vectors of a row, and with `quarantine: drop` some rows have no vector.
     """
 
     def __init__(self, path: pathlib.Path, manifest: Dict[str, Any], load: bool = True):
@@ -42,7 +46,9 @@ class Final:
         # The columns of a Parquet or Arrow file beside its vectors; see column().
         self.columns: List[str] = manifest["file"]["columns"] if "file" in manifest else []
         columns = manifest.get("columns", self.dim)
-        vectors = manifest["stats"]["tokens"] if manifest.get("offsets") else self.rows - manifest.get("dropped_rows", 0)
+        vectors = self.rows - manifest.get("dropped_rows", 0)
+        if manifest.get("offsets"):
+            vectors = manifest["stats"].get("passages", 0) if "passages" in manifest else manifest["stats"]["tokens"]
         if "file" not in manifest and path.stat().st_size < HEADER_BYTES:
             raise Damaged(f"{path}: the file has no header")
         check_size(path, manifest)
@@ -51,10 +57,18 @@ class Final:
         self.matrix: np.ndarray = (map_matrix(path, manifest["dtype"], vectors, columns) if "file" not in manifest else
                                    read_vectors(path, manifest, vectors, columns) if load else
                                    np.empty((0, columns), manifest["dtype"]))
-        # [rows + 1] with token embeddings, else None. Row r has the vectors [offsets[r], offsets[r + 1]).
+        # [rows + 1] with token embeddings and passages, else None. Row r has the vectors [offsets[r], offsets[r + 1]).
         self.offsets: Optional[np.ndarray] = None
         if manifest.get("offsets"):
             self.offsets = read_offsets(self._beside(".offsets.npy"), self.rows, vectors)
+        # [vectors, 7] for a matrix of passages, else None: the columns are PASSAGE_COLUMNS.
+        self.passages: Optional[np.ndarray] = None
+        if "passages" in manifest:
+            self.passages = map_matrix(self._beside(".passages.npy"), "<i8", vectors, len(PASSAGE_COLUMNS))
+        # [rows - dropped rows] for an input with a filter, else None: the record of the input that each row was made from.
+        self.source_rows: Optional[np.ndarray] = None
+        if manifest.get("source_rows"):
+            self.source_rows = read_source_rows(self._beside(".source_rows.npy"), self.rows - manifest.get("dropped_rows", 0))
         # [2, dim]: the lowest and the highest value of each column of an int8 or uint8 matrix, else None.
         self.ranges: Optional[np.ndarray] = None
         self._dropped: Optional[np.ndarray] = None  # what dropped_rows() has read
@@ -65,7 +79,7 @@ class Final:
         return len(self.matrix)
 
     def row(self, row: int) -> np.ndarray:
-        """Returns the vector of a row as float32, or with token embeddings the vectors of its tokens [tokens, dim].
+        """Returns the vector of a row as float32, or the vectors of its tokens or its passages [vectors, dim].
 
         Raises KeyError for a row that was dropped.
         """
@@ -152,7 +166,8 @@ class Final:
         check_hash(self.path, self.manifest["xxh3_128"])
         if self.ranges is not None:
             check_hash(self.path.with_name(self.path.name + ".ranges.npy"), self.manifest["ranges"]["xxh3_128"])
-        for key, suffix in (("offsets", ".offsets.npy"), ("ledger", ".truncated.jsonl"), ("set_aside", ".set_aside.jsonl")):
+        for key, suffix in (("offsets", ".offsets.npy"), ("source_rows", ".source_rows.npy"), ("ledger", ".truncated.jsonl"),
+                            ("set_aside", ".set_aside.jsonl"), ("passages", ".passages.npy")):
             if self.manifest.get(key):
                 check_hash(self._beside(suffix), self.manifest[key]["xxh3_128"])
 

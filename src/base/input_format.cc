@@ -129,6 +129,11 @@ std::string field_flag_help() {
       column_titles());
 }
 
+std::string where_flag_help() {
+  return "Encode only the records for which this filter is true, as in 'lang == \"en\" and "
+         "length(text) > 20'";
+}
+
 std::string text_flag_help() {
   return "Text made from several fields, in place of --field, as in 'title: {title} | text: "
          "{/body/main}'; {{ and }} are braces";

@@ -140,5 +140,6 @@ std::string text_fields_names();     // "jsonl, json, csv or tsv": formats of te
 std::string format_hint();           // what to do about a name that states no format
 std::string field_flag_help();       // the help of --field
 std::string text_flag_help();        // the help of --text
+std::string where_flag_help();       // the help of --where
 
 }  // namespace encode

@@ -80,6 +80,12 @@ inline constexpr NameTable<PaddingPolicy, 3> kPaddingPolicies = {
      {"longest", PaddingPolicy::kLongest},
      {"max_length", PaddingPolicy::kMaxLength}}};
 
+inline constexpr NameTable<PassageUnit, 3> kPassageUnits = {{{"sentence", PassageUnit::kSentence},
+                                                             {"paragraph", PassageUnit::kParagraph},
+                                                             {"token", PassageUnit::kToken}}};
+inline constexpr NameTable<RowVector, 2> kRowVectors = {
+    {{"none", RowVector::kNone}, {"mean", RowVector::kMean}}};
+
 template <typename Table>
 std::vector<std::string> names_of(const Table& table) {
   std::vector<std::string> names;

@@ -159,7 +159,11 @@ std::string header_bytes(std::string_view descr, const std::string& shape) {
 }  // namespace
 
 std::string make_npy_header(int64_t rows, int64_t cols, ItemType item) {
-  return header_bytes(facts_of(item).name, fmt::format("({}, {})", rows, cols));
+  return make_npy_header(rows, cols, facts_of(item).name);
+}
+
+std::string make_npy_header(int64_t rows, int64_t cols, std::string_view descr) {
+  return header_bytes(descr, fmt::format("({}, {})", rows, cols));
 }
 
 std::string make_npy_vector_header(int64_t count, std::string_view descr) {

@@ -29,6 +29,8 @@ struct NpyHeader {
 // Returns the bytes before the data of a matrix. There are always kNpyHeaderBytes of them, so that
 // the header can be written last if the number of rows is not known before. Does not throw Error.
 std::string make_npy_header(int64_t rows, int64_t cols, ItemType item);
+// The same for a matrix of another type than those of ItemType, as NumPy writes it.
+std::string make_npy_header(int64_t rows, int64_t cols, std::string_view descr);
 // Returns the header of a file with a vector of `count` elements: 'shape': (count,). `descr` is
 // their type, as NumPy writes it.
 std::string make_npy_vector_header(int64_t count, std::string_view descr);

@@ -8,8 +8,8 @@ namespace encode {
 namespace {
 
 constexpr std::array kAfterTheName = {kManifestSuffix, kPublishingSuffix, kRangesSuffix};
-constexpr std::array kInPlaceOfNpy = {kLedgerSuffix, kOffsetsSuffix, kSetAsideSuffix,
-                                      kRejectedRowsSuffix};
+constexpr std::array kInPlaceOfNpy = {kLedgerSuffix,   kOffsetsSuffix,    kPassagesSuffix,
+                                      kSetAsideSuffix, kSourceRowsSuffix, kRejectedRowsSuffix};
 
 bool exists(const std::string& path) {
   std::error_code unknown;

@@ -17,7 +17,9 @@ inline constexpr std::string_view kMatrixSuffix = ".npy";
 // x.parquet.truncated.jsonl.
 inline constexpr std::string_view kLedgerSuffix = ".truncated.jsonl";
 inline constexpr std::string_view kOffsetsSuffix = ".offsets.npy";
+inline constexpr std::string_view kPassagesSuffix = ".passages.npy";
 inline constexpr std::string_view kSetAsideSuffix = ".set_aside.jsonl";
+inline constexpr std::string_view kSourceRowsSuffix = ".source_rows.npy";
 inline constexpr std::string_view kRejectedRowsSuffix = ".rejected.jsonl";
 
 // Returns true if encode has written the file beside a matrix. The name alone is no proof, because

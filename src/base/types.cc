@@ -56,6 +56,22 @@ std::string_view npy_type(OutputType type) { return item_facts(type).name; }
 
 bool has_ranges(OutputType type) { return facts_of(type).quantization == Quantization::kScalar; }
 
+std::vector<TableColumn> place_columns() {
+  std::vector<TableColumn> columns;
+  for (const std::string_view name : kPlaceColumns)
+    columns.push_back({.name = std::string(name), .source = fmt::format("[{}]", name)});
+  return columns;
+}
+
+bool is_place_column(const TableColumn& column) {
+  return column.source == fmt::format("[{}]", column.name);
+}
+
+bool is_number_column(const TableColumn& column) {
+  return column.source == kRowColumn || column.source == kSourceRowSource ||
+         is_place_column(column);
+}
+
 TableColumn parse_table_column(std::string_view spelled) {
   const size_t sign = spelled.find('=');
   const std::string source(sign == std::string_view::npos ? spelled : spelled.substr(sign + 1));
@@ -64,6 +80,7 @@ TableColumn parse_table_column(std::string_view spelled) {
 }
 
 std::string describe(const TableColumn& column) {
+  if (is_place_column(column)) return column.name;
   const bool short_form =
       column.name == column.source && column.name.find('=') == std::string::npos;
   return short_form ? column.name : fmt::format("{}={}", column.name, column.source);

@@ -29,7 +29,7 @@ struct EmbeddingKeyHash {
 // Everything that decides the vectors of a stream, apart from the token ids of the rows.
 struct KeyRules {
   // The model, the result options and the tokenizer: the fingerprint of the stream without its
-  // input.
+  // input and its passages.
   std::string fingerprint;
   int64_t numerics_version = 0;  // Fingerprint::kNumericsVersion
   int64_t prompt_tokens = 0;     // PackedBatch::prompt_tokens, which pooling leaves out

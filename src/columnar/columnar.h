@@ -30,7 +30,10 @@ struct ColumnValue {
     kNull,    // no value
     kBadIds,  // a list with an entry that is no token id; `found` says which
   };
+  // What kText was written from: kString also stands for dates and times.
+  enum class Type { kString, kNumber, kBoolean };
   Kind kind = Kind::kNull;
+  Type type = Type::kString;  // only of kText
   std::string_view text;
   std::span<const int32_t> ids;  // each id is >= 0
   std::string found;

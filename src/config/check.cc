@@ -247,6 +247,7 @@ void check_input(const InputOptions& input, const std::string& flag,
   const Origin origin = {.where = flag, .exit_code = ExitCode::kUsage};
   check_format(input, origin);
   check_field(input, origin, list_fields);
+  check_filter(input, origin);
 }
 
 namespace {
@@ -339,7 +340,7 @@ void check_output(const RunConfig& run, const std::vector<StreamPlace>& places, 
   if (format.file == MatrixFormat::kNpy) throw columns_without_a_table(run.store, columns);
   check_column_names(format.columns, columns);
   for (const TableColumn& column : format.columns) {
-    if (column.source == kRowColumn || column.source == kTextColumn) continue;
+    if (column.source == kTextColumn || is_number_column(column)) continue;
     for (size_t i = 0; i < places.size(); ++i) {
       const TextFormat input = input_format(run.streams[i].input).format;
       if (facts_of(input).field != FieldUse::kNone) continue;

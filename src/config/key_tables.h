@@ -16,6 +16,7 @@ std::vector<KeySpec> joined(const std::vector<std::vector<KeySpec>>& parts);
 
 std::vector<KeySpec> vector_keys();           // the model, and what decides its vectors
 std::vector<KeySpec> run_keys();              // batches, chunks and the cache directory
+std::vector<KeySpec> passage_keys();          // the passages that texts are cut into
 std::vector<KeySpec> cache_keys();            // the embedding cache
 std::vector<KeySpec> hardware_keys();         // the devices and the host
 std::vector<KeySpec> input_keys();            // the input of a stream

@@ -12,8 +12,8 @@ std::vector<KeySpec> joined(const std::vector<std::vector<KeySpec>>& parts) {
 
 const std::vector<KeySpec>& config_keys() {
   static const std::vector<KeySpec> keys =
-      joined({vector_keys(), run_keys(), cache_keys(), hardware_keys(), input_keys(),
-              stream_override_keys(), output_keys()});
+      joined({vector_keys(), run_keys(), passage_keys(), cache_keys(), hardware_keys(),
+              input_keys(), stream_override_keys(), output_keys()});
   return keys;
 }
 

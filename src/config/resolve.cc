@@ -39,8 +39,7 @@ class Resolver {
 
   LoadedConfig resolve(const FieldLister& list_fields) {
     loaded_.run.config_path = file_.name;
-    const bool single = check_form();
-    places_ = single ? std::vector<StreamPlace>{single_stream()} : file_.streams;
+    places_ = check_form() ? std::vector<StreamPlace>{single_stream()} : file_.streams;
     for (const StreamPlace& place : places_) {
       StreamConfig stream;
       stream.split = place.split;
@@ -62,6 +61,8 @@ class Resolver {
                            .text = loaded_.run.hardware.allocator_conf}});
     check_streams(loaded_.run, places_, origin_of("output.file"), origin_of("output.combine"));
     check_fields(loaded_.run, places_, list_fields);
+    settle_passages(loaded_.run, [this](const std::string& path) { return origin_of(path); });
+    settle_filters(loaded_.run, places_);
     check_output(loaded_.run, places_, origin_of("output.file"), origin_of("output.columns"));
     return std::move(loaded_);
   }
@@ -165,15 +166,14 @@ class Resolver {
   }
 
   StreamPlace single_stream() {
-    const std::string output = output_file();
-    const bool only_flags = output.empty() && file_.name.empty();
+    std::string rows;
+    for (const char* key : {"input.field", "input.text", "input.where"}) rows += text_of_flag(key);
     const auto flag = flags_.find("input.file");
     return {.split = "",
-            .stream = only_flags
-                          ? stream_name_of(text_of_flag("input.file"),
-                                           text_of_flag("input.field") + text_of_flag("input.text"),
+            .stream = output_file().empty() && file_.name.empty()
+                          ? stream_name_of(text_of_flag("input.file"), rows,
                                            text_of_flag("semantic.model"))
-                          : default_stream_name(output),
+                          : default_stream_name(output_file()),
             .where = flag != flags_.end() ? flag->second.where : file_.sections.at("input"),
             .exit_code = flag != flags_.end() ? ExitCode::kUsage : ExitCode::kConfig};
   }

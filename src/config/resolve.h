@@ -7,6 +7,8 @@
 // - the default.
 #pragma once
 
+#include <functional>
+#include <string>
 #include <vector>
 
 #include "config/load.h"
@@ -45,6 +47,24 @@ Error combine_of_one(const CombineConfig& combine, const Origin& origin);
 // after check_streams().
 void check_fields(const RunConfig& run, const std::vector<StreamPlace>& places,
                   const FieldLister& list_fields);
+
+// Returns the place at which a key such as "semantic.pooling" was given.
+using OriginFinder = std::function<Origin(const std::string& path)>;
+
+// Adds place_columns() to a table of passages, and checks the settings of passages. Throws Error
+// "config.conflict" if one is given and the texts are not cut, if they repeat as many tokens as
+// they have, if every token has a vector, or if streams are combined whose rows have several
+// vectors.
+void settle_passages(RunConfig& run, const OriginFinder& origin_of);
+
+// Reads the filters of the streams and gives each stream the filter of its split. Adds the column
+// kSourceRowColumn to tables if a stream has one. Throws Error:
+//   "config.filter"    a filter cannot be read
+//   "config.conflict"  an input of lines has a filter, or two streams of a split have one
+void settle_filters(RunConfig& run, const std::vector<StreamPlace>& places);
+
+// Throws the Error of settle_filters() for the filter of one input.
+void check_filter(const InputOptions& input, const Origin& origin);
 
 // `file` and `columns` are the origins of output.file and output.columns. Throws Error unless
 // - only a table has columns, and none is named `embedding`,

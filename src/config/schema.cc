@@ -16,9 +16,11 @@ struct SectionHelp {
   std::string_view help;
 };
 
-constexpr std::array<SectionHelp, 13> kSectionHelp = {{
+constexpr std::array<SectionHelp, 14> kSectionHelp = {{
     {"semantic", "The model, and how it encodes texts."},
     {"hardware", "The device that the model runs on."},
+    {"semantic.passages",
+     "The passages that every text is cut into. The texts are cut if max_tokens or by is given."},
     {"semantic.embedding_cache", "A cache of embeddings for all runs of a machine."},
     {"hardware.allocator", "The CUDA memory allocator."},
     {"data", "The streams of an experiment. It excludes input."},

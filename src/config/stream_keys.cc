@@ -6,6 +6,7 @@
 
 #include "base/input_format.h"
 #include "base/names.h"
+#include "base/where_filter.h"
 #include "config/key_tables.h"
 #include "config/key_values.h"
 
@@ -15,6 +16,10 @@ namespace {
 constexpr int64_t kMaxRows = 1'000'000'000'000;
 
 std::vector<std::string> everywhere() { return {kSharedStreams, kSplitStreams, kSingleInput}; }
+
+ValueSpec filter_value() {
+  return {.type = ValueType::kText, .min = 0, .max = static_cast<int64_t>(WhereFilter::kMostBytes)};
+}
 
 void set_paths(InputOptions& input, const Value& value) {
   input.more_paths.clear();
@@ -90,6 +95,20 @@ std::vector<KeySpec> file_keys() {
            [](StreamConfig& s, const Value& v) {
              s.input.missing_field = value_of(kMissingFieldPolicies, text(v));
            }},
+      {.sections = everywhere(),
+       .name = "where",
+       .value = filter_value(),
+       .default_text = "",
+       .flags = {{.group = FlagGroup::kTexts,
+                  .place = 45,
+                  .name = "--where",
+                  .placeholder = "FILTER",
+                  .help = where_flag_help()}},
+       .help =
+           "The filter of the rows, as in lang == \"en\" and length(text) > 20: only records for "
+           "which it is true are encoded. One stream of a split has it; the others keep the same "
+           "records.",
+       .set_stream = [](StreamConfig& s, const Value& v) { s.input.filter.where = text(v); }},
       {.sections = everywhere(),
        .name = "format",
        .value = choice_of(names_of(kTextFormats)),

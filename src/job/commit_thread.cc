@@ -15,7 +15,8 @@ namespace {
 void append_to(MatrixWriter& writer, const WindowPart& part, std::span<const float> values) {
   writer.append(values);
   writer.append_truncated(part.truncated);
-  if (!part.row_tokens.empty()) writer.append_lengths(part.row_tokens);
+  if (!part.row_vectors.empty()) writer.append_lengths(part.row_vectors);
+  if (part.passages) writer.append_passages(*part.passages);
 }
 
 // Returns the weight of a part. The time of a window is divided among its parts by weight.

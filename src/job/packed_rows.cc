@@ -1,6 +1,8 @@
 #include "job/packed_rows.h"
 
+#include <algorithm>
 #include <cstddef>
+#include <map>
 #include <utility>
 
 namespace encode {
@@ -28,6 +30,23 @@ std::set<int64_t> numbers_of(std::span<const FailedRow> failed) {
   std::set<int64_t> numbers;
   for (const FailedRow& row : failed) numbers.insert(row.place.row);
   return numbers;
+}
+
+std::vector<FailedRow> with_duplicates(std::vector<FailedRow> failed,
+                                       std::span<const DuplicateRow> duplicates) {
+  std::map<int64_t, size_t> places;  // a row -> where it is in `failed`
+  for (size_t i = 0; i < failed.size(); ++i) places[failed[i].place.row] = i;
+  for (const DuplicateRow& duplicate : duplicates) {
+    const auto first = places.find(duplicate.first);
+    if (first == places.end()) continue;
+    FailedRow row = failed[first->second];
+    row.place = {
+        .row = duplicate.row, .token_offset = duplicate.token_offset, .tokens = duplicate.tokens};
+    failed.push_back(std::move(row));
+  }
+  std::sort(failed.begin(), failed.end(),
+            [](const FailedRow& a, const FailedRow& b) { return a.place.row < b.place.row; });
+  return failed;
 }
 
 std::span<const float> WindowValues::of(const PackedRow& row) const {

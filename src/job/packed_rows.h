@@ -11,6 +11,8 @@
 #include "encode/batch.h"
 #include "encode/error_code.h"
 
+#include "batching/duplicates.h"
+
 namespace encode {
 
 // A row of a PackedBatch. Rows and tokens are counted from the start of the window.
@@ -37,6 +39,10 @@ std::vector<PackedRow> rows_of(std::span<const PackedBatch> batches);
 std::vector<PackedRow> without(std::vector<PackedRow> rows, std::span<const FailedRow> failed);
 // Returns the PackedRow::row of each failed row.
 std::set<int64_t> numbers_of(std::span<const FailedRow> failed);
+
+// Returns the failed rows and their duplicates, in ascending order.
+std::vector<FailedRow> with_duplicates(std::vector<FailedRow> failed,
+                                       std::span<const DuplicateRow> duplicates);
 
 // The vectors of a window, in the shape that Encoder::encode() gives them.
 struct WindowValues {

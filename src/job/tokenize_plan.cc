@@ -8,6 +8,7 @@
 
 #include "base/host.h"
 #include "base/units.h"
+#include "batching/passage_counts.h"
 #include "batching/window_bytes.h"
 #include "tokenizer/document_tokens.h"
 #include "tokenizer/prompt_tokens.h"
@@ -32,6 +33,8 @@ WindowSize wanted_window(const JobUnit& unit, const BatchPlan& batches) {
   const int64_t texts = std::max<int64_t>(static_cast<int64_t>(read_ahead) / kWindowTextShares, 1);
   WindowSize window = {
       .rows = window_rows(texts), .text_bytes = texts, .tokens = window_tokens(batches)};
+  if (unit.effective.passages)
+    window.text_bytes = bytes_without_overlap(*unit.effective.passages, texts);
   if (!unit.identity.token_embeddings) return window;
   // In usual text a token has about as many bytes as one float32. So kVectorBytes / dim bytes of
   // text give about kVectorBytes of vectors.
@@ -107,7 +110,7 @@ WindowSize TokenizePlan::next_window() const {
 
 WindowSize plan_window(const JobUnit& unit, const BatchPlan& batches, const HostBudget& budget) {
   WindowSize window = wanted_window(unit, batches);
-  const int64_t vectors = std::max<int64_t>(
+  int64_t vectors = std::max<int64_t>(
       budget.vector_bytes /
           (kVectorShares * std::max<int64_t>(unit.identity.dim, 1) * int64_t{sizeof(float)}),
       1);
@@ -120,6 +123,12 @@ WindowSize plan_window(const JobUnit& unit, const BatchPlan& batches, const Host
     window.text_bytes = std::min(window.text_bytes, vectors * int64_t{sizeof(float)});
     window.tokens = std::min(window.tokens, vectors);
   } else {
+    // Half of the vectors are for the first passage of each row, and half for the other passages.
+    if (unit.effective.passages) {
+      vectors = std::max<int64_t>(vectors / 2, 1);
+      window.text_bytes =
+          std::min(window.text_bytes, vectors * new_text_bytes(*unit.effective.passages));
+    }
     window.rows = std::min(window.rows, vectors);
   }
   return window.part(unit.window_share);
@@ -144,11 +153,20 @@ TokenizePlan plan_tokenizing(const JobUnit& unit, const ModelDirectory& director
                                    .add_special_tokens = directory.add_special_tokens};
   if (tokenizer != nullptr)
     require_room_after_prompt(*tokenizer, effective.prompt, options, directory.path);
+  std::shared_ptr<const PassageCutter> cutter;
+  if (effective.passages && tokenizer != nullptr)
+    cutter = std::make_shared<PassageCutter>(
+        PassageSettings{.tokenizer = *tokenizer,
+                        .rule = *effective.passages,
+                        .prompt = effective.prompt,
+                        .add_special_tokens = options.add_special_tokens},
+        directory.path);
   const bool all_pooled = effective.include_prompt || tokenizer == nullptr;
   return {.tokenizer = tokenizer,
           .options = options,
           .type_ids = unit_type_ids(unit, tokenizer),
           .skip_list = std::move(skip_list),
+          .cutter = std::move(cutter),
           .prompt = effective.prompt,
           .prompt_tokens = all_pooled ? 0 : prompt_tokens(*tokenizer, effective.prompt),
           .batch_tokens = batches.budget_tokens,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "encode/batch_plan.h"
@@ -12,6 +13,7 @@
 #include "cache/embedding_key.h"
 #include "job/host_budget.h"
 #include "job/pressure_guard.h"
+#include "tokenizer/passages.h"
 
 namespace encode {
 
@@ -33,9 +35,11 @@ struct TokenizePlan {
   TokenizeOptions options;
   RowTypeIds type_ids = {};             // Tokenizer::type_ids(); all 0 if every row is token ids
   std::vector<int32_t> skip_list = {};  // sorted ids, whose vectors are left out of the result
-  std::string prompt;                   // is put before every text
-  int32_t prompt_tokens = 0;            // see PackedBatch
-  int64_t batch_tokens = 0;             // BatchPlan::budget_tokens
+  // Cuts every text into passages; null: the texts are not cut.
+  std::shared_ptr<const PassageCutter> cutter = {};
+  std::string prompt;         // is put before every text, or every passage
+  int32_t prompt_tokens = 0;  // see PackedBatch
+  int64_t batch_tokens = 0;   // BatchPlan::budget_tokens
   WindowSize window;
   WindowSize least_window;         // the smallest one while memory is short
   int64_t threads = 1;             // the number of tokenizing threads
@@ -56,7 +60,7 @@ int64_t host_threads(const JobUnit& unit, int64_t threads);
 BatchPlan batch_plan_of(const JobUnit& unit, const DeviceFacts& device);
 
 // Plans the tokenizing and the windows of a unit, without a limit of the host's memory. `tokenizer`
-// may be null, and must outlive the plan. Throws what skip_list_ids() and
+// may be null, and must outlive the plan. Throws what skip_list_ids(), PassageCutter and
 // require_room_after_prompt() throw, and Error kConfig "model.unsupported" if only a part of the
 // rows is texts and the tokens of texts have types other than 0.
 TokenizePlan plan_tokenizing(const JobUnit& unit, const ModelDirectory& directory,

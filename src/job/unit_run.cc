@@ -136,7 +136,7 @@ TokenizePlan UnitRun::tokenize_plan() const {
 }
 
 KeyRules UnitRun::key_rules(const TokenizePlan& plan) const {
-  return {.fingerprint = without_input(unit_.identity.fingerprint),
+  return {.fingerprint = of_sequences(unit_.identity.fingerprint),
           .numerics_version = Fingerprint::kNumericsVersion,
           .prompt_tokens = plan.prompt_tokens,
           .token_types = token_types_text(plan.type_ids),
@@ -213,10 +213,11 @@ UnitRun::End UnitRun::encode_all(WindowProducer& producer, CommitThread& committ
     seconds_.rows_awaited += awaited;
     seconds_.add(window->seconds);
     deduplicated_rows_ += std::ssize(window->duplicates);
+    window_rows_ = {.first = rows_, .rows = rows.size(), .sequences = window->sequences()};
     const bool last = window->last;
     std::optional<WindowVectors> vectors = encoder_.encode(std::move(*window), progress);
     if (!vectors) return End::kStopped;
-    rows_ += vectors->reused.rows;
+    count_sequences(vectors->reused.rows);
     tokens_ += vectors->reused.tokens;
     slots_ += vectors->reused.tokens;  // reused rows have no padding
     if (vectors->reused.rows > 0 && !go_on()) return End::kStopped;
@@ -224,9 +225,10 @@ UnitRun::End UnitRun::encode_all(WindowProducer& producer, CommitThread& committ
     for (const WindowPart& part : vectors->parts) {
       stats_.add(part.stats);
       // Rows without tokens are in no batch, so they are counted here.
-      rows_ += part.stats.zero_token_rows;
+      if (!unit_.effective.passages) rows_ += part.stats.zero_token_rows;
       closed += part.closes_chunk() ? 1 : 0;
     }
+    if (unit_.effective.passages) rows_ = window_rows_.first + window_rows_.rows;
     const bool closes_chunk = vectors->parts.back().closes_chunk();
     if (closes_chunk) release_memory(last);
     EncodedWindow encoded = encoded_window(std::move(*vectors));
@@ -292,8 +294,20 @@ void UnitRun::tell_reuse() {
     context_.events.send(CacheUsed{.unit = number_, .counts = counts});
 }
 
+// Counts sequences of the window that are encoded. A row has several of them if it is cut into
+// passages, and then counts in proportion.
+void UnitRun::count_sequences(int64_t sequences) {
+  if (!unit_.effective.passages) {
+    rows_ += sequences;
+    return;
+  }
+  window_rows_.done += sequences;
+  rows_ = window_rows_.first +
+          window_rows_.rows * window_rows_.done / std::max<int64_t>(1, window_rows_.sequences);
+}
+
 bool UnitRun::batch_done(const PackedBatch& batch) {
-  rows_ += batch.sequences();
+  count_sequences(batch.sequences());
   tokens_ += batch.tokens();
   slots_ += model_.encoder->token_slots(batch.tokens());
   return go_on();

@@ -47,6 +47,7 @@ class UnitRun {
   void release_memory(bool last);
   void tell_start(const Window& window);
   void tell_reuse();
+  void count_sequences(int64_t sequences);
   bool batch_done(const PackedBatch& batch);
   bool pressed() const;
   bool go_on();
@@ -66,6 +67,14 @@ class UnitRun {
   RowStats stats_;
   StageSeconds seconds_;
   int64_t rows_ = 0;
+  // The rows of the window that is being encoded, if they are cut into passages.
+  struct WindowRows {
+    int64_t first = 0;  // rows_ when the window began
+    int64_t rows = 0;
+    int64_t sequences = 0;
+    int64_t done = 0;  // the sequences that are encoded
+  };
+  WindowRows window_rows_;
   int64_t tokens_ = 0;
   int64_t slots_ = 0;
   int64_t deduplicated_rows_ = 0;  // since the last tell_reuse()

@@ -19,10 +19,11 @@ namespace {
 // An event has at most this number of rows, so that its line stays short.
 constexpr size_t kEventRows = 64;
 
-// Returns values for all vectors of a window, which are 0.
+// Returns values for all sequences of a window, which are 0.
 WindowValues zeros_for(const Window& window, const Encoder& encoder) {
-  int64_t vectors = 0;
-  for (const WindowPart& part : window.parts) vectors += part.vectors();
+  int64_t vectors = encoder.token_embeddings() ? 0 : window.sequences();
+  if (encoder.token_embeddings())
+    for (const WindowPart& part : window.parts) vectors += part.vectors();
   return {.dim = encoder.dim(),
           .per_token = encoder.token_embeddings(),
           .floats = std::vector<float>(static_cast<size_t>(vectors * encoder.dim()))};
@@ -66,6 +67,9 @@ std::optional<WindowVectors> WindowEncoder::encode(Window window, const Progress
   WindowVectors result = finish(std::move(window), std::move(values), std::move(*failed), *redone);
   result.reused = {.rows = std::ssize(hits.rows) + copied.rows,
                    .tokens = hits.tokens + copied.tokens};
+  if (unit_.effective.row_vector == RowVector::kMean &&
+      unit_.effective.vector_precision == VectorPrecision::kFloat16)
+    round_to_half(result.values);
   tell_set_aside(result.set_aside);
   return result;
 }

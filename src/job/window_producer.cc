@@ -5,62 +5,21 @@
 #include <exception>
 #include <fmt/format.h>
 #include <memory>
-#include <span>
 #include <utility>
 
 #include "encode/error.h"
 #include "encode/text.h"
 
 #include "base/stopwatch.h"
-#include "base/thread_pool.h"
 #include "base/units.h"
 #include "batching/pack.h"
 #include "job/skip_list.h"
+#include "job/slice_tokenizer.h"
+#include "job/window_part.h"
 #include "text/file_identity.h"
 
 namespace encode {
 namespace {
-
-void append(const TokenizedRows& part, TokenizedRows& whole) {
-  const int64_t base = whole.offsets.back();
-  whole.ids.insert(whole.ids.end(), part.ids.begin(), part.ids.end());
-  for (size_t i = 1; i < part.offsets.size(); ++i) whole.offsets.push_back(base + part.offsets[i]);
-  whole.lost_tokens.insert(whole.lost_tokens.end(), part.lost_tokens.begin(),
-                           part.lost_tokens.end());
-}
-
-RowStats statistics(const TokenizedRows& rows) {
-  RowStats stats;
-  stats.tokens = static_cast<int64_t>(rows.ids.size());
-  for (int64_t i = 0; i < rows.size(); ++i) {
-    const int32_t lost = rows.lost_tokens[static_cast<size_t>(i)];
-    stats.truncated_rows += lost > 0 ? 1 : 0;
-    stats.lost_tokens += lost;
-    stats.zero_token_rows += rows.row(i).empty() ? 1 : 0;
-  }
-  return stats;
-}
-
-std::vector<TruncatedRow> truncated_rows(const TokenizedRows& rows, int64_t first_row) {
-  std::vector<TruncatedRow> truncated;
-  for (int64_t i = 0; i < rows.size(); ++i) {
-    const int32_t lost = rows.lost_tokens[static_cast<size_t>(i)];
-    if (lost == 0) continue;
-    truncated.push_back({.row = first_row + i,
-                         .tokens = static_cast<int64_t>(rows.row(i).size()),
-                         .lost_tokens = lost});
-  }
-  return truncated;
-}
-
-// Appends the token ids of one row, cut to `max_length` (0: no limit).
-void append_ids(const std::vector<int32_t>& ids, int64_t max_length, TokenizedRows& rows) {
-  const auto size = static_cast<int64_t>(ids.size());
-  const int64_t kept = max_length > 0 ? std::min(size, max_length) : size;
-  rows.ids.insert(rows.ids.end(), ids.begin(), ids.begin() + kept);
-  rows.offsets.push_back(static_cast<int64_t>(rows.ids.size()));
-  rows.lost_tokens.push_back(static_cast<int32_t>(size - kept));
-}
 
 std::vector<int32_t> row_tokens(const TokenizedRows& rows) {
   std::vector<int32_t> counts;
@@ -77,63 +36,6 @@ std::vector<EmbeddingKey> keys_of(const Window& window, const TokenizedRows& row
   }
   return keys;
 }
-
-// Tokenizes texts on several threads, in contiguous slices.
-class SliceTokenizer {
- public:
-  explicit SliceTokenizer(const TokenizePlan& plan) : plan_(plan), pool_(plan.threads, [] {}) {}
-
-  TokenizedRows run(const std::vector<Text>& texts) {
-    const int64_t count = static_cast<int64_t>(texts.size());
-    const int64_t slices = std::min<int64_t>(count, plan_.threads == 1 ? 1 : plan_.threads * 4);
-    std::vector<TokenizedRows> parts(static_cast<size_t>(slices));
-    pool_.run(slices, [&](int64_t slice) {
-      TokenizedRows& part = parts[static_cast<size_t>(slice)];
-      for (int64_t i = count * slice / slices; i < count * (slice + 1) / slices; ++i) {
-        const Text& text = texts[static_cast<size_t>(i)];
-        if (text.tokenized) {
-          append_ids(text.input_ids, plan_.options.max_length, part);
-        } else {
-          tokenize(text, part);
-        }
-        check_ids(text, part.row(part.size() - 1));
-      }
-    });
-    if (parts.size() == 1) return std::move(parts.front());
-    TokenizedRows rows;
-    for (const TokenizedRows& part : parts) append(part, rows);
-    return rows;
-  }
-
- private:
-  void tokenize(const Text& text, TokenizedRows& rows) const {
-    try {
-      plan_.tokenizer->encode(text.utf8, plan_.options, rows);
-    } catch (const Error& error) {
-      throw naming_row(error, text.place());
-    }
-  }
-
-  // Checked here, because the error names the row, which the engine does not know.
-  void check_ids(const Text& text, std::span<const int32_t> ids) const {
-    if (plan_.vocab_size == 0) return;
-    const auto bad = std::find_if(ids.begin(), ids.end(),
-                                  [this](int32_t id) { return id < 0 || id >= plan_.vocab_size; });
-    if (bad == ids.end()) return;
-    throw Error(
-        {.code = "batch.token_id",
-         .what = text.tokenized ? "a row has a token id that the model does not have"
-                                : "the tokenizer gives a token id that the model does not have",
-         .where = text.place(),
-         .expected = fmt::format("0 to {}", plan_.vocab_size - 1),
-         .found = fmt::format("{} as entry {}", *bad, bad - ids.begin()),
-         .hint = text.tokenized ? "make the ids with the tokenizer of this model, or drop the row"
-                                : "use the tokenizer and the weights of the same model"});
-  }
-
-  const TokenizePlan& plan_;
-  ThreadPool pool_;
-};
 
 // Returns the token type of each id, or nothing if all are 0.
 std::vector<int32_t> type_ids_of(const TokenizePlan& plan, const TokenizedRows& rows) {
@@ -179,23 +81,21 @@ class PartSource {
     std::vector<SetAsideRow> set_aside =
         take_set_aside({begin, begin + static_cast<int64_t>(texts.size())}, texts);
     seconds.read += watch.lap();
-    TokenizedRows rows = tokenizer_.run(texts);
+    TokenizedTexts tokenized = tokenizer_.run(texts);
     seconds.tokenize += watch.lap();
-    row_ = begin + rows.size();
-    WindowPart part = {
-        .chunk = task,
-        .rows = {begin, row_},
-        .stats = statistics(rows),
-        .truncated = truncated_rows(rows, begin),
-        .set_aside = {},
-        .row_tokens = unit_.identity.token_embeddings ? row_tokens(rows) : std::vector<int32_t>()};
-    part.stats.zero_token_rows -= std::ssize(set_aside);
+    row_ = begin + std::ssize(texts);
+    const RowRange rows = {begin, row_};
+    WindowPart part = unit_.effective.passages
+                          ? part_of_passages(rows, tokenized, unit_.effective.row_vector)
+                          : part_of_rows(rows, tokenized.sequences, std::ssize(set_aside));
+    part.chunk = task;
+    if (unit_.identity.token_embeddings) part.row_vectors = row_tokens(tokenized.sequences);
     part.stats.set_aside_rows = std::ssize(set_aside);
     part.set_aside = std::move(set_aside);
     if (window.size() == 0) {
-      window = std::move(rows);
+      window = std::move(tokenized.sequences);
     } else {
-      append(rows, window);
+      append(tokenized.sequences, window);
     }
     skip_finished();
     return part;
@@ -233,7 +133,8 @@ class PartSource {
                              format_count(unit_.identity.rows, "row", "rows"),
                              fmt::to_string(rows.begin + static_cast<int64_t>(texts.size())));
       }
-      if (!plan_.prompt.empty()) text.utf8.insert(0, plan_.prompt);
+      // The cutter puts the prompt before every passage.
+      if (!plan_.prompt.empty() && !plan_.cutter) text.utf8.insert(0, plan_.prompt);
       bytes += static_cast<int64_t>(text.utf8.size() + text.input_ids.size() * sizeof(int32_t));
       texts.push_back(text);
     }

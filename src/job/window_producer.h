@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <numeric>
 #include <optional>
 #include <thread>
 #include <vector>
@@ -27,11 +28,19 @@ struct WindowPart {
   RowStats stats;
   std::vector<TruncatedRow> truncated;
   std::vector<SetAsideRow> set_aside;  // the quarantined rows, which have no tokens
-  std::vector<int32_t> row_tokens;     // [rows] with StreamIdentity::token_embeddings, else empty
+  // The number of vectors of each row: [rows] with StreamIdentity::has_offsets(), else empty.
+  std::vector<int32_t> row_vectors = {};
+  // The sequences of the part, in order, if its rows are cut into passages. nullopt: each row is a
+  // sequence.
+  std::optional<std::vector<PassagePlace>> passages = {};
 
   bool opens_chunk() const { return rows.begin == chunk.rows.begin; }
   bool closes_chunk() const { return rows.end == chunk.rows.end; }
-  int64_t vectors() const { return row_tokens.empty() ? rows.size() : stats.tokens; }
+  int64_t sequences() const { return passages ? std::ssize(*passages) : rows.size(); }
+  int64_t vectors() const {
+    if (row_vectors.empty()) return rows.size();
+    return std::accumulate(row_vectors.begin(), row_vectors.end(), int64_t{0});
+  }
 };
 
 // The rows that one call of Encoder::encode() takes. A large chunk is split into several windows of
@@ -39,16 +48,23 @@ struct WindowPart {
 // the end of a chunk.
 struct Window {
   std::vector<WindowPart> parts;  // at least one; each begins where the previous one ends
-  // They number the rows of all parts from 0. Empty if no row has tokens.
+  // Their rows are the sequences of all parts, which they number from 0. Empty if no sequence has
+  // tokens.
   std::vector<PackedBatch> batches;
-  std::vector<DuplicateRow> duplicates;  // these rows are in no batch
-  std::vector<EmbeddingKey> keys;        // [rows], set for the rows of the batches; empty: no cache
+  std::vector<DuplicateRow> duplicates;  // these sequences are in no batch
+  // [sequences], set for those of the batches; empty: no cache
+  std::vector<EmbeddingKey> keys;
   // The positions, among the tokens of the window, of the tokens that are in the skip list and so
   // have no vector in the result. In ascending order.
   std::vector<int64_t> skipped;
   StageSeconds seconds;  // of the stages read, tokenize and pack
   bool last = false;     // no window follows
 
+  int64_t sequences() const {
+    return std::accumulate(
+        parts.begin(), parts.end(), int64_t{0},
+        [](int64_t sum, const WindowPart& part) { return sum + part.sequences(); });
+  }
   RowRange rows() const {
     return {.begin = parts.front().rows.begin, .end = parts.back().rows.end};
   }

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <map>
 #include <span>
 #include <string>
 #include <utility>
 
+#include "job/passage_result.h"
 #include "job/skip_list.h"
 
 namespace encode {
@@ -26,43 +26,13 @@ void count_redone(Window& window, const std::set<int64_t>& redone) {
   }
 }
 
-// Returns the failed rows and their duplicates, in ascending order.
-std::vector<FailedRow> with_duplicates(std::vector<FailedRow> failed,
-                                       std::span<const DuplicateRow> duplicates) {
-  std::map<int64_t, size_t> places;  // a row -> where it is in `failed`
-  for (size_t i = 0; i < failed.size(); ++i) places[failed[i].place.row] = i;
-  for (const DuplicateRow& duplicate : duplicates) {
-    const auto first = places.find(duplicate.first);
-    if (first == places.end()) continue;
-    FailedRow row = failed[first->second];
-    row.place = {
-        .row = duplicate.row, .token_offset = duplicate.token_offset, .tokens = duplicate.tokens};
-    failed.push_back(std::move(row));
-  }
-  std::sort(failed.begin(), failed.end(),
-            [](const FailedRow& a, const FailedRow& b) { return a.place.row < b.place.row; });
-  return failed;
-}
-
-// Lists a quarantined row in its part, and removes its truncation from the counts.
-void list_row(const SetAsideRow& row, WindowPart& part) {
-  part.set_aside.push_back(row);
-  ++part.stats.set_aside_rows;
-  const auto cut = std::find_if(part.truncated.begin(), part.truncated.end(),
-                                [&row](const TruncatedRow& other) { return other.row == row.row; });
-  if (cut == part.truncated.end()) return;
-  --part.stats.truncated_rows;
-  part.stats.lost_tokens -= cut->lost_tokens;
-  part.truncated.erase(cut);
-}
-
-// Subtracts the tokens at `positions` from `row_tokens` and `stats.tokens`. The positions ascend
+// Subtracts the tokens at `positions` from `row_vectors` and `stats.tokens`. The positions ascend
 // and count from the start of the window.
 void uncount_tokens(std::span<const int64_t> positions, std::vector<WindowPart>& parts) {
   auto next = positions.begin();
   int64_t row_end = 0;  // the number of tokens of the window up to the end of the row
   for (WindowPart& part : parts) {
-    for (int32_t& tokens : part.row_tokens) {
+    for (int32_t& tokens : part.row_vectors) {
       row_end += tokens;
       const auto first = next;
       next = std::lower_bound(first, positions.end(), row_end);
@@ -89,6 +59,8 @@ std::vector<int64_t> positions_without_vector(std::vector<int64_t> skipped,
 
 WindowVectors finish(Window window, WindowValues values, std::vector<FailedRow> failed,
                      const std::set<int64_t>& redone) {
+  if (window.parts.front().passages)
+    return finish_passages(std::move(window), std::move(values), std::move(failed), redone);
   count_redone(window, redone);
   failed = with_duplicates(std::move(failed), window.duplicates);
   const int64_t first_row = window.rows().begin;
@@ -98,7 +70,7 @@ WindowVectors finish(Window window, WindowValues values, std::vector<FailedRow> 
     result.set_aside.push_back({.row = first_row + row.place.row,
                                 .code = std::string(row.code.name()),
                                 .message = row.message});
-    list_row(result.set_aside.back(), part);
+    list_set_aside(result.set_aside.back(), part);
     if (values.per_token) continue;
     part.stats.tokens -= row.place.tokens;
     const std::span<float> vector = values.of(row.place);

@@ -71,6 +71,33 @@ void require_token_vectors_of_documents(const ModelDirectory& directory,
                        "for example ''"});
 }
 
+// Returns the rule by which the rows are cut, or nullopt if they are not.
+std::optional<PassageRule> passages_in_force(const ModelDirectory& directory,
+                                             const PassageOptions& options,
+                                             const EffectiveResult& result) {
+  if (!options.cuts()) return std::nullopt;
+  if (result.token_embeddings()) {
+    throw Error({.code = "model.pooling",
+                 .what = "passages need one vector for each of them",
+                 .where = directory.path,
+                 .expected = "a pooling, or no passages",
+                 .found = "a vector for each token",
+                 .hint = "leave the passages (semantic.passages) out, or choose a pooling"});
+  }
+  const int64_t most = result.max_length;
+  const PassageRule rule = {.max_tokens = options.max_tokens.value_or(most),
+                            .overlap = options.overlap,
+                            .by = options.by.value_or(PassageUnit::kSentence)};
+  if (rule.max_tokens <= most) return rule;
+  throw Error({.code = "model.max_length",
+               .what = "a passage may have more tokens than a row",
+               .where = directory.path,
+               .expected = fmt::format("passages.max_tokens of at most {}", most),
+               .found = fmt::to_string(rule.max_tokens),
+               .hint = "leave --passage-tokens (semantic.passages.max_tokens) out to use the limit "
+                       "of the model"});
+}
+
 bool ends_normalized(const std::vector<SentenceModule>& modules) {
   return modules.back().kind == SentenceModule::Kind::kNormalize;
 }
@@ -160,6 +187,8 @@ EffectiveResult effective_result(const ModelDirectory& directory, const ResultOp
   for (const AppliedRecipe& recipe : directory.recipes) result.recipes.push_back(recipe.name);
   result.launch_tokens = launch_tokens(directory.hidden_size);
   result.dim = output_dim(result.modules, directory.hidden_size, directory.path);
+  result.passages = passages_in_force(directory, options.passages, result);
+  if (result.passages) result.row_vector = options.passages.row_vector;
   return result;
 }
 

@@ -26,17 +26,28 @@ std::string longer_rows(const Truncation& truncation, const std::string& max_len
 
 }  // namespace
 
+const char* Truncation::key() const {
+  return of_passages ? "semantic.passages.max_tokens" : "semantic.max_length";
+}
+
 double Truncation::lost_share() const {
   const int64_t all = tokens + lost_tokens;
   return all > 0 ? static_cast<double>(lost_tokens) / static_cast<double>(all) : 0;
 }
 
+int64_t most_tokens(const EffectiveResult& effective) {
+  return effective.passages ? effective.passages->max_tokens : effective.max_length;
+}
+
 std::string describe(const Truncation& truncation, const std::string& rows) {
+  const bool one = truncation.truncated_rows == 1;
   return fmt::format(
-      "{} of {} ({}) {} longer than {}; the cut loses {} of all tokens",
+      "{} of {} ({}) {} {}; the cut loses {} of all tokens",
       format_count(truncation.truncated_rows), rows,
       percent_of(truncation.truncated_rows, truncation.rows),
-      truncation.truncated_rows == 1 ? "is" : "are",
+      truncation.of_passages
+          ? (one ? "has a character of more than" : "have characters of more than")
+          : (one ? "is longer than" : "are longer than"),
       format_count(truncation.max_length, "token", "tokens"),
       percent_of(truncation.lost_tokens, truncation.tokens + truncation.lost_tokens));
 }
@@ -44,8 +55,10 @@ std::string describe(const Truncation& truncation, const std::string& rows) {
 std::string truncation_advice(const Truncation& truncation, const std::string& max_length,
                               const std::string& new_output) {
   std::string advice =
-      longer_rows(truncation, max_length) +
-      "divide long texts into several rows, or choose a model with a longer context";
+      truncation.of_passages
+          ? fmt::format("raise {}", max_length)
+          : longer_rows(truncation, max_length) +
+                "divide long texts into several rows, or choose a model with a longer context";
   if (!new_output.empty())
     advice += fmt::format("; give the next run {}, because this result is kept", new_output);
   return advice;

@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 
+#include "encode/model_directory.h"
+
 namespace encode {
 
 struct Truncation {
@@ -16,9 +18,17 @@ struct Truncation {
   int64_t max_length = 0;  // in tokens
   // ModelDirectory::position_limit; nullopt: the model directory is not available.
   std::optional<int64_t> position_limit = std::nullopt;
+  // True: the rows are cut into passages of max_length tokens, so only a character with more tokens
+  // is cut.
+  bool of_passages = false;
 
+  // The setting of max_length: "semantic.max_length" or "semantic.passages.max_tokens".
+  const char* key() const;
   double lost_share() const;  // the lost share of all tokens, 0 to 1
 };
+
+// Returns the most tokens of a sequence: of a passage, or else of a row.
+int64_t most_tokens(const EffectiveResult& effective);
 
 // "257 of 1,000 rows (25.7 %) are longer than 256 tokens; the cut loses 31.2 % of all tokens".
 // `rows` is the text that follows "of": "1,000 rows". Does not throw Error.

@@ -64,12 +64,12 @@ Volume volume_of(const RunConfig& config, const DevicePlan& device) {
   for (const PlannedStream& stream : device.streams) {
     const TextFacts& texts = stream.request.texts;
     const EffectiveResult& effective = stream.request.effective;
-    const auto vectors =
-        static_cast<double>(effective.token_embeddings() ? texts.tokens : texts.rows);
+    const int64_t rows = effective.passage_vectors() ? texts.sequences() : texts.rows;
+    const auto vectors = static_cast<double>(effective.token_embeddings() ? texts.tokens : rows);
     volume.rows += static_cast<double>(texts.rows);
     volume.texts += static_cast<double>(texts.text_bytes);
     volume.chunks += final_bytes(OutputType::kFloat32, vectors, effective.dim);
-    const auto columns = static_cast<double>(column_bytes(format, texts.rows, texts.text_bytes));
+    const auto columns = static_cast<double>(column_bytes(format, rows, texts.text_bytes));
     parts.push_back(final_bytes(part_type, vectors, effective.dim) + columns);
     finals.push_back(final_bytes(format.type, vectors, effective.dim) + columns);
     const MemoryEstimate& memory = stream.planned.memory;

@@ -10,6 +10,7 @@
 #include "encode/tokenizer.h"
 
 #include "base/units.h"
+#include "model_dir/truncation.h"
 #include "plan/prices.h"
 #include "run_plan/fit_check.h"
 #include "run_plan/memory/chunk_rows.h"
@@ -51,16 +52,17 @@ class Surveys {
     found.request = memory_request(directory, effective);
     found.request.prefetch_bytes = stream.speed.prefetch_bytes;
     if (stream.input.path.empty()) {
-      found.survey = full_rows(effective.max_length);
+      found.survey = full_rows(effective);
       found.request.texts = found.survey.facts;
       return found;
     }
     found.survey = survey_texts(stream.input,
                                 {.model_path = path,
                                  .tokenizer = tokenizer_of(path, effective.tokenizer),
-                                 .tokenize = {.max_length = effective.max_length,
+                                 .tokenize = {.max_length = most_tokens(effective),
                                               .add_special_tokens = directory.add_special_tokens},
-                                 .prompt = effective.prompt});
+                                 .prompt = effective.prompt,
+                                 .passages = effective.passages});
     if (request_.rows > 0) scale(found.survey.facts);
     found.request.texts = found.survey.facts;
     return found;
@@ -82,8 +84,9 @@ class Surveys {
 
   // Makes the rows of a plan without texts. They have the greatest length, so the plan is valid for
   // all texts.
-  TextSurvey full_rows(int64_t max_length) const {
+  TextSurvey full_rows(const EffectiveResult& effective) const {
     constexpr int64_t kBytesPerToken = 4;
+    const int64_t max_length = most_tokens(effective);
     const int64_t rows = request_.rows > 0 ? request_.rows : kRowsWithoutTexts;
     TextSurvey survey;
     survey.facts = {.rows = rows,
@@ -102,7 +105,8 @@ class Surveys {
     facts = {.rows = request_.rows,
              .tokens = scaled(facts.tokens),
              .text_bytes = scaled(facts.text_bytes),
-             .longest_row_tokens = facts.longest_row_tokens};
+             .longest_row_tokens = facts.longest_row_tokens,
+             .passages = facts.passages > 0 ? scaled(facts.passages) : 0};
   }
 
   // Returns nullptr if the directory has no tokenizer: then every row must be token ids. All
@@ -287,14 +291,17 @@ void Planner::plan_disk(const std::vector<SurveyedStream>& streams, ExperimentPl
     const std::string name = streams[i].config->name();
     const EffectiveResult& effective = streams[i].request.effective;
     const TextFacts& texts = streams[i].request.texts;
+    const int64_t rows = effective.passage_vectors() ? texts.sequences() : texts.rows;
+    const int64_t chunk_rows = plan.devices.front().streams[i].chunk_rows;
     disks.push_back(
         {.name = name,
-         .vectors = effective.token_embeddings() ? texts.tokens : texts.rows,
-         .largest_chunk = plan.devices.front().streams[i].chunk_rows,
+         .vectors = effective.token_embeddings() ? texts.tokens : rows,
+         .largest_chunk = vectors_of_rows(chunk_rows, rows, texts.rows),
          .dim = effective.dim,
-         .column_bytes = column_bytes(config.store.final_format, texts.rows, texts.text_bytes),
+         .column_bytes = column_bytes(config.store.final_format, rows, texts.text_bytes),
          .existing_bytes = existing_bytes(config, name),
-         .finished = has_finished(config, name)});
+         .finished = has_finished(config, name),
+         .filtered = streams[i].config->input.filter.any()});
   }
   const ExperimentDisk checked = check_experiment_disk(config, std::move(disks));
   plan.disk = checked.need;
@@ -377,23 +384,6 @@ ExperimentPlan Planner::plan() {
 }
 
 }  // namespace
-
-double PlannedStream::lost_seconds() const {
-  const auto rows = static_cast<double>(std::max<int64_t>(1, request.texts.rows));
-  return time.seconds / rows * static_cast<double>(lost_rows);
-}
-
-bool DevicePlan::chunks_known() const {
-  return std::all_of(streams.begin(), streams.end(),
-                     [](const PlannedStream& stream) { return stream.chunks_known; });
-}
-
-const PlannedStream& DevicePlan::largest() const {
-  return *std::max_element(streams.begin(), streams.end(),
-                           [](const PlannedStream& a, const PlannedStream& b) {
-                             return a.planned.memory.total_bytes() < b.planned.memory.total_bytes();
-                           });
-}
 
 ExperimentPlan plan_experiment(const PlanRequest& request) { return Planner(request).plan(); }
 

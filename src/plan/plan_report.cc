@@ -95,14 +95,16 @@ std::string render_texts(const PlannedStream& stream) {
                                    format_count(texts.rows, "row", "rows"),
                                    format_count(texts.longest_row_tokens)));
   }
-  std::string text =
-      fmt::format("{}, about {} ({} a row), longest {}", format_count(texts.rows, "row", "rows"),
-                  format_count(texts.tokens, "token", "tokens"),
-                  format_count(texts.tokens / std::max<int64_t>(1, texts.rows)),
-                  format_count(stream.request.longest_row_tokens()));
+  std::string text = format_count(texts.rows, "row", "rows");
+  if (texts.passages > 0)
+    text += fmt::format(", about {}", format_count(texts.passages, "passage", "passages"));
+  text += fmt::format(
+      ", about {} ({} a {}), longest {}", format_count(texts.tokens, "token", "tokens"),
+      format_count(texts.tokens / std::max<int64_t>(1, texts.sequences())),
+      texts.passages > 0 ? "passage" : "row", format_count(stream.request.longest_row_tokens()));
   if (stream.survey.stride > 1)
     text += fmt::format("; {} tokenized",
-                        format_count(std::ssize(stream.survey.sample), "row was", "rows were"));
+                        format_count(stream.survey.sampled_rows, "row was", "rows were"));
   if (stream.survey.truncated_share > 0)
     text += fmt::format("; {} are cut", percent(stream.survey.truncated_share));
   return report_line("texts", text);
@@ -215,7 +217,7 @@ Json to_json(const PlannedStream& stream) {
       {"rows", texts.rows},
       {"tokens", texts.tokens},
       {"longest_row_tokens", stream.request.longest_row_tokens()},
-      {"sampled_rows", stream.survey.sample.size()},
+      {"sampled_rows", stream.survey.sampled_rows},
       {"truncated_share", stream.survey.truncated_share},
       {"batch_tokens", stream.planned.batches.budget_tokens},
       {"batch_size", stream.planned.batch_size},
@@ -235,6 +237,7 @@ Json to_json(const PlannedStream& stream) {
         {"source", stream.rate.source}}},
       {"padding", {{"longest", stream.padding.longest}, {"max_length", stream.padding.max_length}}},
       {"prices", array_of(stream.prices, [](const Price& price) { return to_json(price); })}};
+  if (texts.passages > 0) json["passages"] = texts.passages;
   if (!stream.batch_note.empty()) json["batch_note"] = stream.batch_note;
   if (stream.micro.batches > 0)
     json["micro_batches"] = {{"rows", stream.micro.rows},

@@ -60,6 +60,7 @@ int64_t estimate_for(const PlannedStream& stream, const MemoryRoom& room, const 
       static_cast<int64_t>(static_cast<double>(request.texts.text_bytes) * share);
   request.texts.rows = done.rows_done;
   request.texts.tokens = done.stats.tokens;
+  request.texts.passages = done.stats.passages;
   if (room.kind == DeviceKind::kCpu) return estimate_cpu(request).total_bytes();
   const MemoryEstimate estimate = estimate_cuda(request);
   // These parts are left out, because the allocator of LibTorch counts neither the CUDA context nor

@@ -1,13 +1,17 @@
 #include "plan/text_survey.h"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <numeric>
+#include <optional>
+#include <utility>
 
 #include "encode/error.h"
 #include "encode/text.h"
 
 #include "tokenizer/document_tokens.h"
+#include "tokenizer/passages.h"
 
 namespace encode {
 namespace {
@@ -22,32 +26,29 @@ int64_t bytes_of(const Text& text) {
 // A sample of rows, spread evenly over an input whose number of rows is not known in advance.
 class Sample {
  public:
-  explicit Sample(const SurveyOptions& options) : options_(options) {}
+  explicit Sample(const SurveyOptions& options) : options_(options) {
+    if (!options.passages || options.tokenizer == nullptr) return;
+    cutter_.emplace(PassageSettings{.tokenizer = *options.tokenizer,
+                                    .rule = *options.passages,
+                                    .prompt = options.prompt,
+                                    .add_special_tokens = options.tokenize.add_special_tokens},
+                    options.model_path);
+  }
 
   bool wants(int64_t row) const { return row % stride_ == 0; }
 
   void add(Text& text) {
-    rows_.clear();
-    int64_t tokens = 0;
-    bool cut = false;
+    Row row = {.tokens = {}, .cut = false, .bytes = bytes_of(text)};
     const int64_t limit = options_.tokenize.max_length;
     if (text.tokenized) {
       const auto all = static_cast<int64_t>(text.input_ids.size());
-      tokens = std::min(all, limit);
-      cut = all > limit;
+      row.tokens = {static_cast<int32_t>(std::min(all, limit))};
+      row.cut = all > limit;
     } else {
-      if (options_.tokenizer == nullptr) throw Error(texts_without_tokenizer(options_.model_path));
-      text.utf8.insert(0, options_.prompt);
-      try {
-        options_.tokenizer->encode(text.utf8, options_.tokenize, rows_);
-      } catch (const Error& error) {
-        throw naming_row(error, text.place());
-      }
-      tokens = static_cast<int64_t>(rows_.ids.size());
-      cut = rows_.lost_tokens.front() > 0;
+      tokenize(text, row);
     }
-    taken_.push_back({static_cast<int32_t>(tokens), cut, bytes_of(text)});
-    bytes_ += taken_.back().bytes;
+    bytes_ += row.bytes;
+    taken_.push_back(std::move(row));
     while (taken_.size() > kMostSurveyedRows || (bytes_ > kMostBytes && taken_.size() > 1))
       thin_out();
   }
@@ -58,18 +59,24 @@ class Sample {
     int64_t tokens = 0;
     int64_t cut = 0;
     for (const Row& row : taken_) {
-      survey.sample.push_back(row.tokens);
-      tokens += row.tokens;
       cut += row.cut ? 1 : 0;
-      survey.facts.longest_row_tokens =
-          std::max<int64_t>(survey.facts.longest_row_tokens, row.tokens);
+      for (const int32_t count : row.tokens) {
+        survey.sample.push_back(count);
+        tokens += count;
+        survey.facts.longest_row_tokens = std::max<int64_t>(survey.facts.longest_row_tokens, count);
+      }
     }
+    survey.sampled_rows = std::ssize(taken_);
     const auto sampled = static_cast<double>(taken_.size());
+    const auto of_all = [&](int64_t count) {
+      return std::max<int64_t>(
+          1, std::llround(static_cast<double>(count) / sampled * static_cast<double>(rows)));
+    };
     survey.truncated_share = static_cast<double>(cut) / sampled;
     survey.facts.rows = rows;
     survey.facts.text_bytes = text_bytes;
-    survey.facts.tokens = std::max<int64_t>(
-        1, static_cast<int64_t>(static_cast<double>(tokens) / sampled * static_cast<double>(rows)));
+    survey.facts.tokens = of_all(tokens);
+    if (cutter_) survey.facts.passages = of_all(std::ssize(survey.sample));
     // Takes the limit instead, because a row outside the sample may be longer than all rows in it.
     if (stride_ > 1) survey.facts.longest_row_tokens = options_.tokenize.max_length;
     return survey;
@@ -77,10 +84,30 @@ class Sample {
 
  private:
   struct Row {
-    int32_t tokens;
+    std::vector<int32_t> tokens;  // of the row, or of each of its passages
     bool cut;
     int64_t bytes;
   };
+
+  void tokenize(Text& text, Row& row) {
+    if (options_.tokenizer == nullptr) throw Error(texts_without_tokenizer(options_.model_path));
+    rows_.clear();
+    try {
+      if (cutter_) {
+        std::vector<Passage> passages;
+        cutter_->cut(text.utf8, passages, rows_);
+      } else {
+        text.utf8.insert(0, options_.prompt);
+        options_.tokenizer->encode(text.utf8, options_.tokenize, rows_);
+      }
+    } catch (const Error& error) {
+      throw naming_row(error, text.place());
+    }
+    for (int64_t i = 0; i < rows_.size(); ++i) {
+      row.tokens.push_back(static_cast<int32_t>(rows_.row(i).size()));
+      row.cut = row.cut || rows_.lost_tokens[static_cast<size_t>(i)] > 0;
+    }
+  }
 
   // Drops every second row of the sample.
   void thin_out() {
@@ -95,6 +122,7 @@ class Sample {
   }
 
   const SurveyOptions& options_;
+  std::optional<PassageCutter> cutter_;
   TokenizedRows rows_;
   std::vector<Row> taken_;
   int64_t bytes_ = 0;

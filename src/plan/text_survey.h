@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,8 +18,10 @@ namespace encode {
 
 struct TextSurvey {
   TextFacts facts = {};  // `tokens` is extrapolated from the sample
-  // The tokens of the sampled rows, after the cut at max_length, in the order of the file.
+  // The tokens of the sampled rows, after the cut at max_length, or those of their passages, in the
+  // order of the file.
   std::vector<int32_t> sample = {};
+  int64_t sampled_rows = 0;
   int64_t stride = 1;          // one row in `stride` rows is in the sample
   double truncated_share = 0;  // the share of sampled rows that are truncated
 };
@@ -28,6 +31,7 @@ struct SurveyOptions {
   const Tokenizer* tokenizer = nullptr;  // null: every row must be token ids
   TokenizeOptions tokenize = {};
   std::string prompt = {};
+  std::optional<PassageRule> passages = {};  // cuts the rows, if it is given
 };
 
 // Reads all rows and tokenizes a sample of at most 16,384 rows and 32 MiB, spread evenly over the

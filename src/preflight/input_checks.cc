@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <fmt/format.h>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "encode/text.h"
 
@@ -17,6 +19,7 @@
 #include "preflight/checks.h"
 #include "text/encodings.h"
 #include "tokenizer/document_tokens.h"
+#include "tokenizer/passages.h"
 
 namespace encode {
 namespace {
@@ -30,10 +33,12 @@ constexpr double kSampleSeconds = 0.3;
 
 struct Sample {
   int64_t rows = 0;
-  int64_t bytes = 0;  // of texts
+  int64_t records = 0;  // that were read to find these rows
+  int64_t bytes = 0;    // of texts
   int64_t longest_bytes = 0;
   int64_t token_rows = 0;  // the rows that are token ids
   int64_t tokens = 0;      // the tokens of the tokenized rows, after the truncation
+  int64_t passages = 0;    // of the tokenized rows; 0: they are not cut into passages
   int64_t longest_tokens = 0;
   int64_t truncated = 0;  // rows
   int64_t lost_tokens = 0;
@@ -41,56 +46,92 @@ struct Sample {
   bool ended = false;  // the input has no more rows
 };
 
-void count_tokens(const CheckedStream& stream, const Text& text, TokenizedRows& rows,
-                  Sample& sample) {
-  rows.clear();
-  const int64_t limit = stream.plan.effective.max_length;
-  if (text.tokenized) {
-    ++sample.token_rows;
-    const auto size = std::ssize(text.input_ids);
-    rows.ids.assign(text.input_ids.begin(), text.input_ids.begin() + std::min(size, limit));
-    rows.lost_tokens.push_back(static_cast<int32_t>(std::max<int64_t>(0, size - limit)));
-  } else if (stream.model->tokenizer != nullptr) {
-    const TokenizeOptions options = {
-        .max_length = limit,
-        .add_special_tokens = stream.model->opened.directory.add_special_tokens};
+// Tokenizes the rows of a stream, and cuts them into passages as the run does.
+class SampleTokenizer {
+ public:
+  explicit SampleTokenizer(const CheckedStream& stream) : stream_(stream) {
+    const EffectiveResult& effective = stream.plan.effective;
+    const Tokenizer* tokenizer = stream.model->tokenizer.get();
+    const ModelDirectory& directory = stream.model->opened.directory;
+    options_ = {.max_length = effective.max_length,
+                .add_special_tokens = directory.add_special_tokens};
+    if (tokenizer == nullptr || !effective.passages) return;
+    cutter_.emplace(PassageSettings{.tokenizer = *tokenizer,
+                                    .rule = *effective.passages,
+                                    .prompt = effective.prompt,
+                                    .add_special_tokens = directory.add_special_tokens},
+                    directory.path);
+  }
+
+  void count(const Text& text, Sample& sample) {
+    rows_.clear();
+    if (text.tokenized) {
+      ++sample.token_rows;
+      const int64_t limit = options_.max_length;
+      const auto size = std::ssize(text.input_ids);
+      rows_.ids.assign(text.input_ids.begin(), text.input_ids.begin() + std::min(size, limit));
+      rows_.offsets.push_back(std::ssize(rows_.ids));
+      rows_.lost_tokens.push_back(static_cast<int32_t>(std::max<int64_t>(0, size - limit)));
+    } else if (stream_.model->tokenizer != nullptr) {
+      tokenize(text, sample);
+    } else {
+      return;
+    }
+    const int64_t vocab_size = stream_.model->opened.directory.vocab_size;
+    for (const int32_t id : rows_.ids) {
+      if (id >= vocab_size) throw Error(outside_vocabulary(id, vocab_size, text.place()));
+    }
+    sample.tokens += std::ssize(rows_.ids);
+    int64_t all_lost = 0;
+    for (int64_t i = 0; i < rows_.size(); ++i) {
+      const int64_t lost = rows_.lost_tokens[static_cast<size_t>(i)];
+      sample.longest_tokens = std::max(sample.longest_tokens, std::ssize(rows_.row(i)) + lost);
+      all_lost += lost;
+    }
+    sample.truncated += all_lost > 0 ? 1 : 0;
+    sample.lost_tokens += all_lost;
+  }
+
+ private:
+  void tokenize(const Text& text, Sample& sample) {
     try {
-      stream.model->tokenizer->encode(stream.plan.effective.prompt + text.utf8, options, rows);
+      if (cutter_) {
+        std::vector<Passage> passages;
+        cutter_->cut(text.utf8, passages, rows_);
+        sample.passages += std::ssize(passages);
+      } else {
+        stream_.model->tokenizer->encode(stream_.plan.effective.prompt + text.utf8, options_,
+                                         rows_);
+      }
     } catch (const Error& error) {
       throw naming_row(error, text.place());
     }
-  } else {
-    return;
   }
-  const int64_t vocab_size = stream.model->opened.directory.vocab_size;
-  for (const int32_t id : rows.ids) {
-    if (id >= vocab_size) throw Error(outside_vocabulary(id, vocab_size, text.place()));
-  }
-  const auto tokens = std::ssize(rows.ids);
-  sample.tokens += tokens;
-  const int64_t lost = rows.lost_tokens.front();
-  sample.longest_tokens = std::max(sample.longest_tokens, tokens + lost);
-  sample.truncated += lost > 0 ? 1 : 0;
-  sample.lost_tokens += lost;
-}
+
+  const CheckedStream& stream_;
+  TokenizeOptions options_;
+  std::optional<PassageCutter> cutter_;
+  TokenizedRows rows_;
+};
 
 Sample read_sample(const CheckedStream& stream) {
   const std::unique_ptr<TextReader> reader = open_texts(stream.plan.config.input);
   const Stopwatch watch;
   Sample sample;
   Text text;
-  TokenizedRows rows;
+  SampleTokenizer tokenizer(stream);
   while (sample.rows < kSampleRows && watch.seconds() < kSampleSeconds) {
     sample.ended = !reader->next(text);
     if (sample.ended) break;
     ++sample.rows;
+    sample.records = text.record + 1;
     sample.empty_rows.empty += text.utf8.empty() && text.input_ids.empty() ? 1 : 0;
     sample.empty_rows.blank += is_white_space(text.utf8) ? 1 : 0;
     const int64_t bytes = text.tokenized ? std::ssize(text.input_ids) * int64_t{4}
                                          : static_cast<int64_t>(text.utf8.size());
     sample.bytes += bytes;
     sample.longest_bytes = std::max(sample.longest_bytes, bytes);
-    count_tokens(stream, text, rows, sample);
+    tokenizer.count(text, sample);
   }
   return sample;
 }
@@ -106,12 +147,14 @@ std::string describe(const CheckedStream& stream, const Sample& sample) {
       fmt::format("{}{} in {}", stream.whole ? "" : "about ",
                   format_count(stream.rows, "row", "rows"), stream.plan.config.input.path);
   if (sample.rows == 0) return text;
-  if (sample.tokens > 0) {
-    text += fmt::format("; of the first {}: {} on average, none longer than {}",
-                        format_count(sample.rows),
-                        format_count(sample.tokens / sample.rows, "token", "tokens"),
-                        format_count(stream.plan.effective.max_length));
-  }
+  if (sample.tokens == 0) return text;
+  text += fmt::format("; of the first {}: ", format_count(sample.rows));
+  if (sample.passages > 0)
+    text += fmt::format("{}, ", format_count(sample.passages, "passage", "passages"));
+  text += fmt::format(
+      "{} on average, none longer than {}",
+      format_count(sample.tokens / std::max(sample.rows, sample.passages), "token", "tokens"),
+      format_count(most_tokens(stream.plan.effective)));
   return text;
 }
 
@@ -160,12 +203,13 @@ bool warn(const CheckedStream& stream, const Sample& sample, const std::string& 
                             .truncated_rows = sample.truncated,
                             .tokens = sample.tokens,
                             .lost_tokens = sample.lost_tokens,
-                            .max_length = stream.plan.effective.max_length,
-                            .position_limit = stream.plan.position_limit};
+                            .max_length = most_tokens(stream.plan.effective),
+                            .position_limit = stream.plan.position_limit,
+                            .of_passages = stream.plan.effective.passages.has_value()};
     findings.yellow(check,
                     describe(cut, fmt::format("the first {} of {}",
                                               format_count(sample.rows, "row", "rows"), path)),
-                    truncation_advice(cut, setting_name("semantic.max_length", stream.by_flags)));
+                    truncation_advice(cut, setting_name(cut.key(), stream.by_flags)));
   }
   return findings.all().size() > before;
 }
@@ -195,6 +239,8 @@ void check_rows(CheckedStream& stream, const std::string& check, PreflightFindin
     // The estimate assumes that the file consists of text alone, so it is somewhat high for JSON
     // and CSV, and too low for compressed files.
     stream.rows = sample.bytes > 0 ? stream.file_bytes * sample.rows / sample.bytes : sample.rows;
+    if (input.filter.any() && sample.records > 0)
+      stream.rows = stream.rows * sample.rows / sample.records;
     if (input.limit_rows > 0) stream.rows = std::min(stream.rows, input.limit_rows);
   }
   if (!warn(stream, sample, check, findings)) findings.green(check, describe(stream, sample));

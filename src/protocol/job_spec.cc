@@ -32,24 +32,28 @@ constexpr auto names(MatmulPrecision /*tag*/) { return kMatmulPrecisions; }
 constexpr auto names(VectorPrecision /*tag*/) { return kVectorPrecisions; }
 constexpr auto names(SpecialTokensRule /*tag*/) { return kSpecialTokensRules; }
 constexpr auto names(TokenizerRecipe /*tag*/) { return kTokenizerRecipes; }
+constexpr auto names(PassageUnit /*tag*/) { return kPassageUnits; }
+constexpr auto names(RowVector /*tag*/) { return kRowVectors; }
 constexpr auto names(PoolingMode /*tag*/) { return kPoolingModes; }
 constexpr auto names(DenseActivation /*tag*/) { return kDenseActivations; }
 constexpr auto names(SentenceModule::Kind /*tag*/) { return kModuleKinds; }
 
+ENCODE_FIELDS(InputFilter, where, paths, format, utf8, max_row_bytes)
 ENCODE_FIELDS(InputOptions, path, more_paths, field, text_template, missing_field, format, bad_row,
-              empty_row, utf8, max_row_bytes, limit_rows)
+              empty_row, utf8, max_row_bytes, limit_rows, filter)
 ENCODE_FIELDS(SpeedOptions, batch_size, batch_tokens, threads, tokenizer_threads, prefetch_bytes)
 ENCODE_FIELDS(HardwareOptions, device, devices, all_devices, strict_numerics, expandable_segments,
               allocator_conf, synchronous_launches, max_restarts, worker_chunks, memory_limit_bytes,
               memory_pressure_percent)
 ENCODE_FIELDS(EmbeddingCacheOptions, dir, memory_bytes, disk_bytes)
 ENCODE_FIELDS(InputPart, path, first_row)
-ENCODE_FIELDS(StreamIdentity, name, fingerprint, rows, dim, token_embeddings, first_row, inputs,
-              model)
+ENCODE_FIELDS(StreamIdentity, name, fingerprint, rows, dim, token_embeddings, passages, first_row,
+              inputs, model, filtered)
 ENCODE_FIELDS(ChunkOrigin, device, libtorch, driver, batch_tokens, products, kernels, cuda_numerics)
 ENCODE_FIELDS(InputScan::File, path, first_row, bytes, sha256, inode, mtime_ns)
-ENCODE_FIELDS(InputScan, rows_in, rows, rejected, empty, blank, tokenized, utf8_replaced,
-              text_bytes, longest_bytes, files, checkpoints, end_row)
+ENCODE_FIELDS(InputScan, rows_in, rows, rejected, filtered, filter_unknown, kept_xxh3_128, empty,
+              blank, tokenized, utf8_replaced, text_bytes, longest_bytes, files, checkpoints,
+              end_row)
 ENCODE_FIELDS(FileKey, device, inode, size, mtime_ns, ctime_ns)
 ENCODE_FIELDS(FileHash, name, bytes, sha256, settled_key)
 ENCODE_FIELDS(TensorInfo, file, dtype, shape, offset_bytes, size_bytes, strides)
@@ -57,18 +61,36 @@ ENCODE_FIELDS(SentenceModule, kind, path, pooling, include_prompt, in_features, 
               residual, activation, tensors)
 ENCODE_FIELDS(LateInteraction, marker, skip_words, unknown_token, drops_unknown_words)
 ENCODE_FIELDS(TokenizerRules, special_tokens, recipe, lower_case_first)
+ENCODE_FIELDS(PassageRule, max_tokens, overlap, by)
 ENCODE_FIELDS(EffectiveResult, pooling, normalize, truncate_dim, modules, max_length, prompt,
               include_prompt, dtype, float32_matmul_precision, causal, dim, launch_tokens,
-              vector_precision, late_interaction, tokenizer, ignore_custom_code, recipes)
+              vector_precision, late_interaction, tokenizer, ignore_custom_code, recipes, passages,
+              row_vector)
 ENCODE_FIELDS(JobUnit, identity, input, scan, speed, model_path, model_files, effective, chunk_rows,
               chunk_files, final_path, window_share, host_share, budget_limits, set_aside, probe,
               avoid, alone)
 ENCODE_FIELDS(JobSpec, cache_dir, lock_token, hardware, embedding_cache, units, product_seconds,
               measure_refused, workers, required_kind, check_only)
 
-Json to_json(const InputScan& scan) { return JsonWriter::to_value(scan); }
+// The plans of shards have scans. Those of inputs without a filter lack the fields of a filter, as
+// in versions that had no filter.
+Json to_json(const InputScan& scan) {
+  Json json = JsonWriter::to_value(scan);
+  if (!scan.kept_xxh3_128.empty()) return json;
+  for (const char* field : {"filtered", "filter_unknown", "kept_xxh3_128"}) json.erase(field);
+  return json;
+}
 
-InputScan scan_from_json(const Json& json) { return JsonReader::read<InputScan>(json); }
+InputScan scan_from_json(const Json& json) {
+  const InputScan none;
+  Json whole = json;
+  if (whole.is_object()) {
+    whole.emplace("filtered", none.filtered);
+    whole.emplace("filter_unknown", none.filter_unknown);
+    whole.emplace("kept_xxh3_128", none.kept_xxh3_128);
+  }
+  return JsonReader::read<InputScan>(whole);
+}
 
 std::string job_schema() { return SchemaWriter::schema(JobSpec{}); }
 

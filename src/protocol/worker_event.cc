@@ -40,7 +40,7 @@ ENCODE_FIELDS(DeviceFacts, kind, name, place, libtorch, driver, threads, places,
 ENCODE_FIELDS(DeviceMemory, allocated_bytes, reserved_bytes, peak_allocated_bytes, total_bytes)
 ENCODE_FIELDS(BatchPlan, budget_tokens, launch_tokens, longest_row_tokens, batches_at_once)
 ENCODE_FIELDS(RowStats, tokens, truncated_rows, lost_tokens, zero_token_rows, redone_rows,
-              set_aside_rows)
+              set_aside_rows, passages)
 ENCODE_FIELDS(StageSeconds, read, tokenize, pack, rows_awaited, encode, commit_awaited, commit)
 ENCODE_FIELDS(ProductRates, threads, flops_per_token, tokens_per_second, tokens_per_cpu_second,
               square_flops_per_second)

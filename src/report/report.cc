@@ -133,23 +133,37 @@ class Collector {
         {"lost_tokens", manifest.stats.lost_tokens},
         {"zero_token_rows", manifest.stats.zero_token_rows},
         {"devices", array_of(manifest.origins, [](const auto& origin) { return origin.device; })}};
+    if (manifest.stats.passages > 0) section["final"]["passages"] = manifest.stats.passages;
+    add_filter(manifest, section);
     if (manifest.ledger) guarded(stream.name(), [&] { add_truncated(path, section); });
     guarded(stream.name(), [&] { add_truncation(stream, manifest, section); });
     add_sample(stream, *matrix, section);
   }
 
+  // Says what the filter of the input has left out.
+  static void add_filter(const Manifest& manifest, Json& section) {
+    constexpr size_t kShownBytes = 400;
+    if (!says_filtered(manifest.identity.fingerprint)) return;
+    const std::string where = recorded_options(manifest.identity.fingerprint).input.filter.where;
+    section["filter"] = fmt::format(
+        "{} left out, {} kept by {}", format_count(manifest.identity.filtered, "record", "records"),
+        format_count(manifest.identity.rows, "row", "rows"), preview(where, kShownBytes));
+  }
+
   // Adds what the cut at max_length has lost, and what to do about it.
   void add_truncation(const StreamConfig& stream, const Manifest& manifest, Json& section) const {
     if (manifest.stats.truncated_rows == 0) return;
+    const ResultOptions recorded = recorded_options(manifest.identity.fingerprint).result;
+    const bool cuts = recorded.passages.cuts();
     const Truncation cut = {
         .rows = manifest.identity.rows - manifest.dropped_rows,
         .truncated_rows = manifest.stats.truncated_rows,
         .tokens = manifest.stats.tokens,
         .lost_tokens = manifest.stats.lost_tokens,
-        .max_length = recorded_options(manifest.identity.fingerprint).result.max_length.value_or(0),
-        .position_limit = position_limit_of(stream.result)};
-    const std::string max_length =
-        setting_name("semantic.max_length", config_.run.config_path.empty());
+        .max_length = (cuts ? recorded.passages.max_tokens : recorded.max_length).value_or(0),
+        .position_limit = position_limit_of(stream.result),
+        .of_passages = cuts};
+    const std::string max_length = setting_name(cut.key(), config_.run.config_path.empty());
     section["truncation"] = {
         {"found", describe(cut, format_count(cut.rows, "row", "rows"))},
         {"lost_share", cut.lost_share()},
@@ -182,14 +196,14 @@ class Collector {
     const std::vector<int64_t> vectors = sample_rows(matrix.rows(), kSampleRows);
     if (vectors.empty()) return;
     const Manifest& manifest = matrix.manifest();
-    sampled.rows = manifest.identity.token_embeddings ? vectors : rows_of(matrix, vectors);
+    sampled.rows = manifest.identity.has_offsets() ? vectors : rows_of(matrix, vectors);
     sampled.vectors = read_vectors(matrix, vectors);
     if (!sampled.vectors.allFinite()) {
       problems_.push_back(fmt::format("{}: {}: a vector has values that are not finite",
                                       stream.name(), preview(matrix.path(), 400)));
       return;
     }
-    if (!manifest.identity.token_embeddings) {
+    if (!manifest.identity.has_offsets()) {
       guarded(stream.name(),
               [&] { sampled.texts = read_texts(stream, manifest.identity, sampled.rows); });
       if (sampled.texts.rows.size() < sampled.rows.size())

@@ -18,8 +18,10 @@ namespace {
 
 bool has_result(const RunConfig& config, const std::string& name) {
   const std::string final = final_path_of(config, name);
-  const std::string standard = standard_path_of(config.store, final);
-  return entry_exists(final, "store.final") || entry_exists(standard, "store.final") ||
+  const auto has_rows = [&](bool filtered) {
+    return entry_exists(standard_path_of(config.store, final, filtered), "store.final");
+  };
+  return entry_exists(final, "store.final") || has_rows(false) || has_rows(true) ||
          entry_exists(chunks_dir(config.store.cache_dir, name), "store.stream");
 }
 

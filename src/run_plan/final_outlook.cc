@@ -98,7 +98,8 @@ FinalOutlook final_outlook(const StoreOptions& options, const StreamPlan& stream
 }
 
 bool has_standard_rows(const StoreOptions& options, const StreamPlan& stream) {
-  const std::string path = standard_path_of(options, stream.final_path);
+  const std::string path =
+      standard_path_of(options, stream.final_path, stream.config.input.filter.any());
   return final_state(path, stream.identity, /*check_hash=*/false) == FinalState::kValid &&
          read_manifest(path)->type == OutputType::kFloat32;
 }

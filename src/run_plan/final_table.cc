@@ -19,8 +19,7 @@ namespace {
 std::vector<std::string> fields_of(const FinalFormat& format) {
   std::vector<std::string> fields;
   for (const TableColumn& column : format.columns) {
-    if (column.source != kRowColumn && column.source != kTextColumn)
-      fields.push_back(column.source);
+    if (column.source != kTextColumn && !is_number_column(column)) fields.push_back(column.source);
   }
   return fields;
 }
@@ -49,7 +48,7 @@ class InputColumns final : public ColumnSource {
     values.clear();
     auto field = row_.fields.begin();
     for (const TableColumn& column : columns_) {
-      if (column.source == kRowColumn) continue;
+      if (is_number_column(column)) continue;
       if (column.source == kTextColumn) {
         values.push_back(std::move(row_.text));
       } else {
@@ -57,6 +56,7 @@ class InputColumns final : public ColumnSource {
       }
     }
   }
+  int64_t source_row() const override { return row_.record; }
   void finish() override { rows_->finish(); }
 
  private:

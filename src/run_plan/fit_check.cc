@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/host.h"
 #include "base/units.h"
+#include "batching/passage_counts.h"
 #include "batching/window_bytes.h"
 #include "run_plan/auto_settings.h"
 #include "run_plan/run_devices.h"
@@ -121,8 +122,22 @@ int64_t folder_bytes(const std::string& path) {
   return bytes;
 }
 
+// Estimates the tokens of texts that are cut into passages.
+TextFacts facts_of_passages(const InputScan& scan, const PassageRule& rule) {
+  const int64_t passages = estimated_passages(rule, scan.rows, scan.text_bytes);
+  const int64_t tokens = scan.text_bytes / kTokenTextBytes * scan.text_bytes /
+                         std::max<int64_t>(1, bytes_without_overlap(rule, scan.text_bytes));
+  return {.rows = scan.rows,
+          .tokens = tokens + passages,
+          .text_bytes = scan.text_bytes,
+          .longest_row_tokens = std::min(scan.longest_bytes, rule.max_tokens),
+          .passages = passages};
+}
+
 // Estimates the tokens from a scan.
-TextFacts facts_of(const InputScan& scan, int64_t max_length) {
+TextFacts facts_of(const InputScan& scan, const EffectiveResult& effective) {
+  if (effective.passages) return facts_of_passages(scan, *effective.passages);
+  const int64_t max_length = effective.max_length;
   const auto most = static_cast<double>(scan.rows) * static_cast<double>(max_length);
   const int64_t tokens = scan.text_bytes / kTokenTextBytes + scan.rows;
   return {.rows = scan.rows,
@@ -134,7 +149,7 @@ TextFacts facts_of(const InputScan& scan, int64_t max_length) {
 // Makes the request of a stream whose batches are not known yet.
 MemoryRequest text_request(const StreamPlan& stream, const ModelDirectory& directory) {
   MemoryRequest request = memory_request(directory, stream.effective);
-  request.texts = facts_of(stream.scan, stream.effective.max_length);
+  request.texts = facts_of(stream.scan, stream.effective);
   request.chunk_rows = stream.chunk_rows;
   request.prefetch_bytes = stream.config.speed.prefetch_bytes;
   return request;
@@ -255,18 +270,27 @@ void warn_of_memory(const StreamPlan& stream, const ModelDirectory& directory,
     log.warning("memory", *warning);
 }
 
+int64_t vectors_of_rows(int64_t rows, int64_t all_vectors, int64_t all_rows) {
+  const double share =
+      static_cast<double>(rows) / static_cast<double>(std::max<int64_t>(1, all_rows));
+  return std::max(rows, static_cast<int64_t>(static_cast<double>(all_vectors) * share));
+}
+
 ExperimentDisk check_disk(const RunConfig& config, const std::vector<StreamPlan>& streams) {
   std::vector<StreamDisk> disks;
   for (const StreamPlan& stream : streams) {
     const std::string name = stream.config.name();
-    disks.push_back({.name = name,
-                     .vectors = stream.scan.rows,
-                     .largest_chunk = stream.chunk_rows,
-                     .dim = stream.effective.dim,
-                     .column_bytes = column_bytes(config.store.final_format, stream.scan.rows,
-                                                  stream.scan.text_bytes),
-                     .existing_bytes = existing_bytes(config, name),
-                     .finished = has_finished(config, name)});
+    const TextFacts facts = facts_of(stream.scan, stream.effective);
+    const int64_t vectors = stream.effective.passage_vectors() ? facts.passages : stream.scan.rows;
+    disks.push_back(
+        {.name = name,
+         .vectors = vectors,
+         .largest_chunk = vectors_of_rows(stream.chunk_rows, vectors, stream.scan.rows),
+         .dim = stream.effective.dim,
+         .column_bytes = column_bytes(config.store.final_format, vectors, stream.scan.text_bytes),
+         .existing_bytes = existing_bytes(config, name),
+         .finished = has_finished(config, name),
+         .filtered = stream.config.input.filter.any()});
   }
   return check_experiment_disk(config, std::move(disks));
 }

@@ -90,6 +90,10 @@ std::optional<std::string> stream_memory_warning(const StreamPlan& stream,
 void warn_of_memory(const StreamPlan& stream, const ModelDirectory& directory,
                     const std::optional<MemoryLimit>& limit, RunLog& log);
 
+// Returns how many of the vectors of a stream `rows` of its rows have, as an estimate: at least one
+// each.
+int64_t vectors_of_rows(int64_t rows, int64_t all_vectors, int64_t all_rows);
+
 // Does the same as check_experiment_disk() for planned streams, whose `scan` must be set.
 ExperimentDisk check_disk(const RunConfig& config, const std::vector<StreamPlan>& streams);
 // Returns a warning if the space may be too small.

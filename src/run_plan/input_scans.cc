@@ -64,7 +64,11 @@ void warn_of_no_rows(const StreamPlan& stream, const InputScan& scan, RunLog& lo
   if (scan.file_bytes() == 0)
     reason = stream.standard_input ? "is empty: the command in front of the pipe printed nothing"
                                    : "is empty: check the path";
-  if (scan.rejected > 0)
+  if (scan.filtered > 0)
+    reason = fmt::format("has {}, and the filter keeps none of them: {}",
+                         format_count(scan.rows_in, "record", "records"),
+                         preview(stream.config.input.filter.where));
+  else if (scan.rejected > 0)
     reason = fmt::format("has {}, and all were rejected: look at the list of them",
                          format_count(scan.rejected, "row", "rows"));
   log.warning("no_rows",
@@ -74,6 +78,21 @@ void warn_of_no_rows(const StreamPlan& stream, const InputScan& scan, RunLog& lo
                {"path", stream.config.input.path},
                {"file_bytes", scan.file_bytes()},
                {"rejected", scan.rejected}});
+}
+
+// Warns of fields of the filter that may be misspelled: a missing field is null there.
+void warn_of_unseen_filter_fields(const StreamPlan& plan, RunLog& log) {
+  const StreamConfig& stream = plan.config;
+  const std::vector<std::string> fields = unseen_filter_fields(stream.input, plan.scan);
+  if (fields.empty()) return;
+  log.warning(
+      "unseen_fields",
+      fmt::format(
+          "{}: no row at the beginning of {} has '{}', so it is null in the filter; the first "
+          "row has {}",
+          stream.name(), name_of_input(plan, plan.scan),
+          preview(fmt::format("{}", fmt::join(fields, "', '")), 200), list_fields(stream.input)),
+      {{"stream", stream.name()}, {"fields", fields}});
 }
 
 // Warns of fields that may be misspelled: where missing fields are empty, no row is refused.
@@ -108,6 +127,16 @@ void warn_of_empty_rows(const std::string& name, const InputScan& scan, RunLog& 
               {{"stream", name}, {"empty", scan.empty}, {"blank", scan.blank}});
 }
 
+// Says what the filter has dropped: "the filter left out 12 of 20 records (3 of them because it is
+// null)".
+std::string in_words(const InputScan& scan) {
+  std::string text = fmt::format("the filter left out {} of {}", format_count(scan.filtered),
+                                 format_count(scan.rows_in, "record", "records"));
+  if (scan.filter_unknown > 0)
+    text += fmt::format(", {} of them because it is null there", format_count(scan.filter_unknown));
+  return text;
+}
+
 // `list` is where the list of rejected rows is when the run has ended; "" if there is none.
 void report(const StreamPlan& stream, const ScannedInput& input, const std::string& list,
             RunLog& log) {
@@ -119,6 +148,7 @@ void report(const StreamPlan& stream, const ScannedInput& input, const std::stri
   if (scan.empty > 0) text += fmt::format("; {} empty", format_count(scan.empty));
   if (scan.tokenized > 0) text += fmt::format("; {} of token ids", format_count(scan.tokenized));
   if (scan.rejected > 0) text += fmt::format("; {} rejected", format_count(scan.rejected));
+  if (stream.config.input.filter.any()) text += "; " + in_words(scan);
   if (!list.empty()) text += fmt::format(", listed in {} when the run has ended", list);
   log.info("input_scanned", text,
            {{"stream", name},
@@ -127,6 +157,8 @@ void report(const StreamPlan& stream, const ScannedInput& input, const std::stri
             {"rows_in", scan.rows_in},
             {"rows", scan.rows},
             {"rejected", scan.rejected},
+            {"filtered", scan.filtered},
+            {"filter_unknown", scan.filter_unknown},
             {"empty", scan.empty},
             {"blank", scan.blank},
             {"tokenized", scan.tokenized},
@@ -140,6 +172,7 @@ void report(const StreamPlan& stream, const ScannedInput& input, const std::stri
 
 void warn_of_rows(const StreamPlan& stream, RunLog& log) {
   warn_of_unseen_fields(stream, log);
+  warn_of_unseen_filter_fields(stream, log);
   warn_of_replaced_bytes(stream.config, stream.scan, log);
   warn_of_empty_rows(stream.config.name(), stream.scan, log);
 }

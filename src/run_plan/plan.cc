@@ -170,6 +170,18 @@ void log_prompt(const StreamConfig& stream, const ModelDirectory& directory, Run
   }
 }
 
+// Throws if rows of token ids are to be cut into passages.
+void check_passages(const StreamPlan& stream) {
+  if (stream.scan.tokenized == 0 || !stream.effective.passages) return;
+  throw Error(
+      {.code = "tokenize.input_ids",
+       .what = "rows of token ids cannot be cut into passages",
+       .where = stream.config.input.path,
+       .expected = "texts, or no passages",
+       .found = fmt::format("{} of token ids", format_count(stream.scan.tokenized, "row", "rows")),
+       .hint = "give the rows as texts, or leave the passages (semantic.passages) out"});
+}
+
 // Copies standard input and says which format was guessed, if none was given.
 InputOptions spool(const StreamConfig& stream, const std::string& cache_dir, RunLog& log) {
   SpooledInput spooled =
@@ -182,6 +194,22 @@ InputOptions spool(const StreamConfig& stream, const std::string& cache_dir, Run
     log.info("input_format", spooled.guess, fields);
   }
   return std::move(spooled.options);
+}
+
+// Replaces standard input by its copy, also where the filter of another stream reads it.
+void copy_standard_input(std::vector<StreamPlan>& streams, const std::string& cache_dir,
+                         RunLog& log) {
+  for (StreamPlan& source : streams) {
+    source.standard_input = source.config.input.path == "-";
+    if (!source.standard_input) continue;
+    source.config.input = spool(source.config, cache_dir, log);
+    for (StreamPlan& stream : streams) {
+      InputFilter& filter = stream.config.input.filter;
+      if (filter.paths != std::vector<std::string>{"-"}) continue;
+      filter.paths = {source.config.input.path};
+      filter.format = source.config.input.format;
+    }
+  }
 }
 
 // Returns the scans of the whole inputs, without checkpoints, as the plan of the shards has them.
@@ -234,8 +262,10 @@ std::vector<CombinePlan> plan_combined_matrices(const RunConfig& config,
 
 void finish_stream_plan(StreamPlan& stream, const OpenedModel& model) {
   check_prompt(stream);
+  check_passages(stream);
   const Fingerprint fingerprint = {.input = stream.config.input,
                                    .input_files = stream.scan.files,
+                                   .kept_xxh3_128 = stream.scan.kept_xxh3_128,
                                    .model_files = model.files,
                                    .result = stream.effective};
   stream.identity = {.name = stream.config.name(),
@@ -243,8 +273,10 @@ void finish_stream_plan(StreamPlan& stream, const OpenedModel& model) {
                      .rows = stream.scan.rows,
                      .dim = stream.effective.dim,
                      .token_embeddings = stream.effective.token_embeddings(),
+                     .passages = stream.effective.passage_vectors(),
                      .inputs = {},
-                     .model = stream.model_path};
+                     .model = stream.model_path,
+                     .filtered = stream.scan.filtered};
   for (const InputScan::File& file : stream.scan.files)
     stream.identity.inputs.push_back({.path = file.path, .first_row = file.first_row});
 }
@@ -283,7 +315,8 @@ void check_outputs(const RunConfig& config, OutputGuard guard) {
   protect_inputs(config, guard);
   for (const StreamConfig& stream : config.streams) {
     const std::string path = final_path_of(config, stream.name());
-    for (const std::string& matrix : {path, standard_path_of(config.store, path)}) {
+    const bool filtered = stream.input.filter.any();
+    for (const std::string& matrix : {path, standard_path_of(config.store, path, filtered)}) {
       guard.check_final(matrix);
       // remove_final() deletes this file even if the manifest does not name it.
       if (config.store.fresh)
@@ -318,10 +351,7 @@ RunPlan make_plan(const RunConfig& config, PlanPurpose purpose, RunLog& log, con
     check_outputs(config, std::move(guard));
     check_output_directories(plan.streams, plan.probed);
   }
-  for (StreamPlan& planned : plan.streams) {
-    planned.standard_input = planned.config.input.path == "-";
-    if (planned.standard_input) planned.config.input = spool(planned.config, cache_dir, log);
-  }
+  copy_standard_input(plan.streams, cache_dir, log);
   std::vector<ScannedInput> inputs = shard != nullptr
                                          ? scans_of_plan(*shard)
                                          : scan_inputs(plan.streams, config.store, purpose, log);

@@ -33,9 +33,10 @@ void check_quarantine(const StoreOptions& options, const RunPlan& plan) {
     const StreamPlan& first = plan.streams[split.front()];
     for (const size_t i : split) {
       const StreamPlan& stream = plan.streams[i];
-      if (stream.identity.token_embeddings) {
+      if (stream.identity.has_offsets()) {
         refuse(policy, "one vector for each row",
-               stream.config.name() + " has a vector for each token");
+               stream.config.name() + (stream.identity.passages ? " has a vector for each passage"
+                                                                : " has a vector for each token"));
       }
       if (stream.identity.rows != first.identity.rows) {
         refuse(policy,

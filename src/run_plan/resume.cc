@@ -20,7 +20,9 @@
 namespace encode {
 namespace {
 
+// Returns the shape of the matrix, or its rows if a row may have several vectors.
 std::string shape(const StreamIdentity& identity) {
+  if (identity.has_offsets()) return format_count(identity.rows, "row", "rows");
   return fmt::format("({}, {})", identity.rows, identity.dim);
 }
 
@@ -76,7 +78,7 @@ void remove_final(const std::string& path) {
 }  // namespace
 
 std::string StreamFinisher::standard_path(const StreamPlan& stream) const {
-  return standard_path_of(options_, stream.final_path);
+  return standard_path_of(options_, stream.final_path, stream.config.input.filter.any());
 }
 
 bool StreamFinisher::has_final(const StreamPlan& stream) const {
@@ -307,7 +309,9 @@ void StreamFinisher::publish(const StreamPlan& stream, ChunkStore& store,
       "rows_missing",
       fmt::format("{}: {} not be encoded; the matrix has {}; {} lists them", stream.config.name(),
                   format_count(std::ssize(rows), "row could", "rows could"),
-                  drops ? "no row for them" : "zeros in their place",
+                  drops                           ? "no row for them"
+                  : stream.identity.has_offsets() ? "no vector for them"
+                                                  : "zeros in their place",
                   set_aside_path(stream.final_path)),
       {{"stream", stream.config.name()},
        {"rows", rows.size()},

@@ -84,6 +84,7 @@ Json to_json(const ShardedStream& stream) {
                {"scan", to_json(stream.scan)},
                {"first_rows", std::move(begins)},
                {"blocks", std::move(blocks)}};
+  if (stream.identity.passages) json["passages"] = true;
   if (has_columns) json["columns"] = std::move(columns);
   if (stream.chunk_rows > 0) json["chunk_rows"] = stream.chunk_rows;
   return json;
@@ -101,9 +102,11 @@ ShardedStream stream_from_json(const Json& json, int64_t shards, const std::stri
                      .rows = fields.integer("rows", 0, kMaxInteger),
                      .dim = fields.integer("dim", 1, kMaxInteger),
                      .token_embeddings = fields.boolean_or("token_embeddings", false),
+                     .passages = fields.boolean_or("passages", false),
                      .model = fields.string("model")};
   stream.scan = scan_from_json(fields.object("scan"));
   stream.chunk_rows = fields.integer_or("chunk_rows", 0, 0, kMaxInteger);
+  stream.identity.filtered = stream.scan.filtered;
   for (const InputScan::File& file : stream.scan.files)
     stream.identity.inputs.push_back({.path = file.path, .first_row = file.first_row});
   const Json& begins = fields.array("first_rows");
@@ -193,6 +196,7 @@ StreamIdentity ShardPlan::identity(size_t stream, int64_t shard) const {
   identity.fingerprint = with_rows(identity.fingerprint, rows.blocks);
   identity.first_row = rows.rows.begin;
   identity.rows = rows.rows.size();
+  identity.filtered = 0;  // the scan does not say how many records of the shard are left out
   identity.inputs = inputs_of(identity.inputs, rows.rows, streams[stream].identity.rows);
   return identity;
 }

@@ -30,7 +30,7 @@ std::string in_words(const std::optional<T>& value) {
 
 void add_input(const std::string& stream, const InputOptions& input, Settings& settings) {
   const auto& [path, more_paths, field, text_template, missing_field, format, bad_row, empty_row,
-               utf8, max_row_bytes, limit_rows] = input;
+               utf8, max_row_bytes, limit_rows, filter] = input;
   std::vector<std::string> files = {last_part(path)};
   for (const std::string& more : more_paths) files.push_back(last_part(more));
   const auto set = [&](const char* name, std::string_view value) {
@@ -42,6 +42,7 @@ void add_input(const std::string& stream, const InputOptions& input, Settings& s
   if (!text_template.empty()) set("text", text_template);
   if (missing_field != MissingFieldPolicy::kError)
     set("missing_field", name_of(kMissingFieldPolicies, missing_field));
+  if (filter.any()) set("where", filter.where);
   set("format", name_of(kTextFormats, format));
   set("bad_row", name_of(kBadRowPolicies, bad_row));
   set("empty_row", name_of(kEmptyRowPolicies, empty_row));
@@ -53,7 +54,7 @@ void add_input(const std::string& stream, const InputOptions& input, Settings& s
 void add_result(const std::string& stream, const ResultOptions& result, Settings& settings) {
   const auto& [model, revision, pooling, normalize, truncate_dim, max_length, prompt, prompt_name,
                causal, dtype, float32_matmul_precision, vector_precision, special_tokens,
-               ignore_custom_code] = result;
+               ignore_custom_code, passages] = result;
   const auto set = [&](const char* name, std::string_view value) {
     settings[fmt::format("{}: {}", stream, name)] = value;
   };
@@ -71,6 +72,12 @@ void add_result(const std::string& stream, const ResultOptions& result, Settings
   set("vector_precision", name_of(kVectorPrecisions, vector_precision));
   set("special_tokens", name_of(kSpecialTokensRules, special_tokens));
   set("ignore_custom_code", fmt::to_string(ignore_custom_code));
+  if (!passages.cuts()) return;
+  const auto& [max_tokens, overlap, by, row_vector] = passages;
+  set("passages.max_tokens", in_words(max_tokens));
+  set("passages.overlap", fmt::to_string(overlap));
+  set("passages.by", by ? name_of(kPassageUnits, *by) : "");
+  set("passages.row_vector", name_of(kRowVectors, row_vector));
 }
 
 }  // namespace

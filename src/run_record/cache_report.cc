@@ -35,11 +35,13 @@ double hit_percent(const CacheCounts& counts) {
 
 }  // namespace
 
-std::string describe(const CacheCounts& counts) {
+std::string describe(const CacheCounts& counts, bool of_passages) {
+  const char* one = of_passages ? "passage" : "row";
+  const char* many = of_passages ? "passages" : "rows";
   // Equal rows of different windows are not counted, so the line does not say how many equal rows
   // the input has.
-  std::string equal = fmt::format("{} got the vector of an equal row that was encoded with {}",
-                                  format_count(counts.deduplicated_rows, "row", "rows"),
+  std::string equal = fmt::format("{} got the vector of an equal {} that was encoded with {}",
+                                  format_count(counts.deduplicated_rows, one, many), one,
                                   counts.deduplicated_rows == 1 ? "it" : "them");
   if (counts.requests == 0) return equal;
   std::string text = fmt::format(
@@ -47,7 +49,7 @@ std::string describe(const CacheCounts& counts) {
       "{}; L1 {}, L2 {}, disk {}",
       hit_percent(counts), format_count(counts.requests, "request", "requests"),
       format_count(counts.row_hits), format_count(counts.compact_hits),
-      format_count(counts.disk_hits), format_count(counts.stored_rows, "row", "rows"), equal,
+      format_count(counts.disk_hits), format_count(counts.stored_rows, one, many), equal,
       format_bytes(counts.row_bytes), format_bytes(counts.compact_bytes),
       format_bytes(counts.disk_bytes));
   if (counts.damaged_rows > 0)

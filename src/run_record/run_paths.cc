@@ -20,9 +20,11 @@ std::vector<size_t> streams_of(const RunConfig& config, const CombineConfig& com
   return found;
 }
 
-std::string standard_path_of(const StoreOptions& store, const std::string& final_path) {
+std::string standard_path_of(const StoreOptions& store, const std::string& final_path,
+                             bool filtered) {
   const FinalFormat& format = store.final_format;
-  const bool same = format.type == OutputType::kFloat32 && format.file == MatrixFormat::kNpy;
+  const bool same =
+      !filtered && format.type == OutputType::kFloat32 && format.file == MatrixFormat::kNpy;
   return same ? final_path : final_path + ".float32.npy";
 }
 

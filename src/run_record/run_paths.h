@@ -16,9 +16,10 @@ std::vector<size_t> streams_of(const RunConfig& config, const CombineConfig& com
 // Returns the path of the final matrix of a stream.
 std::string final_path_of(const RunConfig& config, const std::string& stream_name);
 // Returns the path to which a worker writes its float32 rows in standard mode. This is the path of
-// the final matrix if the final matrix is a .npy file of float32. Otherwise it is a file beside the
-// final matrix, which is converted.
-std::string standard_path_of(const StoreOptions& store, const std::string& final_path);
+// the final matrix if the final matrix is a .npy file of float32 and the stream is not `filtered`.
+// Otherwise it is a file beside the final matrix, which is converted.
+std::string standard_path_of(const StoreOptions& store, const std::string& final_path,
+                             bool filtered);
 // Returns the path of the log file.
 std::string log_path(const RunConfig& config);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <utility>
 
 #include "encode/error.h"
 
@@ -49,8 +50,17 @@ std::string render(const RunSummary& summary) {
   std::string text = aligned(rows);
   const bool dropped = std::any_of(summary.matrices.begin(), summary.matrices.end(),
                                    [](const FinishedMatrix& matrix) { return matrix.dropped > 0; });
-  text += fmt::format("no row was lost: rows read = written + rejected{}\n",
-                      dropped ? " + dropped" : "");
+  const bool filtered =
+      std::any_of(summary.matrices.begin(), summary.matrices.end(),
+                  [](const FinishedMatrix& matrix) { return matrix.filtered > 0; });
+  text += fmt::format("no row was lost: rows read = written + rejected{}{}\n",
+                      filtered ? " + filtered" : "", dropped ? " + dropped" : "");
+  for (const FinishedMatrix& matrix : summary.matrices) {
+    if (matrix.filtered == 0) continue;
+    text += fmt::format("{}: the filter left out {} of {}\n", matrix.name,
+                        format_count(matrix.filtered),
+                        format_count(matrix.rows_in, "record", "records"));
+  }
   for (const FinishedMatrix& matrix : summary.matrices) {
     if (matrix.dropped == 0) continue;
     text += fmt::format("{}: without {} not be encoded\n", matrix.name,
@@ -58,6 +68,10 @@ std::string render(const RunSummary& summary) {
   }
   for (const FinishedMatrix& matrix : summary.matrices) {
     text += fmt::format("{}: {}\n", matrix.name, matrix.path);
+    if (matrix.passages > 0)
+      text += fmt::format("{}: {} of {}\n", matrix.name,
+                          format_count(matrix.passages, "passage", "passages"),
+                          format_count(matrix.rows, "row", "rows"));
     if (!matrix.rejected_path.empty())
       text +=
           fmt::format("{}: rejected rows are listed in {}\n", matrix.name, matrix.rejected_path);
@@ -80,21 +94,24 @@ std::string render(const RunSummary& summary) {
 Json to_json(const RunSummary& summary) {
   Json matrices = Json::array();
   for (const FinishedMatrix& matrix : summary.matrices) {
-    matrices.push_back({{"name", matrix.name},
-                        {"path", matrix.path},
-                        {"rows_in", matrix.rows_in},
-                        {"rejected", matrix.rejected},
-                        {"rejected_path", matrix.rejected_path},
-                        {"dropped", matrix.dropped},
-                        {"empty_rows", matrix.empty_rows.empty},
-                        {"blank_rows", matrix.empty_rows.blank},
-                        {"rows", matrix.rows},
-                        {"dim", matrix.dim},
-                        {"tokens", matrix.tokens},
-                        {"truncated_rows", matrix.truncation.truncated_rows},
-                        {"lost_tokens", matrix.truncation.lost_tokens},
-                        {"tokens_per_second", matrix.tokens_per_second},
-                        {"combined", matrix.combined}});
+    Json json = {{"name", matrix.name},
+                 {"path", matrix.path},
+                 {"rows_in", matrix.rows_in},
+                 {"rejected", matrix.rejected},
+                 {"rejected_path", matrix.rejected_path},
+                 {"filtered", matrix.filtered},
+                 {"dropped", matrix.dropped},
+                 {"empty_rows", matrix.empty_rows.empty},
+                 {"blank_rows", matrix.empty_rows.blank},
+                 {"rows", matrix.rows},
+                 {"dim", matrix.dim},
+                 {"tokens", matrix.tokens},
+                 {"truncated_rows", matrix.truncation.truncated_rows},
+                 {"lost_tokens", matrix.truncation.lost_tokens},
+                 {"tokens_per_second", matrix.tokens_per_second},
+                 {"combined", matrix.combined}};
+    if (matrix.passages > 0) json["passages"] = matrix.passages;
+    matrices.push_back(std::move(json));
   }
   return {{"matrices", matrices},
           {"mode", summary.chunked ? "chunked" : "standard"},
@@ -107,14 +124,16 @@ Json to_json(const RunSummary& summary) {
 
 void check_rows(const RunSummary& summary) {
   for (const FinishedMatrix& matrix : summary.matrices) {
-    if (matrix.rows_in == matrix.rows + matrix.rejected + matrix.dropped) continue;
-    throw Error({.code = "run.row_count",
-                 .what = "rows were lost in " + matrix.name,
-                 .where = matrix.path,
-                 .expected = fmt::format("{} rows, as many as were read", matrix.rows_in),
-                 .found = fmt::format("{} written + {} rejected + {} dropped", matrix.rows,
-                                      matrix.rejected, matrix.dropped),
-                 .hint = "this is a defect of encode; please report it"});
+    if (matrix.rows_in == matrix.rows + matrix.rejected + matrix.filtered + matrix.dropped)
+      continue;
+    throw Error(
+        {.code = "run.row_count",
+         .what = "rows were lost in " + matrix.name,
+         .where = matrix.path,
+         .expected = fmt::format("{} rows, as many as were read", matrix.rows_in),
+         .found = fmt::format("{} written + {} rejected + {} filtered + {} dropped", matrix.rows,
+                              matrix.rejected, matrix.filtered, matrix.dropped),
+         .hint = "this is a defect of encode; please report it"});
   }
 }
 

@@ -17,6 +17,7 @@ struct FinishedMatrix {
   int64_t rows_in = 0;  // records of the input; the rows, if the matrix is a combined one
   int64_t rejected = 0;
   std::string rejected_path = {};  // the list of these rows; "" if there are none
+  int64_t filtered = 0;            // records that the filter left out
   int64_t dropped = 0;             // quarantined rows that were dropped
   int64_t rows = 0;                // the rows of the matrix
   int64_t dim = 0;
@@ -25,6 +26,7 @@ struct FinishedMatrix {
   double tokens_per_second = 0;  // 0: nothing was encoded in this run
   bool combined = false;         // made by `combine` from other matrices
   EmptyRows empty_rows = {};     // rows of the input that were encoded without a text
+  int64_t passages = 0;          // that the rows were cut into; 0: they were not cut
 };
 
 // How often, and for how long, the workers were short of host memory (MemoryPressure).
@@ -48,7 +50,7 @@ struct RunSummary {
 std::string render(const RunSummary& summary);
 Json to_json(const RunSummary& summary);
 
-// Throws Error kInternal if rows_in != rows + rejected + dropped for any matrix.
+// Throws Error kInternal if rows_in != rows + rejected + filtered + dropped for any matrix.
 void check_rows(const RunSummary& summary);
 
 }  // namespace encode

@@ -3,17 +3,32 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <string_view>
 
 #include "base/utf8.h"
 
 namespace encode {
 
+namespace {
+
+void set_text(const Text& text, std::string_view utf8, RowText& found) {
+  constexpr auto kMost = static_cast<size_t>(HitTexts::kMostBytes);
+  found.bytes = std::ssize(utf8);
+  found.utf8 = utf8_prefix(utf8, kMost);
+  const size_t ids = std::min(text.input_ids.size(), kMost / sizeof(int32_t));
+  found.input_ids.assign(text.input_ids.begin(),
+                         text.input_ids.begin() + static_cast<std::ptrdiff_t>(ids));
+}
+
+}  // namespace
+
 HitTexts::HitTexts(const Matrix& matrix, const InputOptions& options, const InputScan& scan)
     : options_(options),
       scan_(scan),
       input_rows_(read_vector_rows(matrix.path(), matrix.manifest())) {
+  if (matrix.manifest().identity.passages) passages_.emplace(matrix);
   for (const TableColumn& column : matrix.manifest().table_columns) {
-    if (column.source != kRowColumn && column.source != kTextColumn) columns_.push_back(column);
+    if (column.source != kTextColumn && !is_number_column(column)) columns_.push_back(column);
   }
 }
 
@@ -26,6 +41,7 @@ std::vector<std::string> HitTexts::columns() const {
 std::vector<int64_t> HitTexts::rows_without_text() const {
   std::vector<int64_t> rows;
   if (scan_.empty == 0) return rows;
+  if (passages_) return passages_->without_text();
   const std::unique_ptr<ScannedTexts> reader = open_scanned_texts(options_, scan_);
   for (Text text; reader->next(text);) {
     if (!text.utf8.empty() || !text.input_ids.empty()) continue;
@@ -38,6 +54,12 @@ std::vector<int64_t> HitTexts::rows_without_text() const {
 std::map<int64_t, RowText> HitTexts::read(std::vector<int64_t> rows) const {
   std::sort(rows.begin(), rows.end());
   rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
+  std::map<int64_t, RowText> texts = passages_ ? read_passages(rows) : read_rows(rows);
+  if (!columns_.empty() && !texts.empty()) add_columns(texts);
+  return texts;
+}
+
+std::map<int64_t, RowText> HitTexts::read_rows(const std::vector<int64_t>& rows) const {
   std::map<int64_t, RowText> texts;
   const std::unique_ptr<ScannedTexts> reader = open_scanned_texts(options_, scan_);
   for (const int64_t row : rows) {
@@ -45,14 +67,31 @@ std::map<int64_t, RowText> HitTexts::read(std::vector<int64_t> rows) const {
     found.row = input_rows_.row_of(row);
     reader->seek(found.row);
     Text text;
-    if (!reader->next(text)) continue;
-    constexpr auto kMost = static_cast<size_t>(kMostBytes);
-    found.bytes = std::ssize(text.utf8);
-    found.utf8 = utf8_prefix(text.utf8, kMost);
-    text.input_ids.resize(std::min(text.input_ids.size(), kMost / sizeof(int32_t)));
-    found.input_ids = std::move(text.input_ids);
+    if (reader->next(text)) set_text(text, text.utf8, found);
   }
-  if (!columns_.empty() && !texts.empty()) add_columns(texts);
+  return texts;
+}
+
+std::map<int64_t, RowText> HitTexts::read_passages(const std::vector<int64_t>& vectors) const {
+  std::map<int64_t, RowText> texts;
+  const std::unique_ptr<ScannedTexts> reader = open_scanned_texts(options_, scan_);
+  const std::vector<PassagePlace> places = passages_->places(vectors);
+  Text text;
+  int64_t row = -1;  // the row that `text` is
+  for (size_t i = 0; i < places.size(); ++i) {
+    const PassagePlace& place = places[i];
+    if (place.row != row) {
+      reader->seek(place.row);
+      if (!reader->next(text)) text = {};
+      row = place.row;
+    }
+    RowText& found = texts[vectors[i]];
+    found.row = row;
+    found.passage = place;
+    const auto begin = std::min(text.utf8.size(), static_cast<size_t>(place.byte_begin));
+    const auto bytes = static_cast<size_t>(place.byte_end - place.byte_begin);
+    set_text(text, std::string_view(text.utf8).substr(begin, bytes), found);
+  }
   return texts;
 }
 

@@ -10,6 +10,7 @@
 #include "encode/text.h"
 #include "encode/vector_rows.h"
 
+#include "search/hit_passages.h"
 #include "store/matrix/matrix.h"
 
 namespace encode {
@@ -23,6 +24,8 @@ struct RowText {
   // What the row has in the columns of a table that come from the input, such as "id": the first
   // kMostBytes of each, or nullopt if the input has no value.
   std::vector<std::optional<std::string>> columns = {};
+  // The passage that `utf8` is, in the text of the row; nullopt: it is the text of the row.
+  std::optional<PassagePlace> passage = {};
 };
 
 // Finds texts by the rows of a matrix. Not thread-safe.
@@ -50,12 +53,15 @@ class HitTexts {
   std::vector<std::string> columns() const;
 
  private:
+  std::map<int64_t, RowText> read_rows(const std::vector<int64_t>& rows) const;
+  std::map<int64_t, RowText> read_passages(const std::vector<int64_t>& vectors) const;
   void add_columns(std::map<int64_t, RowText>& texts) const;
 
   const InputOptions& options_;
   const InputScan& scan_;
-  VectorRows input_rows_;
-  std::vector<TableColumn> columns_;  // those that come from the input
+  VectorRows input_rows_;                // if the vectors are not those of passages
+  std::optional<HitPassages> passages_;  // if they are
+  std::vector<TableColumn> columns_;     // those that come from the input
 };
 
 }  // namespace encode

@@ -117,6 +117,10 @@ ScannedTextsOfRun texts_of_run(const Matrix& matrix, const OpenedModel& model,
   };
   if (files.empty())
     throw refuse(manifest_path(matrix.path()), "the manifest does not name the texts", "no file");
+  if (says_filtered_elsewhere(wanted.fingerprint))
+    throw refuse(matrix.path(),
+                 "the filter of the texts read the input of another stream, which is not recorded",
+                 "the matrix of a stream without the fields of its filter");
   ScannedTextsOfRun texts;
   texts.options = recorded_options(wanted.fingerprint).input;
   texts.options.path = files.front();

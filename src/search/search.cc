@@ -68,6 +68,7 @@ int run_search(const SearchRequest& request, const RunEnvironment& environment,
                   .hardware = target.hardware,
                   .threads = target.threads,
                   .model_files = model.files};
+  job.result.passages = {};  // a query is one text
   job.result.model = model.directory.path;
   job.result.prompt = prompt_text(request.prompt, model.directory, of_run.prompt.value_or(""));
   const QueryVectors vectors = encode_queries(job, environment);

@@ -56,14 +56,18 @@ class InputColumns {
  public:
   InputColumns(const SearchSetting& setting, const SearchResult& result, size_t line_width)
       : cells_(1) {
+    const bool passages = !result.hits.empty() && result.hits.front().text.passage;
+    if (passages) cells_[0] = {"source_row", "passage"};
     for (size_t column = 0; column < setting.columns.size(); ++column)
       cells_[0].push_back(cell(setting.columns[column]));
     for (const SearchHit& hit : result.hits) {
       std::vector<std::string>& row = cells_.emplace_back();
+      if (passages)
+        row = {fmt::to_string(hit.text.row), fmt::to_string(hit.text.passage.value().passage)};
       for (const std::optional<std::string>& value : hit.text.columns)
         row.push_back(cell(value.value_or("")));
     }
-    widths_.assign(setting.columns.size(), 0);
+    widths_.assign(cells_[0].size(), 0);
     for (const std::vector<std::string>& row : cells_) {
       for (size_t column = 0; column < row.size(); ++column)
         widths_[column] = std::max(widths_[column], count_characters(row[column]));
@@ -103,6 +107,14 @@ class InputColumns {
 
 std::string name_of_file(const std::string& path) {
   return printable(std::filesystem::path(path).filename().string());
+}
+
+Json place_of(const PassagePlace& place) {
+  return {{"passage", place.passage},
+          {"byte_begin", place.byte_begin},
+          {"byte_end", place.byte_end},
+          {"char_begin", place.char_begin},
+          {"char_end", place.char_end}};
 }
 
 }  // namespace
@@ -157,6 +169,7 @@ std::string to_json_line(const SearchSetting& setting, const SearchResult& resul
     } else {
       json["input_ids"] = hit.text.input_ids;
     }
+    if (hit.text.passage) json.update(place_of(*hit.text.passage));
     for (size_t column = 0; column < hit.text.columns.size(); ++column) {
       const std::optional<std::string>& value = hit.text.columns[column];
       json["columns"][setting.columns.at(column)] = value ? Json(*value) : Json();

@@ -1,6 +1,7 @@
 #include "shards/part_columns.h"
 
 #include <algorithm>
+#include <charconv>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -45,9 +46,11 @@ class PartColumn {
 class PartColumns final : public ColumnSource {
  public:
   PartColumns(const std::string& path, const Manifest& manifest)
-      : rows_(read_vector_rows(path, manifest)), row_(manifest.identity.first_row) {
+      : path_(path), rows_(read_vector_rows(path, manifest)), row_(manifest.identity.first_row) {
     for (const TableColumn& column : manifest.table_columns) {
-      if (column.source != kRowColumn)
+      if (column.source == kSourceRowSource)
+        source_rows_ = std::make_unique<PartColumn>(path, manifest.file, column.name);
+      else if (column.source != kRowColumn)
         columns_.push_back(std::make_unique<PartColumn>(path, manifest.file, column.name));
     }
   }
@@ -56,12 +59,22 @@ class PartColumns final : public ColumnSource {
     values.assign(columns_.size(), std::nullopt);
     if (!rows_.vector_of(row_++)) return;  // the table does not have the row
     for (size_t i = 0; i < columns_.size(); ++i) values[i] = columns_[i]->next();
+    if (source_rows_ == nullptr) return;
+    const std::string number = source_rows_->next().value_or("");
+    const char* const end = number.data() + number.size();
+    if (const auto read = std::from_chars(number.data(), end, source_row_);
+        read.ec != std::errc() || read.ptr != end)
+      throw damage("a part has a source row that is no number", path_, "a number", number);
   }
+  int64_t source_row() const override { return source_row_; }
   void finish() override {}
 
  private:
+  std::string path_;
   VectorRows rows_;
   int64_t row_;
+  int64_t source_row_ = 0;                            // of the row before row_
+  std::unique_ptr<PartColumn> source_rows_;           // null if the table has no such column
   std::vector<std::unique_ptr<PartColumn>> columns_;  // a reader refers to its file
 };
 

@@ -25,6 +25,18 @@ std::string check_ledger(const std::string& matrix_path, const Manifest& manifes
 std::string check_offsets(const std::string& path, const FileSeal& seal, int64_t rows,
                           int64_t vectors);
 
+struct PassageRows {
+  RowRange rows;         // of the matrix or the chunk
+  int64_t passages = 0;  // the number of its passages
+};
+// Checks that the file at `path` has the size and the checksum in `seal`, and that it holds the
+// places of as many passages, in the order of the rows and of the passages in a row.
+std::string check_passages(const std::string& path, const FileSeal& seal,
+                           const PassageRows& expected);
+// Checks that the file at `path` has the size and the checksum in `seal`, and that it holds `rows`
+// numbers of records that ascend.
+std::string check_source_rows(const std::string& path, const FileSeal& seal, int64_t rows);
+
 // Returns true if the output type in the manifest needs no ranges file, or if the ranges file
 // beside the matrix has the checksum in the manifest.
 bool ranges_fit(const std::string& matrix_path, const Manifest& manifest);
@@ -38,6 +50,7 @@ bool ranges_fit(const std::string& matrix_path, const Manifest& manifest);
 // - a kill has interrupted publish_final(), and the file publishing_path() is left.
 // Files beside a matrix are from encode if the matrix has a manifest or a publishing_path(). A
 // ledger that no manifest names is from encode if it is empty or begins with a line of a ledger.
+// Source rows that no manifest names are foreign.
 std::string foreign_final_file(const std::string& matrix_path);
 // Returns true if the ledger of quarantined rows beside a matrix is foreign: the manifest does not
 // name it, and it does not begin as encode writes such a ledger.

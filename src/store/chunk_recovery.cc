@@ -143,7 +143,8 @@ void sweep(const std::string& directory, const std::map<int64_t, ChunkRecord>& c
   if (changed) sync_directory(directory);
 }
 
-std::string check_beside_chunk(const std::string& directory, const ChunkRecord& record) {
+std::string check_beside_chunk(const std::string& directory, const ChunkRecord& record,
+                               int64_t vectors) {
   const auto path = [&](ChunkPart part) {
     return join_path(directory, chunk_file_name(record.index, part));
   };
@@ -155,9 +156,14 @@ std::string check_beside_chunk(const std::string& directory, const ChunkRecord& 
     const std::string wrong = check_sealed_file(path(ChunkPart::kSetAside), *record.set_aside);
     if (!wrong.empty()) return fmt::format("its list of rows that failed is damaged ({})", wrong);
   }
+  if (record.passages) {
+    const std::string wrong = check_passages(path(ChunkPart::kPassages), *record.passages,
+                                             {.rows = record.rows, .passages = vectors});
+    if (!wrong.empty()) return fmt::format("its file of passages is damaged ({})", wrong);
+  }
   if (!record.offsets) return "";
-  const std::string wrong = check_offsets(path(ChunkPart::kOffsets), *record.offsets,
-                                          record.rows.size(), record.stats.tokens);
+  const std::string wrong =
+      check_offsets(path(ChunkPart::kOffsets), *record.offsets, record.rows.size(), vectors);
   return wrong.empty() ? "" : fmt::format("its offsets file is damaged ({})", wrong);
 }
 
@@ -169,7 +175,8 @@ std::string check_chunk(const std::string& directory, const StreamFile& stream,
     return "its record has the row numbers of another chunk";
   }
   if (record.file_bytes != stream.chunk_file_bytes(record)) return "its record has a wrong size";
-  if (record.offsets.has_value() != stream.identity.token_embeddings)
+  if (record.offsets.has_value() != stream.identity.has_offsets() ||
+      record.passages.has_value() != stream.identity.passages)
     return "its record belongs to another kind of matrix";
   const std::string path = join_path(directory, chunk_file_name(record.index));
   try {
@@ -178,7 +185,8 @@ std::string check_chunk(const std::string& directory, const StreamFile& stream,
       return fmt::format("it has {} bytes, but its record says {}", size, record.file_bytes);
     }
     if (xxh3_file(path) != record.xxh3_128) return "its checksum is not the one in its record";
-    return check_beside_chunk(directory, record);
+    return check_beside_chunk(directory, record,
+                              stream.identity.vectors_of(record.stats, record.rows.size()));
   } catch (const Error& error) {
     if (error.exit_code() == ExitCode::kNoInput) return "the file is missing";
     throw;

@@ -16,6 +16,7 @@
 #include "store/ledger.h"
 #include "store/matrix_file.h"
 #include "store/offsets.h"
+#include "store/passage_file.h"
 #include "store/records.h"
 #include "store/sealed_json.h"
 #include "store/set_aside.h"
@@ -92,19 +93,23 @@ class ChunkWriterImpl : public ChunkWriter {
   ChunkWriterImpl(ChunkStoreImpl& store, int64_t index)
       : store_(store),
         index_(index),
-        writer_(store.chunk_path(index),
-                {.rows = store.chunk(index),
-                 .columns = store.stream().identity.dim,
-                 .counted_at_end = store.stream().identity.token_embeddings}),
+        writer_(store.chunk_path(index), {.rows = store.chunk(index),
+                                          .columns = store.stream().identity.dim,
+                                          .counted_at_end = store.stream().identity.has_offsets()}),
         ledger_(store.path(index, ChunkPart::kLedger)),
         set_aside_(store.path(index, ChunkPart::kSetAside)) {
-    if (store.stream().identity.token_embeddings)
+    if (store.stream().identity.has_offsets())
       offsets_.emplace(store.path(index, ChunkPart::kOffsets), store.chunk(index).size());
+    if (store.stream().identity.passages)
+      passages_.emplace(store.path(index, ChunkPart::kPassages));
   }
 
   void append(std::span<const float> values) override { writer_.append(values); }
   void append_lengths(std::span<const int32_t> lengths) override {
     offsets_.value().append(lengths);
+  }
+  void append_passages(std::span<const PassagePlace> passages) override {
+    passages_.value().append(passages);
   }
   void append_truncated(std::span<const TruncatedRow> rows) override { ledger_.append(rows); }
   void append_set_aside(std::span<const SetAsideRow> rows) override { set_aside_.append(rows); }
@@ -126,6 +131,7 @@ class ChunkWriterImpl : public ChunkWriter {
     if (!ledger_.empty()) record.ledger = ledger_.sync();
     if (offsets_) record.offsets = offsets_->sync();
     if (!set_aside_.empty()) record.set_aside = set_aside_.sync();
+    if (passages_) record.passages = passages_->sync(writer_.rows_written());
     writer_.sync();
     record.file_bytes = writer_.bytes_written();
     record.xxh3_128 = writer_.xxh3_hex();
@@ -136,6 +142,7 @@ class ChunkWriterImpl : public ChunkWriter {
     if (!ledger_.empty()) ledger_.rename();
     if (offsets_) offsets_->rename();
     if (!set_aside_.empty()) set_aside_.rename();
+    if (passages_) passages_->rename();
     writer_.rename();
   }
 
@@ -146,6 +153,7 @@ class ChunkWriterImpl : public ChunkWriter {
   LedgerWriter ledger_;
   LedgerWriter set_aside_;
   std::optional<OffsetsWriter> offsets_;
+  std::optional<PassagesWriter> passages_;
 };
 
 bool by_index(const ChunkRecord& a, const ChunkRecord& b) { return a.index < b.index; }
@@ -296,8 +304,8 @@ void ChunkStoreImpl::check_content(const FinalContent& content) const {
   if (content.set_aside.empty()) return;
   if (content.quarantine == QuarantinePolicy::kError)
     throw misuse("rows were set aside, and the policy allows no matrix without them", directory_);
-  if (content.quarantine == QuarantinePolicy::kDrop && stream_.identity.token_embeddings)
-    throw misuse("rows of token embeddings cannot be dropped", directory_);
+  if (content.quarantine == QuarantinePolicy::kDrop && stream_.identity.has_offsets())
+    throw misuse("rows with several vectors cannot be dropped", directory_);
 }
 
 FinalSource ChunkStoreImpl::source_of(const FinalContent& content,
@@ -326,6 +334,12 @@ FinalSource ChunkStoreImpl::source_of(const FinalContent& content,
                 for (const ChunkRecord& record : committed_)
                   offsets.append_file(path(record.index, ChunkPart::kOffsets),
                                       record.offsets.value());
+              },
+          .fill_passages =
+              [this](PassagesWriter& passages) {
+                for (const ChunkRecord& record : committed_)
+                  passages.append_file(path(record.index, ChunkPart::kPassages),
+                                       record.passages.value());
               },
           .set_aside = content.set_aside,
           .columns = content.columns};

@@ -22,6 +22,21 @@
 namespace encode {
 namespace {
 
+// Throws if the rows of two parts were made from different records of their inputs.
+void require_same_records(const Manifest& first, const Manifest& part,
+                          const std::string& first_path, const std::string& path) {
+  const auto hash_of = [](const Manifest& manifest) {
+    return manifest.source_rows ? manifest.source_rows->xxh3_128 : "";
+  };
+  if (hash_of(first) == hash_of(part)) return;
+  throw Error({.code = "store.combine_rows",
+               .what = "matrices that were filtered differently cannot be combined",
+               .where = path,
+               .expected = fmt::format("the records of {}", first_path),
+               .found = "other records of its input",
+               .hint = "encode the streams of one split with one filter, in one run"});
+}
+
 std::vector<Manifest> part_manifests(const std::vector<std::string>& matrix_paths) {
   std::vector<Manifest> manifests;
   for (const std::string& path : matrix_paths) {
@@ -48,6 +63,8 @@ std::vector<Manifest> part_manifests(const std::vector<std::string>& matrix_path
                    .found = std::string(to_string(manifest->type)),
                    .hint = "encode the streams of one split with the same output_dtype"});
     }
+    if (!manifests.empty())
+      require_same_records(manifests.front(), *manifest, matrix_paths.front(), path);
     manifests.push_back(std::move(*manifest));
     require_same_rows(matrix_paths.front(), path,
                       {.code = "store.combine_rows",

@@ -65,6 +65,8 @@ std::string manifest_text(const Manifest& manifest) {
   if (manifest.file != MatrixFormat::kNpy) {
     object["file"] = file_format_json(manifest);
   }
+  if (manifest.source_rows) object["source_rows"] = to_json(*manifest.source_rows);
+  if (manifest.identity.filtered > 0) object["filtered"] = manifest.identity.filtered;
   if (manifest.identity.first_row > 0) object["first_row"] = manifest.identity.first_row;
   if (!manifest.identity.inputs.empty()) {
     object["inputs"] = array_of(manifest.identity.inputs, [](const InputPart& part) {
@@ -73,6 +75,7 @@ std::string manifest_text(const Manifest& manifest) {
   }
   if (!manifest.identity.model.empty()) object["model"] = manifest.identity.model;
   if (!manifest.made_from.empty()) object["made_from"] = manifest.made_from;
+  if (manifest.passages) object["passages"] = to_json(*manifest.passages);
   if (manifest.quarantine != QuarantinePolicy::kError) {
     object["quarantine"] = to_string(manifest.quarantine);
     object["dropped_rows"] = manifest.dropped_rows;
@@ -106,6 +109,12 @@ void read_quarantine(const JsonFields& fields, const std::string& where, Manifes
     manifest.set_aside = file_seal_from_json(fields.object("set_aside"), where);
 }
 
+void read_passages(const JsonFields& fields, const std::string& where, Manifest& manifest) {
+  manifest.passages = file_seal_from_json(fields.object("passages"), where);
+  if (!manifest.offsets) fields.refuse("passages", "a key offsets beside it", "none");
+  manifest.identity.passages = true;
+}
+
 void read_file_format(const JsonFields& fields, const std::string& where, Manifest& manifest) {
   const JsonFields file(fields.object("file"), where + ", file", "store.damaged");
   manifest.file = named_value(file, "format", kMatrixFormats);
@@ -135,6 +144,7 @@ Manifest parse_manifest(const Json& json, const std::string& where) {
       .stats = row_stats_from_json(fields.object("stats"), where),
       .origins = origins(fields, where),
       .parts = strings_from(fields, "parts")};
+  manifest.identity.filtered = fields.integer_or("filtered", 0, 0, kMaxInteger);
   manifest.identity.model = fields.string_or("model", "");  // older manifests do not have it
   manifest.made_from = fields.string_or("made_from", "");
   manifest.columns = fields.integer_or("columns", manifest.identity.dim, 1, kMaxInteger);
@@ -149,8 +159,11 @@ Manifest parse_manifest(const Json& json, const std::string& where) {
     manifest.ledger = file_seal_from_json(fields.object("ledger"), where);
   if (!json.value("offsets", Json()).is_null()) {
     manifest.offsets = file_seal_from_json(fields.object("offsets"), where);
-    manifest.identity.token_embeddings = true;
+    manifest.identity.token_embeddings = !fields.has("passages");
   }
+  if (fields.has("passages")) read_passages(fields, where, manifest);
+  if (fields.has("source_rows"))
+    manifest.source_rows = file_seal_from_json(fields.object("source_rows"), where);
   if (fields.has("file")) read_file_format(fields, where, manifest);
   if (fields.has("inputs")) read_inputs(fields, where, manifest);
   if (fields.has("quarantine")) read_quarantine(fields, where, manifest);
@@ -178,14 +191,18 @@ class StandardFinalWriter : public FinalWriter {
         identity_(std::move(identity)),
         writer_(matrix_path_, {.rows = identity_.range(),
                                .columns = identity_.dim,
-                               .counted_at_end = identity_.token_embeddings}),
+                               .counted_at_end = identity_.has_offsets()}),
         ledger_(ledger_path(matrix_path_)) {
-    if (identity_.token_embeddings) offsets_.emplace(offsets_path(matrix_path_), identity_.rows);
+    if (identity_.has_offsets()) offsets_.emplace(offsets_path(matrix_path_), identity_.rows);
+    if (identity_.passages) passages_.emplace(passages_path(matrix_path_));
   }
 
   void append(std::span<const float> values) override { writer_.append(values); }
   void append_lengths(std::span<const int32_t> lengths) override {
     offsets_.value().append(lengths);
+  }
+  void append_passages(std::span<const PassagePlace> passages) override {
+    passages_.value().append(passages);
   }
   void append_truncated(std::span<const TruncatedRow> rows) override { ledger_.append(rows); }
   int64_t rows_written() const override { return writer_.rows_written(); }
@@ -196,7 +213,9 @@ class StandardFinalWriter : public FinalWriter {
     manifest.stats = stats;
     manifest.origins = {origin};
     publish_final(writer_, std::move(manifest),
-                  {.ledger = &ledger_, .offsets = offsets_ ? &*offsets_ : nullptr});
+                  {.ledger = &ledger_,
+                   .offsets = offsets_ ? &*offsets_ : nullptr,
+                   .passages = passages_ ? &*passages_ : nullptr});
   }
 
  private:
@@ -205,6 +224,7 @@ class StandardFinalWriter : public FinalWriter {
   NpyWriter writer_;
   LedgerWriter ledger_;
   std::optional<OffsetsWriter> offsets_;
+  std::optional<PassagesWriter> passages_;
 };
 
 }  // namespace
@@ -219,7 +239,8 @@ void publish_final(CompleteFile& writer, Manifest manifest, const BesideFinal& b
   const std::string publishing = publishing_path(writer.path());
   write_file_durably(publishing, seal({{"name", manifest.identity.name}}) + "\n");
   for (const std::string& old : {path, ranges, ledger_path(writer.path()),
-                                 offsets_path(writer.path()), set_aside_path(writer.path())}) {
+                                 offsets_path(writer.path()), set_aside_path(writer.path()),
+                                 source_rows_path(writer.path()), passages_path(writer.path())}) {
     if (!exists(old)) continue;
     remove_file(old);
     sync_directory(parent_directory(old));
@@ -232,7 +253,10 @@ void publish_final(CompleteFile& writer, Manifest manifest, const BesideFinal& b
   if (beside.ledger != nullptr && !beside.ledger->empty())
     manifest.ledger = beside.ledger->publish();
   if (beside.offsets != nullptr) manifest.offsets = beside.offsets->publish();
+  if (beside.source_rows != nullptr) manifest.source_rows = beside.source_rows->publish();
   if (beside.set_aside != nullptr) manifest.set_aside = beside.set_aside->publish();
+  if (beside.passages != nullptr)
+    manifest.passages = beside.passages->publish(writer.rows_written());
   manifest.file_bytes = writer.bytes_written();
   manifest.xxh3_128 = writer.xxh3_hex();
   write_file_durably(path, manifest_text(manifest));
@@ -284,7 +308,9 @@ FinalState final_state(const std::string& matrix_path, const StreamIdentity& ide
     };
     if (!check_ledger(matrix_path, *manifest).empty() ||
         damaged(offsets_path(matrix_path), manifest->offsets) ||
-        damaged(set_aside_path(matrix_path), manifest->set_aside)) {
+        damaged(source_rows_path(matrix_path), manifest->source_rows) ||
+        damaged(set_aside_path(matrix_path), manifest->set_aside) ||
+        damaged(passages_path(matrix_path), manifest->passages)) {
       return FinalState::kDamaged;
     }
     return FinalState::kValid;

@@ -1,6 +1,7 @@
 #include "store/final_file.h"
 
 #include <algorithm>
+#include <array>
 #include <fmt/format.h>
 #include <optional>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "base/output_types.h"
 #include "columnar/table.h"
 #include "store/matrix_file.h"
+#include "store/passage_file.h"
 
 namespace encode {
 namespace {
@@ -23,7 +25,7 @@ TableSchema schema_of(const std::string& path, const Manifest& manifest) {
                         .metadata = {{"encode.output_dtype", std::string(to_string(manifest.type))},
                                      {"encode.dim", fmt::to_string(manifest.identity.dim)}}};
   for (const TableColumn& column : manifest.table_columns)
-    schema.columns.push_back({.name = column.name, .numbers = column.source == kRowColumn});
+    schema.columns.push_back({.name = column.name, .numbers = is_number_column(column)});
   return schema;
 }
 
@@ -50,15 +52,21 @@ class TableFile final : public FinalFile, private ByteSink {
   void write(std::span<const char> bytes) override;
   void append_row(std::span<const std::byte> vector);
   void append_columns();
+  void append_number(const TableColumn& column, TableRows::Column& values);
+  std::optional<std::string_view> shown(const TableColumn& column,
+                                        const std::optional<std::string>& value) const;
   void read_row();
   void write_group();
 
+  const std::vector<TableColumn> sources_;  // of the columns of schema_
   TableSchema schema_;
   int64_t rows_ = 0;  // of the table
   int64_t row_bytes_ = 0;
   const FinalColumns& columns_;
   int64_t stream_row_;                    // the row of the stream that comes next
   std::unique_ptr<ColumnSource> source_;  // null if no column comes from the input
+  std::optional<PassageReader> passages_;
+  PassagePlace passage_;  // of the vector that is appended, if there are passages
   std::vector<std::optional<std::string>> values_;
   AtomicFile file_;
   Xxh3 hash_;
@@ -69,17 +77,20 @@ class TableFile final : public FinalFile, private ByteSink {
 };
 
 TableFile::TableFile(const std::string& path, const Manifest& manifest, const FinalColumns& columns)
-    : schema_(schema_of(path, manifest)),
+    : sources_(manifest.table_columns),
+      schema_(schema_of(path, manifest)),
       rows_(manifest.vectors()),
       row_bytes_(manifest.columns * item_facts(manifest.type).bytes),
       columns_(columns),
       stream_row_(columns.rows.range().begin),
       file_(path, 0),
       writer_(open_table_writer(*this, schema_)) {
-  const bool from_input =
-      std::any_of(schema_.columns.begin(), schema_.columns.end(),
-                  [](const TableSchema::Column& column) { return !column.numbers; });
+  const bool from_input = std::any_of(
+      manifest.table_columns.begin(), manifest.table_columns.end(), [](const TableColumn& column) {
+        return column.source == kSourceRowSource || !is_number_column(column);
+      });
   if (from_input) source_ = columns.open();
+  if (!columns.passages.empty()) passages_.emplace(columns.passages);
   group_.columns.resize(schema_.columns.size());
 }
 
@@ -97,7 +108,8 @@ void TableFile::append_bytes(std::span<const std::byte> bytes) {
 }
 
 void TableFile::append_row(std::span<const std::byte> vector) {
-  const int64_t row = columns_.rows.row_of(rows_written_);
+  if (passages_) passage_ = passages_->next();
+  const int64_t row = passages_ ? passage_.row : columns_.rows.row_of(rows_written_);
   while (stream_row_ <= row) read_row();
   append_columns();
   group_.vectors.insert(group_.vectors.end(), vector.begin(), vector.end());
@@ -118,16 +130,40 @@ void TableFile::append_columns() {
   for (size_t i = 0; i < schema_.columns.size(); ++i) {
     TableRows::Column& column = group_.columns[i];
     if (schema_.columns[i].numbers) {
-      column.numbers.push_back(stream_row_ - 1);
-      group_bytes_ += static_cast<int64_t>(sizeof(int64_t));
+      append_number(sources_[i], column);
       continue;
     }
-    if (*value) column.bytes += **value;
+    const std::optional<std::string_view> text = shown(sources_[i], *value++);
+    if (text) column.bytes += *text;
     column.offsets.push_back(static_cast<int32_t>(column.bytes.size()));
-    column.present.push_back(*value ? 1 : 0);
-    group_bytes_ += static_cast<int64_t>(sizeof(int32_t)) + (*value ? std::ssize(**value) : 0);
-    ++value;
+    column.present.push_back(text ? 1 : 0);
+    group_bytes_ += static_cast<int64_t>(sizeof(int32_t)) + (text ? std::ssize(*text) : 0);
   }
+}
+
+void TableFile::append_number(const TableColumn& column, TableRows::Column& values) {
+  const std::array<int64_t, kPlaceColumns.size()> place = {passage_.row,        passage_.passage,
+                                                           passage_.byte_begin, passage_.byte_end,
+                                                           passage_.char_begin, passage_.char_end};
+  const auto* const name = std::find(kPlaceColumns.begin(), kPlaceColumns.end(), column.name);
+  const bool is_place = is_place_column(column) && name != kPlaceColumns.end();
+  if (column.source == kSourceRowSource) {
+    values.numbers.push_back(source_->source_row());
+  } else {
+    values.numbers.push_back(is_place ? place.at(static_cast<size_t>(name - kPlaceColumns.begin()))
+                                      : stream_row_ - 1);
+  }
+  group_bytes_ += static_cast<int64_t>(sizeof(int64_t));
+}
+
+// Returns the part of a value that belongs to the vector: of a text the passage, of other columns
+// all.
+std::optional<std::string_view> TableFile::shown(const TableColumn& column,
+                                                 const std::optional<std::string>& value) const {
+  if (!value || !passages_ || column.source != kTextColumn) return value;
+  const auto begin = std::min(value->size(), static_cast<size_t>(passage_.byte_begin));
+  return std::string_view(*value).substr(
+      begin, static_cast<size_t>(passage_.byte_end - passage_.byte_begin));
 }
 
 void TableFile::write_group() {

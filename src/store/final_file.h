@@ -24,6 +24,7 @@ class CompleteFile {
   virtual void publish() = 0;
 
   virtual const std::string& path() const = 0;  // of the published file
+  virtual int64_t rows_written() const = 0;     // the rows that the file has by now
   virtual int64_t bytes_written() const = 0;    // the size of the file; only after publish()
   virtual std::string xxh3_hex() const = 0;     // the hash of the file; only after publish()
 };
@@ -35,13 +36,14 @@ class FinalFile : public CompleteFile {
   virtual void append(std::span<const float> values) = 0;
   // Appends whole rows of any type, with the items of npy_type(). Throws as append() does.
   virtual void append_bytes(std::span<const std::byte> bytes) = 0;
-  virtual int64_t rows_written() const = 0;  // the rows that were appended
 };
 
 // The values of the columns beside the vectors of a table.
 struct FinalColumns {
   ColumnOpener open;  // of the columns that the input has
   VectorRows rows;    // the rows of the stream and those that the final matrix lacks
+  // The file of the passages of the vectors; "": the vectors are not those of passages.
+  std::string passages = {};
 };
 
 // Begins the file of a final matrix at `path`. `manifest` has its identity, its format and its

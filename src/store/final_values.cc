@@ -7,6 +7,7 @@
 #include "store/convert_part.h"
 #include "store/final.h"
 #include "store/final_file.h"
+#include "store/fingerprint/fingerprint.h"
 #include "store/quantize.h"
 #include "store/sealed_json.h"
 
@@ -19,6 +20,12 @@ Ranges ranges_of(const FinalSource& source, const FinalFormat& format, int64_t d
   Ranges ranges(dim);
   source.rows([&ranges](std::span<const float> block) { ranges.widen(block); });
   return ranges;
+}
+
+void fill_source_rows(const FinalSource& source, const VectorRows& rows, SourceRowsWriter& writer) {
+  if (source.fill_source_rows) return source.fill_source_rows(writer);
+  const std::unique_ptr<ColumnSource> columns = source.columns();
+  append_source_rows(*columns, rows, writer);
 }
 
 Manifest float32_manifest(const std::string& matrix_path) {
@@ -53,12 +60,18 @@ void write_final(const FinalSource& source, const std::string& matrix_path, Mani
     manifest.ranges_given = !format.ranges_file.empty();
   }
   const Quantizer quantizer(format.type, dim, ranges);
+  std::optional<PassagesWriter> passages;
+  if (manifest.identity.passages) {
+    passages.emplace(passages_path(matrix_path));
+    source.fill_passages(*passages);
+  }
   const bool drops = manifest.quarantine == QuarantinePolicy::kDrop;
   const FinalColumns columns = {
       .open = source.columns,
       .rows =
           VectorRows(manifest.identity.range(),
-                     drops ? row_numbers(source.set_aside) : std::vector<int64_t>(), matrix_path)};
+                     drops ? row_numbers(source.set_aside) : std::vector<int64_t>(), matrix_path),
+      .passages = passages ? passages->temp_path() : ""};
   const std::unique_ptr<FinalFile> writer = begin_final_file(matrix_path, manifest, columns);
   std::vector<std::byte> bytes;
   LedgerWriter ledger(ledger_path(matrix_path));
@@ -70,16 +83,24 @@ void write_final(const FinalSource& source, const std::string& matrix_path, Mani
     writer->append_bytes(bytes);
   });
   std::optional<OffsetsWriter> offsets;
-  if (manifest.identity.token_embeddings) {
+  if (manifest.identity.has_offsets()) {
     offsets.emplace(offsets_path(matrix_path), manifest.identity.rows);
     source.fill_offsets(*offsets);
+  }
+  std::optional<SourceRowsWriter> source_rows;
+  if (says_filtered(manifest.identity.fingerprint)) {
+    source_rows.emplace(source_rows_path(matrix_path),
+                        manifest.identity.rows - manifest.dropped_rows);
+    fill_source_rows(source, columns.rows, *source_rows);
   }
   LedgerWriter set_aside(set_aside_path(matrix_path));
   set_aside.append(source.set_aside);
   publish_final(*writer, std::move(manifest),
                 {.ledger = &ledger,
                  .offsets = offsets ? &*offsets : nullptr,
+                 .source_rows = source_rows ? &*source_rows : nullptr,
                  .set_aside = set_aside.empty() ? nullptr : &set_aside,
+                 .passages = passages ? &*passages : nullptr,
                  .ranges_bytes = ranges_bytes});
 }
 
@@ -117,13 +138,25 @@ void convert_part(const std::string& float32_path, const std::string& matrix_pat
   const auto fill_offsets = [&](OffsetsWriter& offsets) {
     if (manifest.offsets) offsets.append_file(offsets_path(float32_path), *manifest.offsets);
   };
+  const auto fill_passages = [&](PassagesWriter& passages) {
+    if (manifest.passages) passages.append_file(passages_path(float32_path), *manifest.passages);
+  };
+  // Absent in the matrix of a run without chunks.
+  std::function<void(SourceRowsWriter&)> fill_source_rows;
+  if (manifest.source_rows) {
+    fill_source_rows = [&](SourceRowsWriter& writer) {
+      writer.append_file(source_rows_path(float32_path), *manifest.source_rows);
+    };
+  }
   write_final(
       {.rows = [&](const RowBlock& block) { read_final_rows(float32_path, manifest, block); },
        .fill_ledger = fill_ledger,
        .fill_offsets = fill_offsets,
+       .fill_passages = fill_passages,
        .set_aside = set_aside_rows(float32_path, manifest),
        .columns = conversion.columns,
-       .ranges = conversion.ranges},
+       .ranges = conversion.ranges,
+       .fill_source_rows = fill_source_rows},
       matrix_path, manifest, conversion.format);
 }
 

@@ -11,7 +11,9 @@
 
 #include "store/ledger.h"
 #include "store/offsets.h"
+#include "store/passage_file.h"
 #include "store/quantize.h"
+#include "store/source_rows.h"
 
 namespace encode {
 
@@ -24,13 +26,17 @@ using RowSource = std::function<void(const RowBlock&)>;
 
 struct FinalSource {
   RowSource rows;
-  std::function<void(LedgerWriter&)> fill_ledger;    // called once
-  std::function<void(OffsetsWriter&)> fill_offsets;  // called once, for token embeddings only
-  std::vector<SetAsideRow> set_aside;                // Manifest::quarantine says what they become
-  ColumnOpener columns = {};                         // for a table; called once
+  std::function<void(LedgerWriter&)> fill_ledger;      // called once
+  std::function<void(OffsetsWriter&)> fill_offsets;    // called once if has_offsets()
+  std::function<void(PassagesWriter&)> fill_passages;  // called once for a matrix of passages
+  std::vector<SetAsideRow> set_aside;                  // Manifest::quarantine says what they become
+  // For a table, and for the source rows of a stream with a filter; called once for each.
+  ColumnOpener columns = {};
   // The ranges of a larger matrix that these rows belong to; null: those of format.ranges_file or,
   // without such a file, of these rows.
   const Ranges* ranges = nullptr;
+  // Called once for a stream with a filter. Empty: the source rows are read with `columns`.
+  std::function<void(SourceRowsWriter&)> fill_source_rows = {};
 };
 
 // Passes the rows of a float32 final matrix to `block`. Throws Error kData "store.damaged" if the

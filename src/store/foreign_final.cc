@@ -81,6 +81,12 @@ bool is_foreign_ledger(const std::string& matrix_path) {
          !is_own_ledger(path);
 }
 
+// As is_foreign_ledger(), for the source rows.
+bool is_foreign_source_rows(const std::string& matrix_path) {
+  return entry_exists(source_rows_path(matrix_path), kFinalCode) &&
+         !names_list(matrix_path, &Manifest::source_rows);
+}
+
 }  // namespace
 
 bool is_foreign_set_aside(const std::string& matrix_path) {
@@ -98,6 +104,7 @@ std::string foreign_final_file(const std::string& matrix_path) {
     const bool matrix = entry_exists(matrix_path, kFinalCode);
     if (matrix && !is_own_matrix(matrix_path)) return matrix_path;
     if (!matrix && !looks_like_manifest(manifest)) return manifest;
+    if (is_foreign_source_rows(matrix_path)) return source_rows_path(matrix_path);
     return is_foreign_ledger(matrix_path) ? ledger_path(matrix_path) : "";
   }
   for (const std::string& path : final_files(matrix_path)) {

@@ -8,6 +8,7 @@
 #include "base/output_types.h"
 #include "store/final.h"
 #include "store/final_values.h"
+#include "store/fingerprint/fingerprint.h"
 #include "store/joined_file.h"
 #include "store/records.h"
 #include "store/sealed_json.h"
@@ -71,6 +72,24 @@ void fill_offsets(const JoinedFinals& joined, const std::vector<Manifest>& parts
   }
 }
 
+void fill_passages(const JoinedFinals& joined, const std::vector<Manifest>& parts,
+                   PassagesWriter& passages) {
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (parts[i].passages) passages.append_file(passages_path(joined.parts[i]), *parts[i].passages);
+  }
+}
+
+void fill_source_rows(const JoinedFinals& joined, const std::vector<Manifest>& parts,
+                      SourceRowsWriter& writer) {
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const std::string path = source_rows_path(joined.parts[i]);
+    if (!parts[i].source_rows)
+      throw damage("a part has no source rows", path, "the file of source rows of the part",
+                   "no such file in its manifest");
+    writer.append_file(path, *parts[i].source_rows);
+  }
+}
+
 std::vector<JoinedPart> rows_of(const JoinedFinals& joined,
                                 const std::vector<Manifest>& manifests) {
   std::vector<JoinedPart> parts;
@@ -94,9 +113,20 @@ void join_finals(const JoinedFinals& joined, const std::string& matrix_path) {
   LedgerWriter ledger(ledger_path(matrix_path));
   fill_ledger(joined, parts, ledger);
   std::optional<OffsetsWriter> offsets;
-  if (manifest.identity.token_embeddings) {
+  if (manifest.identity.has_offsets()) {
     offsets.emplace(offsets_path(matrix_path), manifest.identity.rows);
     fill_offsets(joined, parts, *offsets);
+  }
+  std::optional<PassagesWriter> passages;
+  if (manifest.identity.passages) {
+    passages.emplace(passages_path(matrix_path));
+    fill_passages(joined, parts, *passages);
+  }
+  std::optional<SourceRowsWriter> source_rows;
+  if (says_filtered(manifest.identity.fingerprint)) {
+    source_rows.emplace(source_rows_path(matrix_path),
+                        manifest.identity.rows - manifest.dropped_rows);
+    fill_source_rows(joined, parts, *source_rows);
   }
   LedgerWriter set_aside(set_aside_path(matrix_path));
   set_aside.append(set_aside_of(joined, parts));
@@ -106,7 +136,9 @@ void join_finals(const JoinedFinals& joined, const std::string& matrix_path) {
   publish_final(file, std::move(manifest),
                 {.ledger = &ledger,
                  .offsets = offsets ? &*offsets : nullptr,
+                 .source_rows = source_rows ? &*source_rows : nullptr,
                  .set_aside = set_aside.empty() ? nullptr : &set_aside,
+                 .passages = passages ? &*passages : nullptr,
                  .ranges_bytes = ranges});
 }
 
@@ -116,13 +148,16 @@ void convert_parts(const JoinedFinals& joined, const std::string& matrix_path,
   const auto rows = [&](const RowBlock& block) {
     for (size_t i = 0; i < parts.size(); ++i) read_final_rows(joined.parts[i], parts[i], block);
   };
-  write_final({.rows = rows,
-               .fill_ledger = [&](LedgerWriter& out) { fill_ledger(joined, parts, out); },
-               .fill_offsets = [&](OffsetsWriter& out) { fill_offsets(joined, parts, out); },
-               .set_aside = set_aside_of(joined, parts),
-               .columns = conversion.columns,
-               .ranges = conversion.ranges},
-              matrix_path, manifest_of(joined, parts), conversion.format);
+  write_final(
+      {.rows = rows,
+       .fill_ledger = [&](LedgerWriter& out) { fill_ledger(joined, parts, out); },
+       .fill_offsets = [&](OffsetsWriter& out) { fill_offsets(joined, parts, out); },
+       .fill_passages = [&](PassagesWriter& out) { fill_passages(joined, parts, out); },
+       .set_aside = set_aside_of(joined, parts),
+       .columns = conversion.columns,
+       .ranges = conversion.ranges,
+       .fill_source_rows = [&](SourceRowsWriter& out) { fill_source_rows(joined, parts, out); }},
+      matrix_path, manifest_of(joined, parts), conversion.format);
 }
 
 }  // namespace encode

@@ -242,6 +242,8 @@ void JoinedFile::copy() {
   xxh3_ = copy.xxh3_hex();
 }
 
+int64_t JoinedFile::rows_written() const { return xxh3_.empty() ? 0 : rows_of(parts_); }
+
 void JoinedFile::publish() {
   if (xxh3_.empty()) throw misuse("a matrix was published before its rows were copied", path());
   file_.commit();

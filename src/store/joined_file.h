@@ -42,6 +42,7 @@ class JoinedFile final : public CompleteFile {
   // Throws Error kInternal "store.misuse" before copy().
   void publish() override;
   const std::string& path() const override { return file_.path(); }
+  int64_t rows_written() const override;
   int64_t bytes_written() const override { return file_.bytes_written(); }
   std::string xxh3_hex() const override { return xxh3_; }
 

@@ -28,7 +28,8 @@ struct PartFacts {
 constexpr auto kPartFacts = std::to_array<PartFacts>({{kMatrixSuffix, nullptr},
                                                       {kLedgerSuffix, &ChunkRecord::ledger},
                                                       {kOffsetsSuffix, &ChunkRecord::offsets},
-                                                      {kSetAsideSuffix, &ChunkRecord::set_aside}});
+                                                      {kSetAsideSuffix, &ChunkRecord::set_aside},
+                                                      {kPassagesSuffix, &ChunkRecord::passages}});
 
 const PartFacts& facts_of(ChunkPart part) { return kPartFacts.at(static_cast<size_t>(part)); }
 
@@ -88,6 +89,14 @@ std::string set_aside_path(const std::string& matrix_path) {
   return beside_matrix(matrix_path, kSetAsideSuffix);
 }
 
+std::string passages_path(const std::string& matrix_path) {
+  return beside_matrix(matrix_path, kPassagesSuffix);
+}
+
+std::string source_rows_path(const std::string& matrix_path) {
+  return beside_matrix(matrix_path, kSourceRowsSuffix);
+}
+
 std::string rejected_rows_path(const std::string& output) {
   return beside_matrix(output, kRejectedRowsSuffix);
 }
@@ -98,6 +107,8 @@ std::vector<std::string> final_files(const std::string& matrix_path) {
           ledger_path(matrix_path),
           offsets_path(matrix_path),
           set_aside_path(matrix_path),
+          passages_path(matrix_path),
+          source_rows_path(matrix_path),
           manifest_path(matrix_path),
           publishing_path(matrix_path)};
 }

@@ -27,9 +27,10 @@ inline constexpr std::string_view kStreamFile = "stream.json";
 inline constexpr std::string_view kChunksSuffix = "_chunks";  // of the folder of a stream
 
 // The files of one chunk.
-enum class ChunkPart { kVectors, kLedger, kOffsets, kSetAside };
+enum class ChunkPart { kVectors, kLedger, kOffsets, kSetAside, kPassages };
 inline constexpr std::array kChunkParts = {ChunkPart::kVectors, ChunkPart::kLedger,
-                                           ChunkPart::kOffsets, ChunkPart::kSetAside};
+                                           ChunkPart::kOffsets, ChunkPart::kSetAside,
+                                           ChunkPart::kPassages};
 // True if the chunk has this file.
 bool has_part(const ChunkRecord& record, ChunkPart part);
 
@@ -38,7 +39,7 @@ struct ChunkFileName {
   ChunkPart part = ChunkPart::kVectors;
 };
 // 17 -> "chunk_0017.npy", "chunk_0017.truncated.jsonl", "chunk_0017.offsets.npy",
-// "chunk_0017.set_aside.jsonl"
+// "chunk_0017.set_aside.jsonl", "chunk_0017.passages.npy"
 std::string chunk_file_name(int64_t index, ChunkPart part = ChunkPart::kVectors);
 // Returns nullopt for a name that chunk_file_name() would not build.
 std::optional<ChunkFileName> parse_chunk_file_name(std::string_view name);

@@ -76,7 +76,8 @@ PartsList list_from_json(const Json& json, const std::string& where) {
                    .fingerprint = fields.object("fingerprint").dump(),
                    .rows = fields.integer("rows", 0, kMaxInteger),
                    .dim = fields.integer("dim", 1, kMaxInteger),
-                   .token_embeddings = fields.boolean_or("token_embeddings", false)};
+                   .token_embeddings = fields.boolean_or("token_embeddings", false),
+                   .passages = fields.boolean_or("passages", false)};
   list.type = parse_output_type(fields.string("output_dtype"), where);
   list.file = named_value(fields, "file_format", kMatrixFormats);
   list.columns = fields.integer("columns", 1, kMaxInteger);
@@ -140,20 +141,21 @@ bool is_foreign_parts_list(const std::string& path) {
 
 void write_parts_list(const std::string& path, const PartsList& list) {
   require_tiling(list, path);
-  const Json json = {{"format", kFormat},
-                     {"name", list.identity.name},
-                     {"rows", list.identity.rows},
-                     {"dim", list.identity.dim},
-                     {"token_embeddings", list.identity.token_embeddings},
-                     {"output_dtype", to_string(list.type)},
-                     {"file_format", to_string(list.file)},
-                     {"columns", list.columns},
-                     {"vectors", list.vectors()},
-                     {"dropped_rows", list.dropped_rows},
-                     {"stats", to_json(list.stats)},
-                     {"origins", to_json(list.origins)},
-                     {"parts", parts_json(list)},
-                     {"fingerprint", Json::parse(list.identity.fingerprint)}};
+  Json json = {{"format", kFormat},
+               {"name", list.identity.name},
+               {"rows", list.identity.rows},
+               {"dim", list.identity.dim},
+               {"token_embeddings", list.identity.token_embeddings},
+               {"output_dtype", to_string(list.type)},
+               {"file_format", to_string(list.file)},
+               {"columns", list.columns},
+               {"vectors", list.vectors()},
+               {"dropped_rows", list.dropped_rows},
+               {"stats", to_json(list.stats)},
+               {"origins", to_json(list.origins)},
+               {"parts", parts_json(list)},
+               {"fingerprint", Json::parse(list.identity.fingerprint)}};
+  if (list.identity.passages) json["passages"] = true;
   write_file_durably(path, seal(json, /*indent=*/2) + "\n");
 }
 

@@ -38,6 +38,7 @@ void RowStats::add(const RowStats& other) {
   zero_token_rows += other.zero_token_rows;
   redone_rows += other.redone_rows;
   set_aside_rows += other.set_aside_rows;
+  passages += other.passages;
 }
 
 Json to_json(const FileSeal& seal) {
@@ -51,9 +52,11 @@ FileSeal file_seal_from_json(const Json& json, const std::string& where) {
 }
 
 Json to_json(const RowStats& stats) {
-  return {{"tokens", stats.tokens},           {"truncated_rows", stats.truncated_rows},
-          {"lost_tokens", stats.lost_tokens}, {"zero_token_rows", stats.zero_token_rows},
-          {"redone_rows", stats.redone_rows}, {"set_aside_rows", stats.set_aside_rows}};
+  Json json = {{"tokens", stats.tokens},           {"truncated_rows", stats.truncated_rows},
+               {"lost_tokens", stats.lost_tokens}, {"zero_token_rows", stats.zero_token_rows},
+               {"redone_rows", stats.redone_rows}, {"set_aside_rows", stats.set_aside_rows}};
+  if (stats.passages > 0) json["passages"] = stats.passages;
+  return json;
 }
 
 RowStats row_stats_from_json(const Json& json, const std::string& where) {
@@ -63,7 +66,8 @@ RowStats row_stats_from_json(const Json& json, const std::string& where) {
           .lost_tokens = fields.integer("lost_tokens", 0, kMaxInteger),
           .zero_token_rows = fields.integer("zero_token_rows", 0, kMaxInteger),
           .redone_rows = fields.integer_or("redone_rows", 0, 0, kMaxInteger),
-          .set_aside_rows = fields.integer_or("set_aside_rows", 0, 0, kMaxInteger)};
+          .set_aside_rows = fields.integer_or("set_aside_rows", 0, 0, kMaxInteger),
+          .passages = fields.integer_or("passages", 0, 0, kMaxInteger)};
 }
 
 Json to_json(const ChunkOrigin& origin) {
@@ -131,7 +135,7 @@ bool same_stream(const StreamIdentity& a, const StreamIdentity& b) {
 }
 
 int64_t StreamFile::chunk_file_bytes(const ChunkRecord& record) const {
-  const int64_t vectors = identity.token_embeddings ? record.stats.tokens : record.rows.size();
+  const int64_t vectors = identity.vectors_of(record.stats, record.rows.size());
   return kNpyHeaderBytes + vectors * identity.dim * static_cast<int64_t>(sizeof(float));
 }
 
@@ -156,6 +160,7 @@ std::string StreamFile::text() const {
                {"dtype", kElementType},
                {"fingerprint", Json::parse(identity.fingerprint)}};
   if (identity.token_embeddings) json["token_embeddings"] = true;
+  if (identity.passages) json["passages"] = true;
   if (identity.first_row > 0) json["first_row"] = identity.first_row;
   return seal(json, /*indent=*/2) + "\n";
 }
@@ -198,6 +203,7 @@ StreamFile parse_stream_file(std::string_view text, const std::string& where) {
                        .rows = fields.integer("rows", 0, kMaxInteger),
                        .dim = fields.integer("dim", 1, kMaxInteger),
                        .token_embeddings = fields.boolean_or("token_embeddings", false),
+                       .passages = fields.boolean_or("passages", false),
                        .first_row = fields.integer_or("first_row", 0, 0, kMaxInteger)};
     stream.chunk_rows = fields.integer("chunk_rows", 1, kMaxInteger);
     stream.checksum = stated_checksum(text);
@@ -214,6 +220,7 @@ std::string to_line(const LogRecord& record) {
   if (chunk.ledger) json["ledger"] = to_json(*chunk.ledger);
   if (chunk.offsets) json["offsets"] = to_json(*chunk.offsets);
   if (chunk.set_aside) json["set_aside"] = to_json(*chunk.set_aside);
+  if (chunk.passages) json["passages"] = to_json(*chunk.passages);
   return seal(json) + "\n";
 }
 
@@ -242,6 +249,8 @@ LogRecord parse_log_line(std::string_view line, const std::string& where) {
       record.chunk.offsets = file_seal_from_json(fields.object("offsets"), where);
     if (fields.has("set_aside"))
       record.chunk.set_aside = file_seal_from_json(fields.object("set_aside"), where);
+    if (fields.has("passages"))
+      record.chunk.passages = file_seal_from_json(fields.object("passages"), where);
     return record;
   });
 }

@@ -161,7 +161,8 @@ std::vector<UnitProgress> Crew::progress_of(const Slot& slot) const {
                      .rows = stream.identity.rows,
                      .rows_before = committed_[i],
                      .chunks = states_[i].chunks,
-                     .chunk_files = context_.finisher.chunk_files()});
+                     .chunk_files = context_.finisher.chunk_files(),
+                     .passages = stream.effective.passages.has_value()});
   }
   return units;
 }

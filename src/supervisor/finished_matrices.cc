@@ -24,6 +24,7 @@ FinishedMatrix matrix_of(const StreamPlan& stream, const StoreOptions& store,
       .rows_in = stream.scan.rows_in,
       .rejected = stream.scan.rejected,
       .rejected_path = lasting_list(store, stream.rejected_path),
+      .filtered = stream.scan.filtered,
       .dropped = manifest ? manifest->dropped_rows : 0,
       .rows = rows,
       .dim = stream.identity.dim,
@@ -32,10 +33,12 @@ FinishedMatrix matrix_of(const StreamPlan& stream, const StoreOptions& store,
                      .truncated_rows = stats.truncated_rows,
                      .tokens = stats.tokens,
                      .lost_tokens = stats.lost_tokens,
-                     .max_length = stream.effective.max_length,
-                     .position_limit = stream.position_limit},
+                     .max_length = most_tokens(stream.effective),
+                     .position_limit = stream.position_limit,
+                     .of_passages = stream.effective.passages.has_value()},
       .tokens_per_second = rate.seconds > 0 ? static_cast<double>(rate.tokens) / rate.seconds : 0,
-      .empty_rows = {.empty = stream.scan.empty, .blank = stream.scan.blank}};
+      .empty_rows = {.empty = stream.scan.empty, .blank = stream.scan.blank},
+      .passages = stats.passages};
 }
 
 FinishedMatrix matrix_of(const CombinePlan& combine) {
@@ -62,11 +65,11 @@ std::vector<FinishedMatrix> finished_matrices(const StoreOptions& store, const R
 }
 
 void warn_of_truncation(const RunSummary& summary, const RunConfig& config, RunLog& log) {
-  const std::string max_length = setting_name("semantic.max_length", config.config_path.empty());
   const std::string new_output = another_output(config.store, config.streams.front());
   for (const FinishedMatrix& matrix : summary.matrices) {
     const Truncation& cut = matrix.truncation;
     if (cut.truncated_rows == 0) continue;
+    const std::string max_length = setting_name(cut.key(), config.config_path.empty());
     log.warning("truncated",
                 fmt::format("{}: {}; to lose less, {}", matrix.name,
                             describe(cut, format_count(cut.rows, "row", "rows")),

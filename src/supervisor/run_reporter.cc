@@ -289,7 +289,8 @@ void RunReporter::log_cache(const UnitProgress& unit) {
   if (counts.requests + counts.deduplicated_rows == 0) return;
   Json fields = to_json(counts);
   fields["stream"] = unit.name;
-  log_.info("embedding_cache", fmt::format("{}: {}", unit.name, describe(counts)), fields);
+  log_.info("embedding_cache", fmt::format("{}: {}", unit.name, describe(counts, unit.passages)),
+            fields);
 }
 
 // Adds the work and the time of the worker on its unit to the rate of the stream and to the stages.

@@ -23,6 +23,12 @@ RowProblem null_problem(const std::string& column, std::string expected) {
           .no_value = true};
 }
 
+FilterValue::Kind type_of(ColumnValue::Type type) {
+  if (type == ColumnValue::Type::kNumber) return FilterValue::Kind::kNumber;
+  return type == ColumnValue::Type::kBoolean ? FilterValue::Kind::kBoolean
+                                             : FilterValue::Kind::kString;
+}
+
 class ColumnarFile final : public InputFile {
  public:
   ColumnarFile(const ColumnRequest& request, bool hashed, bool null_is_empty)
@@ -37,6 +43,7 @@ class ColumnarFile final : public InputFile {
     switch (value_.kind) {
       case ColumnValue::Kind::kText:
         record.text = value_.text;
+        record.type = type_of(value_.type);
         break;
       case ColumnValue::Kind::kIds:
         record.tokenized = true;

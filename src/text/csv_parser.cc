@@ -233,6 +233,7 @@ void CsvParser::set_text(Record& record) {
   }
   if (!template_) {
     record.text = fields_.front();
+    record.type = FilterValue::Kind::kUntyped;
     return;
   }
   for (size_t i = 0; i < fields_.size(); ++i) template_->set(i, fields_[i]);

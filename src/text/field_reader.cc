@@ -15,6 +15,7 @@
 #include "base/hash.h"
 #include "base/units.h"
 #include "base/utf8.h"
+#include "base/where_filter.h"
 #include "text/field_blocks.h"
 #include "text/file_identity.h"
 #include "text/input_file.h"
@@ -37,12 +38,6 @@ InputOptions options_for(const InputOptions& input, const std::string& field) {
 
 FileReading reading_of(bool hashed) {
   return {.hashed = hashed, .block_bytes = RowReader::kBlockBytes, .any_values = true};
-}
-
-// Returns true if the record has no value. Every other problem is an error.
-bool is_absent(const RowProblem& problem) {
-  return problem.code == "jsonl.missing" || problem.code == "jsonl.type" ||
-         problem.code == "arrow.null";
 }
 
 // What is read of the files of a scan.
@@ -132,6 +127,7 @@ class FieldReader final : public ScannedFields {
 
   bool next(FieldRow& row) override {
     if (!texts_->next(text_)) return false;
+    row.record = text_.record;
     row.text.reset();
     if (!text_.tokenized) row.text = text_.utf8;
     row.fields.clear();
@@ -256,6 +252,20 @@ void require_in_records(InputFile& file, const InputOptions& options) {
                        "field of the input"});
 }
 
+// Returns those of the fields that none of the first records of a file of JSON has.
+std::vector<std::string> unseen_of(const std::vector<std::string>& fields,
+                                   const InputOptions& options, const InputScan& scan) {
+  std::vector<std::string> unseen;
+  for (const std::string& field : fields) {
+    InputOptions of_file = options_for(options, field);
+    of_file.path = scan.files.front().path;
+    if (facts_of(resolve_format(of_file).format).columns) break;
+    const std::unique_ptr<InputFile> file = open_input_file(of_file, reading_of(/*hashed=*/false));
+    if (records_without_field(*file) > 0) unseen.push_back(field);
+  }
+  return unseen;
+}
+
 }  // namespace
 
 std::unique_ptr<ScannedFields> open_scanned_fields(const InputOptions& options,
@@ -298,16 +308,13 @@ void require_fields(const InputOptions& options, const InputScan& scan,
 }
 
 std::vector<std::string> unseen_fields(const InputOptions& options, const InputScan& scan) {
-  std::vector<std::string> unseen;
-  if (options.missing_field == MissingFieldPolicy::kError) return unseen;
-  for (const std::string& field : fields_of(options)) {
-    InputOptions of_file = options_for(options, field);
-    of_file.path = scan.files.front().path;
-    if (facts_of(resolve_format(of_file).format).columns) break;
-    const std::unique_ptr<InputFile> file = open_input_file(of_file, reading_of(/*hashed=*/false));
-    if (records_without_field(*file) > 0) unseen.push_back(field);
-  }
-  return unseen;
+  if (options.missing_field == MissingFieldPolicy::kError) return {};
+  return unseen_of(fields_of(options), options, scan);
+}
+
+std::vector<std::string> unseen_filter_fields(const InputOptions& options, const InputScan& scan) {
+  if (!options.filter.any() || options.filter.reads_other_input()) return {};
+  return unseen_of(WhereFilter(options.filter.where).fields(), options, scan);
 }
 
 }  // namespace encode

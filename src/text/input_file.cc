@@ -127,7 +127,8 @@ Error naming_setting(const Error& error, const InputOptions& options, const File
   const bool about_name = detail.code == "csv.column" || detail.code == "arrow.column" ||
                           detail.code == "arrow.type" || detail.code == "jsonl.pointer";
   if (!about_name) return error;
-  detail.hint += reading.any_values              ? " (--columns, or output.columns in the config)"
+  detail.hint += reading.for_filter              ? " (--where, or where in the config)"
+                 : reading.any_values            ? " (--columns, or output.columns in the config)"
                  : options.text_template.empty() ? " (--field, or field in the config)"
                                                  : " (--text, or text in the config)";
   return Error(std::move(detail));

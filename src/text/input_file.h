@@ -39,6 +39,7 @@ struct FileReading {
   // record then has a text: strings as they are, and other values as they are written. A value that
   // is missing or null is a problem. A hint then names the columns of the output, not the field.
   bool any_values = false;
+  bool for_filter = false;  // with `any_values`: a hint names the filter, not the output
 };
 
 // Opens the file `options.path`. `options` must outlive the file. Throws what TextReader and

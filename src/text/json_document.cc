@@ -197,6 +197,9 @@ void JsonDocument::find_row(dom::element root, Record& record) {
   if (any_values_ && !value.is_null()) {
     values_.front() = written(path.tokens());
     record.text = values_.front();
+    record.type = value.is_bool()     ? FilterValue::Kind::kBoolean
+                  : value.is_number() ? FilterValue::Kind::kNumber
+                                      : FilterValue::Kind::kOther;
     return;
   }
   const size_t depth = path.tokens().size();

@@ -11,6 +11,7 @@
 #include "encode/config.h"
 #include "encode/error.h"
 
+#include "base/where_filter.h"
 #include "text/byte_window.h"
 
 namespace encode {
@@ -33,6 +34,7 @@ struct RowProblem {
   std::string found;
   std::string hint = {};     // how to correct it; "" if the parser does not know
   std::string fields = {};   // the names that the record has instead, as a list; "" if not known
+  std::string place = {};    // where it is, if not at the record; "" otherwise
   bool other_field = false;  // true: `hint` proposes another field, so it is for the whole input
   bool no_value = false;     // true: a field is missing or null (MissingFieldPolicy)
 
@@ -45,7 +47,9 @@ struct Record {
   int64_t line = 0;
   int64_t offset_bytes = 0;  // the offset of the record's first byte in the decompressed input
   std::string_view text;     // valid until the next call of next(); may be invalid UTF-8
-  bool tokenized = false;    // the record consists of `input_ids`, and `text` is empty
+  // The type of the value that `text` has. Only with FileReading::any_values.
+  FilterValue::Kind type = FilterValue::Kind::kString;
+  bool tokenized = false;              // the record consists of `input_ids`, and `text` is empty
   std::span<const int32_t> input_ids;  // valid until the next call of next(); each id is >= 0
   bool replaced = false;               // true if U+FFFD has replaced an invalid part of `text`
   RowProblem problem;
@@ -55,6 +59,7 @@ struct Record {
     line = first_line;
     offset_bytes = first_byte;
     text = {};
+    type = FilterValue::Kind::kString;
     tokenized = false;
     input_ids = {};
     problem.code = {};
@@ -86,6 +91,10 @@ class RecordParser {
   // Goes to the start of a record that an earlier pass has reported.
   virtual void seek(int64_t offset_bytes, int64_t line) = 0;
 };
+
+// Returns true if the record has no value for a field that was read with FileReading::any_values.
+// Every other problem is a fault of the record.
+bool is_absent(const RowProblem& problem);
 
 // Returns the Error kData of a record with a problem, in the file with this path.
 Error record_error(const Record& record, const std::string& path, std::string hint);

@@ -8,6 +8,7 @@
 #include "encode/error.h"
 
 #include "base/empty_rows.h"
+#include "base/hash.h"
 #include "base/utf8.h"
 #include "text/byte_source.h"
 #include "text/encodings.h"
@@ -43,12 +44,13 @@ class BlockHashes {
   explicit BlockHashes(std::vector<InputScan::Checkpoint>& checkpoints)
       : checkpoints_(checkpoints) {}
 
-  // Adds an accepted row, which begins at `place`.
-  void add(const Record& record, const InputScan::Checkpoint& place) {
+  // Adds an accepted row, which begins at `place`. `filtered` says that the input has a filter.
+  void add(const Record& record, const InputScan::Checkpoint& place, bool filtered) {
     if (rows_ == 0 || rows_ == most_rows() || bytes_ >= InputScan::kBlockTextBytes) {
       finish();
       checkpoints_.push_back(place);
     }
+    if (filtered) hash_.add_record(place.rows_in);
     record.tokenized ? hash_.add(record.input_ids) : hash_.add(record.text);
     ++rows_;
     bytes_ += record.size_bytes();
@@ -76,6 +78,13 @@ class BlockHashes {
   int64_t bytes_ = 0;
 };
 
+std::string reason_of(const RowProblem& problem) {
+  std::string reason = problem.what;
+  if (!problem.found.empty()) reason += ": " + problem.found;
+  if (!problem.place.empty()) reason += fmt::format(" ({})", problem.place);
+  return reason;
+}
+
 void take_identity(const FileIdentity& identity, InputScan::File& file) {
   file.bytes = identity.bytes;
   file.inode = identity.inode;
@@ -88,12 +97,21 @@ RowReader::RowReader(const InputOptions& options, Purpose purpose, size_t block_
     : options_(checked(options)),
       paths_(input_files(options_)),
       reading_({.hashed = purpose == Purpose::kScan, .block_bytes = block_bytes}) {
+  make_filter();
+  // Hashing a large file takes minutes, so a wrong field of the filter is refused first.
+  if (filter_ != nullptr) filter_->open_first();
   open(0);
 }
 
 RowReader::RowReader(const InputOptions& options, const InputScan& scan, size_t block_bytes)
     : options_(checked(options)), reading_({.hashed = false, .block_bytes = block_bytes}) {
   for (const InputScan::File& file : scan.files) paths_.push_back(file.path);
+  make_filter();
+}
+
+void RowReader::make_filter() {
+  if (!options_.filter.any()) return;
+  filter_ = std::make_unique<RecordFilter>(options_, paths_, reading_.block_bytes);
 }
 
 void RowReader::open(size_t index) {
@@ -115,10 +133,28 @@ bool RowReader::next_record() {
   return true;
 }
 
+// Reads the next record that the filter does not drop. A record to which the filter cannot be
+// applied has a problem then.
+bool RowReader::next_kept_record() {
+  for (;;) {
+    if (!next_record()) break;
+    ++records_;
+    if (filter_ == nullptr) return true;
+    const WhereFilter::Verdict verdict = filter_->next(record_);
+    if (verdict == WhereFilter::Verdict::kTrue || verdict == WhereFilter::Verdict::kMismatch)
+      return true;
+    ++filtered_;
+    if (verdict == WhereFilter::Verdict::kUnknown) ++filter_unknown_;
+  }
+  if (filter_ != nullptr) filter_->finish(records_);
+  return false;
+}
+
 bool RowReader::next(Text& text) {
   if (!advance({})) return false;
   text.row = rows_ - 1;
   text.line = record_.line;
+  text.record = records_ - 1;
   text.utf8.assign(record_.text);
   text.tokenized = record_.tokenized;
   text.input_ids.assign(record_.input_ids.begin(), record_.input_ids.end());
@@ -129,8 +165,7 @@ bool RowReader::next(Text& text) {
 bool RowReader::advance(const std::function<void(const RejectedRow&)>& on_rejected) {
   while (options_.limit_rows == 0 || rows_ < options_.limit_rows) {
     record_.replaced = false;
-    if (!next_record()) return false;
-    ++records_;
+    if (!next_kept_record()) return false;
     if (judge() == Verdict::kAccept) {
       ++rows_;
       return true;
@@ -140,9 +175,7 @@ bool RowReader::advance(const std::function<void(const RejectedRow&)>& on_reject
     on_rejected({.record = records_ - 1,
                  .line = record_.line,
                  .file = options_.path,
-                 .reason = problem.found.empty()
-                               ? problem.what
-                               : fmt::format("{}: {}", problem.what, problem.found)});
+                 .reason = reason_of(problem)});
   }
   return false;
 }
@@ -221,18 +254,22 @@ void RowReader::go_to(const InputScan::Checkpoint& checkpoint) {
   file_->seek(checkpoint.offset_bytes, checkpoint.line);
   rows_ = checkpoint.row;
   records_ = checkpoint.rows_in;
+  if (filter_ != nullptr) filter_->go_to(checkpoint);
 }
 
 InputScan RowReader::scan(const std::function<void(const RejectedRow&)>& on_rejected) {
   InputScan scan;
   BlockHashes blocks(scan.checkpoints);
+  Xxh3 kept;
   while (advance(on_rejected)) {
-    blocks.add(record_, {.row = rows_ - 1,
-                         .file = static_cast<int64_t>(index_),
-                         .line = record_.line,
-                         .rows_in = records_ - 1,
-                         .offset_bytes = record_.offset_bytes,
-                         .xxh3_128 = {}});
+    const InputScan::Checkpoint place = {.row = rows_ - 1,
+                                         .file = static_cast<int64_t>(index_),
+                                         .line = record_.line,
+                                         .rows_in = records_ - 1,
+                                         .offset_bytes = record_.offset_bytes,
+                                         .xxh3_128 = {}};
+    blocks.add(record_, place, filter_ != nullptr);
+    if (filter_ != nullptr) kept.update(&place.rows_in, sizeof place.rows_in);
     const int64_t size = record_.size_bytes();
     scan.empty += size == 0 ? 1 : 0;
     scan.blank += is_white_space(record_.text) ? 1 : 0;
@@ -244,7 +281,10 @@ InputScan RowReader::scan(const std::function<void(const RejectedRow&)>& on_reje
   blocks.finish();
   scan.rows_in = records_;
   scan.rows = scan.end_row = rows_;
-  scan.rejected = records_ - rows_;
+  scan.filtered = filtered_;
+  scan.filter_unknown = filter_unknown_;
+  if (filter_ != nullptr) scan.kept_xxh3_128 = kept.hex();
+  scan.rejected = records_ - rows_ - filtered_;
   scan.files = finish_files();
   return scan;
 }

@@ -13,6 +13,7 @@
 
 #include "text/input_file.h"
 #include "text/record.h"
+#include "text/record_filter.h"
 
 namespace encode {
 
@@ -42,7 +43,9 @@ class RowReader final : public TextReader {
   enum class Verdict { kAccept, kReject };
 
   void open(size_t index);
+  void make_filter();
   bool next_record();
+  bool next_kept_record();
   bool advance(const std::function<void(const RejectedRow&)>& on_rejected);
   Verdict judge();
   void judge_utf8();
@@ -54,13 +57,16 @@ class RowReader final : public TextReader {
   InputOptions options_;            // `path` is the path of the file that is open
   std::vector<std::string> paths_;  // the paths of the files; constant, because texts refer to them
   FileReading reading_;
-  std::unique_ptr<InputFile> file_;     // null before the first file is opened
-  size_t index_ = 0;                    // the index of the file in `paths_`
-  std::vector<InputScan::File> files_;  // the files that were opened. Only for kScan
-  int64_t rows_ = 0;                    // the number of accepted rows so far
-  int64_t records_ = 0;                 // the number of records so far
-  Record record_;                       // the last record
-  std::string repaired_;                // the text of record_ if it was not valid UTF-8
+  std::unique_ptr<RecordFilter> filter_;  // null if every record becomes a row
+  std::unique_ptr<InputFile> file_;       // null before the first file is opened
+  size_t index_ = 0;                      // the index of the file in `paths_`
+  std::vector<InputScan::File> files_;    // the files that were opened. Only for kScan
+  int64_t rows_ = 0;                      // the number of accepted rows so far
+  int64_t records_ = 0;                   // the number of records so far
+  int64_t filtered_ = 0;                  // the records so far that the filter has dropped
+  int64_t filter_unknown_ = 0;            // those of them for which the filter is null
+  Record record_;                         // the last record
+  std::string repaired_;                  // the text of record_ if it was not valid UTF-8
 };
 
 }  // namespace encode

@@ -73,8 +73,11 @@ void ScannedReader::read_block(size_t index) {
   block_.resize(static_cast<size_t>(end - begin.row));
   if (!reader_) {
     reader_.emplace(options_, scan_, block_bytes_);
-    // The scan of a shard begins within the input.
-    next_block_ = scan_.checkpoints.front().row == 0 ? 0 : scan_.checkpoints.size();
+    // The scan of a shard begins within the input. With a filter it may begin there even with row
+    // 0, and the records before it count.
+    const InputScan::Checkpoint& first = scan_.checkpoints.front();
+    const bool at_begin = first.row == 0 && (first.rows_in == 0 || !options_.filter.any());
+    next_block_ = at_begin ? 0 : scan_.checkpoints.size();
   }
   if (index != next_block_) reader_->go_to(begin);
   next_block_ = scan_.checkpoints.size();
@@ -84,6 +87,7 @@ void ScannedReader::read_block(size_t index) {
       throw changed_in_run(file_of(begin), "the input has fewer rows than when the run began",
                            format_count(scan_.rows, "row", "rows"), "fewer rows");
     }
+    if (options_.filter.any()) hash.add_record(text.record);
     text.tokenized ? hash.add(text.input_ids) : hash.add(text.utf8);
   }
   if (hash.bytes() != begin.xxh3_128) {

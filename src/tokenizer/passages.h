@@ -13,20 +13,6 @@
 
 namespace encode {
 
-// What a passage consists of. Each kind is used whole as long as it fits; what does not fit into a
-// passage of its own is cut into the next smaller kind: paragraphs, sentences, words, and grapheme
-// clusters.
-enum class PassageUnit { kSentence, kParagraph, kToken };
-inline constexpr NameTable<PassageUnit, 3> kPassageUnits = {{{"sentence", PassageUnit::kSentence},
-                                                             {"paragraph", PassageUnit::kParagraph},
-                                                             {"token", PassageUnit::kToken}}};
-
-struct PassageRule {
-  int64_t max_tokens = 0;  // of a passage, with the prompt and the special tokens; at least 1
-  int64_t overlap = 0;     // the most tokens at the end of a passage that the next one repeats
-  PassageUnit by = PassageUnit::kSentence;
-};
-
 // A part of the text of a row, [begin, end).
 struct Passage {
   int64_t byte_begin = 0, byte_end = 0;  // bytes of UTF-8

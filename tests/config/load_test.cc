@@ -215,6 +215,7 @@ const std::vector<Override> every_key = {
     {"input.file", "other.csv", "-22"},
     {"input.field", "other", "-23"},
     {"input.missing_field", "empty", "-23"},
+    {"input.where", "a == 1", "-47"},
     {"input.format", "jsonl", "-24"},
     {"input.bad_row", "reject", "-25"},
     {"input.empty_row", "error", "-26"},
@@ -227,6 +228,8 @@ const std::vector<Override> every_key = {
     {"log.file", "other.log", "-32"},
     {"log.json", "true", "-33"},
     {"log.progress", "false", "-34"},
+    {"semantic.passages.max_tokens", "48", "-38"},
+    {"semantic.passages.by", "token", "-39"},
     {"semantic.prompt", "other: ", "-35"},
     {"input.text", "{other}", "-37"},
     {"semantic.prompt_name", "other", "-36"},
@@ -256,7 +259,9 @@ TEST(Keys, EveryFieldOfARunCanBeSet) {
   // The structured bindings name all fields. So a new field is a compile error here until the test
   // checks its key.
   const auto& [path, more_paths, field, text_template, missing_field, format, bad_row, empty_row,
-               utf8, row_bytes, limit] = run.streams[0].input;
+               utf8, row_bytes, limit, filter] = run.streams[0].input;
+  EXPECT_EQ(filter.where, "a == 1");
+  EXPECT_FALSE(filter.reads_other_input());
   EXPECT_TRUE(text_template.empty()) << "a template has a test of its own";
   EXPECT_EQ(missing_field, MissingFieldPolicy::kEmpty);
   EXPECT_EQ(path + field, "other.csvother");
@@ -265,7 +270,10 @@ TEST(Keys, EveryFieldOfARunCanBeSet) {
   EXPECT_TRUE(empty_row == EmptyRowPolicy::kError && utf8 == Utf8Policy::kError);
   EXPECT_TRUE(row_bytes == 8 && limit == 9);
   const auto& [model, revision, pooling, normalize, truncate, length, prompt, name, causal, dtype,
-               precision, vector_precision, special_tokens, ignore_code] = run.streams[0].result;
+               precision, vector_precision, special_tokens, ignore_code, passages] =
+      run.streams[0].result;
+  EXPECT_TRUE(passages.max_tokens == 48 && passages.by == PassageUnit::kToken)
+      << "the other keys of passages have a test of their own";
   EXPECT_EQ(special_tokens, SpecialTokensRule::kAsInTokenizerJson);
   EXPECT_TRUE(ignore_code);
   EXPECT_EQ(vector_precision, VectorPrecision::kFloat16);

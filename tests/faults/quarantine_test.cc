@@ -1,6 +1,7 @@
 // What becomes of quarantined rows: the policies, and later runs.
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,6 +10,7 @@
 #include "base/own_cache.h"
 #include "fault_run.h"
 #include "run_record/run_status.h"
+#include "support/npy_values.h"
 
 namespace encode::testing {
 namespace {
@@ -88,6 +90,39 @@ TEST(Quarantine, DropRefusesAFinalThatHasRowsThatAreDroppedLater) {
   EXPECT_EQ(end.exit_code, ExitCode::kConfig);
   EXPECT_EQ(end.error.code.name(), "run.dropped_rows");
   EXPECT_EQ(end.error.where, run.final());
+}
+
+// Row 33 has several passages then. Only the last one has the token that fails.
+void cut_into_passages(FaultRun& run) {
+  run.config.streams[0].result.passages.max_tokens = 6;
+  run.config.store.quarantine = QuarantinePolicy::kZeros;
+}
+
+TEST(Quarantine, OfPassagesIsOfWholeRows) {
+  FaultRun good({33});
+  cut_into_passages(good);
+  ASSERT_EQ(good.run().exit_code, ExitCode::kOk);
+  std::vector<int64_t> offsets = npy_values<int64_t>(offsets_path(good.final()));
+  const int64_t lost = offsets[34] - offsets[33];
+  ASSERT_GT(lost, 1);
+  const auto width = read_npy_header(good.final()).cols;
+  std::vector<float> vectors = npy_values<float>(good.final());
+  vectors.erase(vectors.begin() + offsets[33] * width, vectors.begin() + offsets[34] * width);
+  for (size_t row = 34; row < offsets.size(); ++row) offsets[row] -= lost;
+  // The device fails, the vector is wrong, and the process ends.
+  for (const char* fault : {kFault, "nan@token:1*9999", "abort@token:1*9999"}) {
+    FaultRun run({33});
+    cut_into_passages(run);
+    const FaultRunEnd end = run.run(fault);
+    ASSERT_EQ(end.exit_code, ExitCode::kOk) << fault << render(end.error);
+    EXPECT_THAT(rows_listed(run, "tc"), ElementsAre(33)) << fault;
+    EXPECT_EQ(npy_values<float>(run.final()), vectors) << fault;
+    EXPECT_EQ(npy_values<int64_t>(offsets_path(run.final())), offsets) << fault;
+    run.environment.retry_set_aside = true;
+    ASSERT_EQ(run.run().exit_code, ExitCode::kOk) << fault;
+    EXPECT_EQ(read_bytes(run.final()), read_bytes(good.final())) << fault;
+    EXPECT_EQ(read_bytes(passages_path(run.final())), read_bytes(passages_path(good.final())));
+  }
 }
 
 TEST(RetryFailed, PublishesTheFinalWhenTheRowsCanBeEncoded) {

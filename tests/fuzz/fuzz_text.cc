@@ -69,6 +69,9 @@ InputOptions options_from(const uint8_t* choice) {
     options.text_template = fmt::format("{{{}}}-{{{}}}", options.field, columns ? "a" : "b");
     options.field.clear();
   }
+  if ((choice[1] & 32) != 0 && options.names_fields())
+    options.filter.where =
+        (choice[1] & 16) != 0 ? "length(a) > 1 or a is null" : "a > 1 or a < 'x'";
   options.missing_field = (choice[1] & 64) != 0 ? encode::MissingFieldPolicy::kEmpty
                                                 : encode::MissingFieldPolicy::kError;
   options.bad_row =
@@ -85,14 +88,15 @@ std::vector<std::string> rest_of(encode::TextReader& reader) {
   std::vector<std::string> rows;
   for (encode::Text text; reader.next(text);) {
     require(encode::is_valid_utf8(text.utf8), "every text is UTF-8");
-    rows.push_back(fmt::format("{}@{} {}", text.row, text.line, text.utf8));
+    rows.push_back(fmt::format("{}@{}={} {}", text.row, text.line, text.record, text.utf8));
   }
   return rows;
 }
 
 void check(const InputOptions& options, size_t block_bytes, size_t seek_choice) {
   const InputScan scan = RowReader(options, RowReader::Purpose::kScan, kWholeBytes).scan({});
-  require(scan.rows_in == scan.rows + scan.rejected, "rows_in = rows + rejected");
+  require(scan.rows_in == scan.rows + scan.rejected + scan.filtered,
+          "rows_in = rows + rejected + filtered");
   RowReader whole(options, RowReader::Purpose::kRead, kWholeBytes);
   const std::vector<std::string> rows = rest_of(whole);
   require(static_cast<int64_t>(rows.size()) == scan.rows, "the scan counts the rows");

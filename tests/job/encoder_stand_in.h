@@ -152,7 +152,7 @@ inline Window window_with(const TokenizedRows& rows, int64_t part_rows, bool per
     for (int64_t row = begin; row < end; ++row) {
       const std::span<const int32_t> ids = rows.row(row);
       part.stats.tokens += std::ssize(ids);
-      if (per_token) part.row_tokens.push_back(static_cast<int32_t>(ids.size()));
+      if (per_token) part.row_vectors.push_back(static_cast<int32_t>(ids.size()));
     }
     window.parts.push_back(part);
   }

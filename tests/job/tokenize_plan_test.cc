@@ -27,6 +27,21 @@ TEST(PlanWindow, IsAsLargeAsTheSettingsAskForWithinTheBudget) {
   EXPECT_EQ(plan_window(unit, batches, budget).text_bytes, 2 * kMiB);
 }
 
+// A row has several vectors then, and the overlap is tokenized twice.
+TEST(PlanWindow, OfPassagesKeepsToTheBudgetsToo) {
+  JobUnit unit;
+  constexpr int64_t kMiB = int64_t{1} << 20;
+  unit.identity.dim = 384;
+  unit.effective.passages = PassageRule{.max_tokens = 64, .overlap = 32};
+  const BatchPlan batches{.budget_tokens = 512, .batches_at_once = 2};
+  EXPECT_EQ(plan_window(unit, batches, {}).text_bytes, 8 * kMiB);
+  const HostBudget budget = {
+      .text_bytes = 16 * kMiB, .token_bytes = 48 * kMiB, .vector_bytes = 6 * kMiB};
+  // The budget has room for 1,024 vectors: one for each of 512 rows, and 512 more of 96 new bytes.
+  EXPECT_EQ(plan_window(unit, batches, budget),
+            (WindowSize{.rows = 512, .text_bytes = int64_t{512} * 96, .tokens = 16384}));
+}
+
 // Two workers of a run divide the processors and the memory for reading ahead.
 TEST(PlanTokenizing, AWorkerGetsItsShareOfTheHost) {
   JobUnit unit;

@@ -180,7 +180,7 @@ TEST(WindowEncoder, LeavesOutSkippedTokens) {
   const auto result = windows.encode(std::move(window));
   ASSERT_TRUE(result.has_value());
   EXPECT_THAT(result->values, ElementsAre(1, 1, 2, 1, 2, 1, 2, 1, 1, 1));
-  EXPECT_THAT(result->parts[0].row_tokens, ElementsAre(1, 3, 1));
+  EXPECT_THAT(result->parts[0].row_vectors, ElementsAre(1, 3, 1));
 }
 
 }  // namespace

@@ -1,7 +1,9 @@
 // Tests that the result of a window leaves out rows that failed and tokens without a vector.
 #include "job/window_result.h"
 
+#include <cmath>
 #include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -105,9 +107,9 @@ TEST(WindowResult, LeavesOutTheVectorsOfSkippedTokens) {
   window.skipped = {1, 4, 5, 7};
   const WindowVectors result = finish(std::move(window), numbered_vectors(9, true), {}, {});
   EXPECT_THAT(result.values, ElementsAre(0, 0, 2, 2, 3, 3, 6, 6, 8, 8));
-  EXPECT_THAT(result.parts[0].row_tokens, ElementsAre(1, 2));
-  EXPECT_THAT(result.parts[1].row_tokens, ElementsAre(0, 1));
-  EXPECT_THAT(result.parts[2].row_tokens, ElementsAre(1));
+  EXPECT_THAT(result.parts[0].row_vectors, ElementsAre(1, 2));
+  EXPECT_THAT(result.parts[1].row_vectors, ElementsAre(0, 1));
+  EXPECT_THAT(result.parts[2].row_vectors, ElementsAre(1));
   EXPECT_EQ(result.parts[0].vectors(), 3);
   EXPECT_EQ(result.parts[1].vectors(), 1);
   EXPECT_EQ(result.parts[2].vectors(), 1);
@@ -120,9 +122,9 @@ TEST(WindowResult, LeavesOutTheVectorsOfFailedRowsAndOfSkippedTokens) {
   const WindowVectors result =
       finish(std::move(window), numbered_vectors(9, true), {failed_row(kRow0)}, {});
   EXPECT_THAT(result.values, ElementsAre(2, 2, 3, 3, 5, 5, 8, 8));
-  EXPECT_THAT(result.parts[0].row_tokens, ElementsAre(0, 2));
-  EXPECT_THAT(result.parts[1].row_tokens, ElementsAre(1, 0));
-  EXPECT_THAT(result.parts[2].row_tokens, ElementsAre(1));
+  EXPECT_THAT(result.parts[0].row_vectors, ElementsAre(0, 2));
+  EXPECT_THAT(result.parts[1].row_vectors, ElementsAre(1, 0));
+  EXPECT_THAT(result.parts[2].row_vectors, ElementsAre(1));
   EXPECT_EQ(result.parts[0].stats.tokens, 2);
   EXPECT_EQ(result.parts[1].stats.tokens, 1);
   EXPECT_EQ(result.parts[2].stats.tokens, 1);
@@ -136,6 +138,105 @@ TEST(WindowResult, MayHaveNoVectorAtAll) {
   EXPECT_THAT(result.values, IsEmpty());
   EXPECT_EQ(result.parts[0].vectors(), 0);
   EXPECT_THAT(result.set_aside, ElementsAre(refused(100), refused(101)));
+}
+
+// Rows 100 to 103 in parts of two rows. They have 2, 1, 0 and 3 passages, of 2 tokens each; row 102
+// was set aside before. The sequences 1 and 4 are equal.
+Window passage_window(RowVector row_vector) {
+  TokenizedRows rows = rows_with({2, 2, 2, 2, 2, 2});
+  rows.ids[8] = rows.ids[9] = rows.ids[2];
+  Window window;
+  window.duplicates = find_duplicates(rows);
+  const std::vector<std::vector<int64_t>> counts = {{2, 1}, {0, 3}};
+  int64_t row = 100;
+  for (const std::vector<int64_t>& of_part : counts) {
+    WindowPart& part = window.parts.emplace_back();
+    part.rows = {.begin = row, .end = row + 2};
+    part.chunk = {.index = std::ssize(window.parts) - 1, .rows = part.rows};
+    part.passages.emplace();
+    for (const int64_t count : of_part) {
+      if (row_vector == RowVector::kNone) part.row_vectors.push_back(static_cast<int32_t>(count));
+      for (int64_t i = 0; i < count; ++i) {
+        part.passages->push_back({.row = row, .passage = i, .tokens = 2});
+        part.stats.tokens += 2;
+        ++part.stats.passages;
+      }
+      ++row;
+    }
+  }
+  window.parts[1].set_aside = {refused(102)};
+  window.parts[1].stats.set_aside_rows = 1;
+  return window;
+}
+
+std::vector<int64_t> rows_of_passages(const WindowPart& part) {
+  std::vector<int64_t> rows;
+  for (const PassagePlace& place : part.passages.value()) rows.push_back(place.row);
+  return rows;
+}
+
+TEST(PassageResult, OfGoodRowsIsWhatWasEncoded) {
+  const WindowVectors result =
+      finish(passage_window(RowVector::kNone), numbered_vectors(6, false), {}, {});
+  EXPECT_EQ(result.values, numbered_vectors(6, false).floats);
+  EXPECT_THAT(result.set_aside, IsEmpty());
+  EXPECT_THAT(rows_of_passages(result.parts[0]), ElementsAre(100, 100, 101));
+  EXPECT_THAT(rows_of_passages(result.parts[1]), ElementsAre(103, 103, 103));
+  EXPECT_THAT(result.parts[1].row_vectors, ElementsAre(0, 3));
+  EXPECT_EQ(result.parts[1].vectors(), 3);
+}
+
+TEST(PassageResult, LeavesOutTheWholeRowOfAFailedPassageAndOfItsDuplicates) {
+  const PackedRow second = {.row = 1, .token_offset = 2, .tokens = 2};
+  Window window = passage_window(RowVector::kNone);
+  window.parts[0].truncated = {{.row = 100, .tokens = 4, .lost_tokens = 9}};
+  window.parts[0].stats.truncated_rows = 1;
+  window.parts[0].stats.lost_tokens = 9;
+  const WindowVectors result =
+      finish(std::move(window), numbered_vectors(6, false), {failed_row(second)}, {});
+  EXPECT_THAT(result.values, ElementsAre(2, 2));
+  EXPECT_THAT(result.set_aside, ElementsAre(refused(100), refused(103)));
+  EXPECT_THAT(result.parts[1].set_aside, ElementsAre(refused(102), refused(103)));
+  EXPECT_THAT(rows_of_passages(result.parts[0]), ElementsAre(101));
+  EXPECT_THAT(result.parts[0].row_vectors, ElementsAre(0, 1));
+  EXPECT_EQ(result.parts[0].stats.tokens, 2);
+  EXPECT_EQ(result.parts[0].stats.passages, 1);
+  EXPECT_EQ(result.parts[0].stats.set_aside_rows, 1);
+  EXPECT_EQ(result.parts[0].stats.truncated_rows, 0);
+  EXPECT_EQ(result.parts[0].stats.lost_tokens, 0);
+  EXPECT_EQ(result.parts[1].stats.passages, 0);
+  EXPECT_EQ(result.parts[1].vectors(), 0);
+}
+
+TEST(PassageResult, CountsARowWithPassagesInFloat32Once) {
+  const WindowVectors result =
+      finish(passage_window(RowVector::kNone), numbered_vectors(6, false), {}, {0, 1, 2});
+  EXPECT_EQ(result.parts[0].stats.redone_rows, 2);
+  EXPECT_EQ(result.parts[1].stats.redone_rows, 1);  // sequence 4 is equal to sequence 1
+}
+
+TEST(PassageResult, OfMeansHasOneUnitVectorForEachRow) {
+  WindowValues values = numbered_vectors(6, false);
+  values.floats = {3, 0, 0, 3, 0, 7, 1, 0, 1, 0, -1, 0};
+  const WindowVectors result = finish(passage_window(RowVector::kMean), values, {}, {});
+  ASSERT_EQ(result.values.size(), 8U);
+  EXPECT_FLOAT_EQ(result.values[0], std::sqrt(0.5F));
+  EXPECT_FLOAT_EQ(result.values[1], std::sqrt(0.5F));
+  EXPECT_THAT(std::vector<float>(result.values.begin() + 2, result.values.end()),
+              ElementsAre(0, 1, 0, 0, 1, 0));
+  EXPECT_FALSE(result.parts[0].passages.has_value());
+  EXPECT_EQ(result.parts[0].vectors(), 2);
+  EXPECT_EQ(result.parts[0].stats.passages, 3);
+}
+
+TEST(PassageResult, SetsARowAsideWhoseMeanIsZero) {
+  WindowValues values = numbered_vectors(6, false);
+  values.floats = {3, 0, -3, 0, 0, 7, 1, 0, 1, 0, 1, 0};
+  const WindowVectors result = finish(passage_window(RowVector::kMean), values, {}, {});
+  ASSERT_EQ(result.set_aside.size(), 1U);
+  EXPECT_EQ(result.set_aside[0].row, 100);
+  EXPECT_EQ(result.set_aside[0].code, "vector.zero");
+  EXPECT_THAT(result.values, ElementsAre(0, 0, 0, 1, 0, 0, 1, 0));
 }
 
 }  // namespace

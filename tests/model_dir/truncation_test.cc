@@ -43,6 +43,22 @@ TEST(Truncation, AdvisesALongerCutOnlyIfTheModelTakesIt) {
   EXPECT_THAT(advice(), HasSubstr("divide long texts"));
 }
 
+// Only a character that is longer than a passage is cut then.
+TEST(Truncation, OfPassagesIsOfACharacterAndNamesTheirLimit) {
+  const Truncation cut = {.rows = 10,
+                          .truncated_rows = 1,
+                          .tokens = 30,
+                          .lost_tokens = 10,
+                          .max_length = 12,
+                          .of_passages = true};
+  EXPECT_EQ(describe(cut, "10 rows"),
+            "1 of 10 rows (10.0 %) has a character of more than 12 tokens; the cut loses 25.0 % of "
+            "all tokens");
+  EXPECT_STREQ(cut.key(), "semantic.passages.max_tokens");
+  EXPECT_STREQ(kCut.key(), "semantic.max_length");
+  EXPECT_EQ(truncation_advice(cut, "--passage-tokens"), "raise --passage-tokens");
+}
+
 // A run with another max_length is refused while the output has the result of the first run.
 TEST(Truncation, AdvisesAnotherOutputWhenThereIsAResult) {
   EXPECT_THAT(truncation_advice(kCut, "semantic.max_length"), Not(HasSubstr("output")));

@@ -40,8 +40,9 @@ class Filler {
   }
 
   InputScan scan() {
-    InputScan scan = {integer(), integer(), integer(), integer(), integer(), integer(),
-                      integer(), integer(), integer(), {},        {},        integer()};
+    InputScan scan = {integer(), integer(), integer(), integer(), integer(),
+                      text(),    integer(), integer(), integer(), integer(),
+                      integer(), integer(), {},        {},        integer()};
     for (int i = 0; i < 3; ++i) {
       scan.files.push_back({text(), integer(), integer(), text(), integer(), integer()});
       scan.checkpoints.push_back(
@@ -60,7 +61,8 @@ class Filler {
             EmptyRowPolicy::kError,
             Utf8Policy::kError,
             integer(),
-            integer()};
+            integer(),
+            {text(), {text()}, TextFormat::kCsv, Utf8Policy::kError, integer()}};
   }
   TensorInfo tensor() {
     return {text(), text(), {integer(), integer()}, integer(), integer(), {integer(), integer()}};
@@ -98,10 +100,21 @@ class Filler {
             LateInteraction{text(), {text(), text()}, text(), true},
             {SpecialTokensRule::kAsInTokenizerJson, TokenizerRecipe::kAppendEos, true},
             true,
-            {text(), text()}};
+            {text(), text()},
+            PassageRule{integer(), integer(), PassageUnit::kToken},
+            RowVector::kMean};
   }
   JobUnit unit() {
-    return {{text(), text(), integer(), integer(), true, integer(), {{text(), integer()}}, text()},
+    return {{text(),
+             text(),
+             integer(),
+             integer(),
+             true,
+             true,
+             integer(),
+             {{text(), integer()}},
+             text(),
+             integer()},
             input(),
             scan(),
             {integer(), integer(), integer(), integer(), integer()},
@@ -143,7 +156,9 @@ class Filler {
             true};
   }
   RowRange rows() { return {integer(), integer()}; }
-  RowStats stats() { return {integer(), integer(), integer(), integer(), integer(), integer()}; }
+  RowStats stats() {
+    return {integer(), integer(), integer(), integer(), integer(), integer(), integer()};
+  }
 
   StageSeconds stages() {
     return {number(), number(), number(), number(), number(), number(), number()};

@@ -347,6 +347,22 @@ class Reader(unittest.TestCase):
                 with self.assertRaises(Damaged):
                     open_final(path)
 
+    def test_a_filtered_matrix_leads_back_to_the_records(self):
+        self.assertIsNone(self.final("rows").source_rows)
+        encode(self.root, "filtered", "--pooling", "mean", "--where", "/ids/3 is not null")  # the first records are shorter
+        final = self.final("filtered")
+        np.testing.assert_array_equal(final.source_rows, np.arange(2, ROWS))
+        np.testing.assert_array_equal(final.floats(), self.exact[2:])
+        final.check()
+        path = self.root / "filtered.source_rows.npy"
+        content = path.read_bytes()
+        path.write_bytes(content[:-8] + bytes(8))
+        with self.assertRaisesRegex(Damaged, "source rows"):
+            self.final("filtered")
+        path.write_bytes(content[:-8] + (99).to_bytes(8, "little"))
+        with self.assertRaises(Damaged):
+            self.final("filtered").check()
+
     def test_a_changed_bit_is_found_with_xxhash(self):
         self.final("int8").check()
         for name in ("tokens.npy", "tokens.offsets.npy", "tokens.truncated.jsonl", "int8.npy.ranges.npy"):

@@ -64,5 +64,23 @@ TEST(Combine, RefusesDamagedAndUnequalParts) {
   EXPECT_FALSE(std::filesystem::exists(combined));
 }
 
+// As if one stream of the split had been made with an older filter.
+TEST(Combine, RefusesPartsOfOtherRecords) {
+  const TempDir dir;
+  const FakeJob tc = filtered_job();
+  FakeJob commit = filtered_job();
+  commit.identity.name = "train_commit";
+  FakeJob plain;
+  plain.identity.name = "train_plain";
+  for (const FakeJob& job : {tc, commit, plain}) run_fake_job(dir.path(), job);
+  const std::string combined = dir.file("combined.npy");
+  combine_finals({tc.final_path(dir.path()), commit.final_path(dir.path())}, combined, "c");
+  EXPECT_EQ(
+      error_of([&] {
+        combine_finals({tc.final_path(dir.path()), plain.final_path(dir.path())}, combined, "c");
+      }).code.name(),
+      "store.combine_rows");
+}
+
 }  // namespace
 }  // namespace encode::testing

@@ -73,10 +73,50 @@ TEST(Crash, KillBeforeEveryCallOfTokenEmbeddings) {
   EXPECT_GT(sweep(FaultMode::kKillBefore, job), 150);
 }
 
+TEST(Crash, KillBeforeEveryCallOfPassages) {
+  FakeJob job = passages_job();
+  job.keep_chunks = false;
+  EXPECT_GT(sweep(FaultMode::kKillBefore, job), 180);
+}
+
 TEST(Crash, KillBeforeEveryCallOfAJobThatSetsRowsAside) {
   FakeJob job = small_job(false);
   job.set_aside = {5, 6, 29};
   EXPECT_GT(sweep(FaultMode::kKillBefore, job), 120);
+}
+
+TEST(Crash, KillBeforeEveryCallOfAJobWithAFilter) {
+  FakeJob job = filtered_job();
+  job.keep_chunks = false;
+  EXPECT_GT(sweep(FaultMode::kKillBefore, job), 115);
+}
+
+TEST(Crash, KillAfterEveryCallOfAJobWithAFilter) {
+  EXPECT_GT(sweep(FaultMode::kKillAfter, filtered_job()), 105);
+}
+
+// Shows that the sweeps can fail: other source rows are seen, and so is a file of this name beside
+// a matrix of a stream without a filter.
+TEST(Crash, ControlOtherSourceRowsAreSeen) {
+  const TempDir dir;
+  const FakeJob job = filtered_job();
+  run_fake_job(dir.path(), job);
+  ASSERT_EQ(resume_problem(dir.path(), job, {}), "");
+  const std::string final_path = job.final_path(dir.path());
+  const std::string path = source_rows_path(final_path);
+  const std::string bytes = read_bytes(path);
+  std::string other = bytes;
+  other.back() ^= 1;
+  write_bytes(path, other);
+  EXPECT_EQ(final_state(final_path, job.identity, false), FinalState::kDamaged);
+  EXPECT_EQ(resume_problem(dir.path(), job, {}), "");
+  EXPECT_EQ(read_bytes(path), bytes) << "made again";
+
+  const TempDir plain_dir;
+  const FakeJob plain = small_job(true);
+  run_fake_job(plain_dir.path(), plain);
+  write_bytes(source_rows_path(plain.final_path(plain_dir.path())), bytes);
+  EXPECT_NE(resume_problem(plain_dir.path(), plain, {}), "");
 }
 
 TEST(Crash, KillWhileStartingOverFresh) {
@@ -98,7 +138,9 @@ TEST(Crash, KillWhileStartingOverFresh) {
 
 // A job with random settings.
 FakeJob random_job(std::mt19937& random) {
-  FakeJob job = random() % 3 == 0 ? token_embeddings_job() : FakeJob();
+  FakeJob job;
+  if (const auto kind = random() % 5; kind < 2)
+    job = kind == 0 ? token_embeddings_job() : passages_job();
   job.keep_chunks = random() % 2 == 0;
   job.chunk_rows = 1 + static_cast<int64_t>(random() % 9);
   job.identity.rows = 20 + static_cast<int64_t>(random() % 20);
@@ -330,31 +372,6 @@ TEST(Failure, LyingWriteIsFoundByTheNextReader) {
     run_child(cache, job, plan);
     EXPECT_EQ(resume_problem(cache, job, {}), "") << "call " << k;
   }
-}
-
-// This test and the next one show that fault.cc notices a second fsync() and a removed lock file.
-TEST(Failure, ControlSecondSyncAfterAFailureIsSeen) {
-  const TempDir dir;
-  FaultPlan plan = fault_plan(dir.path(), FaultMode::kErrno, 1);
-  plan.error = EIO;
-  std::snprintf(plan.call, sizeof plan.call, "fsync");
-  const std::string path = dir.write("file", "x");
-  const ChildResult result = run_child(
-      [&](const auto&) {
-        const UniqueFd fd = open_for_reading(path, "io.read");
-        EXPECT_NE(::fsync(fd.get()), 0);
-        ::fsync(fd.get());
-      },
-      plan);
-  EXPECT_EQ(result.exit_code, kSyncedAgainStatus);
-}
-
-TEST(Failure, ControlRemovedLockIsSeen) {
-  const TempDir dir;
-  const std::string path = dir.write("LOCK", "");
-  const ChildResult result = run_child([&](const auto&) { ::unlink(path.c_str()); },
-                                       fault_plan(dir.path(), FaultMode::kNone, 0));
-  EXPECT_EQ(result.exit_code, kLockRemovedStatus);
 }
 
 }  // namespace

@@ -242,6 +242,17 @@ TEST_F(DamageOfTokens, AnyBitOfTheOffsetsIsFound) {
   with_each_bit_flipped(kOffsets, [this] { EXPECT_THAT(resume().value(), ElementsAre(1)); });
 }
 
+class DamageOfPassages : public Damage {
+ protected:
+  DamageOfPassages() : Damage(passages_job()) {}
+};
+
+TEST_F(DamageOfPassages, AnyBitOfTheirPlacesIsFound) {
+  expect_each_damage_is_seen(final_, job_, {passages_path(final_)});
+  with_each_bit_flipped("train_tc_chunks/chunk_0001.passages.npy",
+                        [this] { EXPECT_THAT(resume().value(), ElementsAre(1)); });
+}
+
 // A user may keep chunks on another disk with a link. The link stays, because the store did not
 // make it.
 TEST(ChunkFolder, MayBeALink) {

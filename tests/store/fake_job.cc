@@ -37,6 +37,7 @@ class FakeTexts final : public ColumnSource {
   void next(std::vector<std::optional<std::string>>& values) override {
     values = {fake_text(row_++)};
   }
+  int64_t source_row() const override { return fake_source_row(row_ - 1); }
   void finish() override {}
 
  private:
@@ -47,6 +48,12 @@ class FakeTexts final : public ColumnSource {
 
 ColumnOpener fake_texts() {
   return [] { return std::make_unique<FakeTexts>(); };
+}
+
+FakeJob filtered_job() {
+  FakeJob job;
+  job.identity.fingerprint = R"({"input":{"where":"a == 1"},"seed":1})";
+  return job;
 }
 
 FakeJob table_job(MatrixFormat file) {
@@ -77,6 +84,25 @@ FakeJob token_embeddings_job() {
   FakeJob job;
   job.identity.token_embeddings = true;
   return job;
+}
+
+FakeJob passages_job() {
+  FakeJob job;
+  job.identity.passages = true;
+  return job;
+}
+
+std::vector<PassagePlace> fake_passages(int64_t row) {
+  std::vector<PassagePlace> passages;
+  for (int64_t i = 0; i < fake_lengths({row, row + 1}).front(); ++i)
+    passages.push_back({.row = row,
+                        .passage = i,
+                        .byte_begin = 20 * i,
+                        .byte_end = 20 * i + 25,
+                        .char_begin = 10 * i,
+                        .char_end = 10 * i + 12,
+                        .tokens = 7});
+  return passages;
 }
 
 std::vector<int32_t> fake_lengths(RowRange rows) {
@@ -137,7 +163,7 @@ std::vector<int32_t> lengths_of(const FakeJob& job, RowRange rows) {
 std::vector<float> vectors_of(const FakeJob& job, RowRange row) {
   const bool aside = is_set_aside(job, row.begin);
   const int64_t dim = job.identity.dim;
-  if (job.identity.token_embeddings) return aside ? std::vector<float>() : fake_vectors(row, dim);
+  if (job.identity.has_offsets()) return aside ? std::vector<float>() : fake_vectors(row, dim);
   return aside ? std::vector<float>(static_cast<size_t>(dim)) : fake_rows(row, dim);
 }
 
@@ -147,7 +173,9 @@ WrittenChunk write_chunk(ChunkStore& store, int64_t index, const FakeJob& job) {
   for (int64_t row = rows.begin; row < rows.end; ++row) {
     const RowRange one = {.begin = row, .end = row + 1};
     chunk.writer->append(vectors_of(job, one));
-    if (job.identity.token_embeddings) chunk.writer->append_lengths(lengths_of(job, one));
+    if (job.identity.has_offsets()) chunk.writer->append_lengths(lengths_of(job, one));
+    if (job.identity.passages && !is_set_aside(job, row))
+      chunk.writer->append_passages(fake_passages(row));
     if (is_set_aside(job, row)) {
       const SetAsideRow aside = set_aside_row(row);
       chunk.writer->append_set_aside({&aside, 1});
@@ -156,6 +184,7 @@ WrittenChunk write_chunk(ChunkStore& store, int64_t index, const FakeJob& job) {
     }
     RowStats row_stats = fake_stats(one);
     if (job.identity.token_embeddings) row_stats.tokens = fake_lengths(one).front();
+    if (job.identity.passages) row_stats.passages = fake_lengths(one).front();
     chunk.stats.add(row_stats);
     chunk.writer->append_truncated(fake_truncated(one));
   }
@@ -238,17 +267,48 @@ std::string expected_final(const FakeJob& job) {
   return expected_matrix(job, {.begin = 0, .end = job.identity.rows});
 }
 
+namespace {
+
+// Returns the bytes that numpy.save (NumPy 2.2) writes for an int64 vector.
+std::string npy_of(const std::vector<int64_t>& numbers) {
+  std::string bytes("\x93NUMPY\x01\x00\x76\x00", 10);
+  bytes +=
+      fmt::format("{{'descr': '<i8', 'fortran_order': False, 'shape': ({},), }}", numbers.size());
+  bytes.resize(127, ' ');
+  bytes += '\n';
+  bytes.append(reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(int64_t));
+  return bytes;
+}
+
+}  // namespace
+
 std::string expected_offsets(const FakeJob& job) {
   std::vector<int64_t> offsets = {0};
   for (const int32_t length : lengths_of(job, {.begin = 0, .end = job.identity.rows}))
     offsets.push_back(offsets.back() + length);
-  // Makes the header that numpy.save (NumPy 2.2) writes for an int64 vector.
+  return npy_of(offsets);
+}
+
+std::string expected_source_rows(const FakeJob& job) {
+  std::vector<int64_t> records;
+  for (int64_t row = 0; row < job.identity.rows; ++row) records.push_back(fake_source_row(row));
+  return npy_of(records);
+}
+
+std::string expected_passages(const FakeJob& job) {
+  std::vector<PassagePlace> passages;
+  for (int64_t row = 0; row < job.identity.rows; ++row) {
+    const std::vector<PassagePlace> own = fake_passages(row);
+    if (!is_set_aside(job, row)) passages.insert(passages.end(), own.begin(), own.end());
+  }
+  // Makes the header that numpy.save (NumPy 2.2) writes for an int64 matrix.
   std::string bytes("\x93NUMPY\x01\x00\x76\x00", 10);
-  bytes +=
-      fmt::format("{{'descr': '<i8', 'fortran_order': False, 'shape': ({},), }}", offsets.size());
+  bytes += fmt::format("{{'descr': '<i8', 'fortran_order': False, 'shape': ({}, 7), }}",
+                       passages.size());
   bytes.resize(127, ' ');
   bytes += '\n';
-  bytes.append(reinterpret_cast<const char*>(offsets.data()), offsets.size() * sizeof(int64_t));
+  bytes.append(reinterpret_cast<const char*>(passages.data()),
+               passages.size() * sizeof(PassagePlace));
   return bytes;
 }
 

@@ -28,8 +28,17 @@ struct FakeJob {
   std::string final_path(const std::string& cache_dir) const;
 };
 
+// Returns a job of a stream with a filter, which keeps every third record.
+FakeJob filtered_job();
+inline int64_t fake_source_row(int64_t row) { return 3 * row + 1; }
+
 // Returns a job of token embeddings, with 0 to 3 vectors for each row.
 FakeJob token_embeddings_job();
+
+// Returns a job of passages, with 0 to 3 vectors for each row.
+FakeJob passages_job();
+// Returns the passages of a row in such a job.
+std::vector<PassagePlace> fake_passages(int64_t row);
 
 // Returns a job whose final matrix is a table. Runs it once, to know the bytes of the table.
 FakeJob table_job(MatrixFormat file);
@@ -64,7 +73,9 @@ std::vector<int64_t> run_fake_job(const std::string& cache_dir, const FakeJob& j
 std::string expected_matrix(const FakeJob& job, RowRange rows);
 std::string expected_final(const FakeJob& job);
 std::string expected_ledger(const FakeJob& job);
-std::string expected_set_aside(const FakeJob& job);  // "" if the job sets no row aside
-std::string expected_offsets(const FakeJob& job);    // for a job of token embeddings
+std::string expected_set_aside(const FakeJob& job);    // "" if the job sets no row aside
+std::string expected_offsets(const FakeJob& job);      // for a job with has_offsets()
+std::string expected_passages(const FakeJob& job);     // for a job of passages
+std::string expected_source_rows(const FakeJob& job);  // for a job with a filter
 
 }  // namespace encode::testing

@@ -46,6 +46,7 @@ Recording record(const FakeJob& job) {
 
 FakeJob job_of(int variant) {
   FakeJob job = variant % 2 == 0 ? FakeJob() : token_embeddings_job();
+  if (variant % 4 == 1) job = passages_job();
   job.keep_chunks = variant / 2 % 2 == 0;
   job.chunk_rows = 3 + variant;
   if (variant % 3 == 0) job.set_aside = {2, 17, 18};

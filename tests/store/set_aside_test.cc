@@ -191,14 +191,18 @@ TEST_F(SetAside, CombinedMatricesLackTheSameRows) {
   EXPECT_EQ(final_state(combined, combined_identity(parts, "all"), true), FinalState::kValid);
 }
 
-TEST_F(SetAside, TokenEmbeddingsCannotBeDropped) {
-  job_ = token_embeddings_job();
+class SetAsideOfSeveralVectors : public SetAside, public ::testing::WithParamInterface<bool> {};
+
+TEST_P(SetAsideOfSeveralVectors, CannotBeDropped) {
+  job_ = GetParam() ? passages_job() : token_embeddings_job();
   const auto store = open();
   for (const int64_t index : store->pending()) commit_chunk(*store, index, job_.identity);
   const FinalContent content = {
       .format = {}, .quarantine = QuarantinePolicy::kDrop, .set_aside = {bad_row(3)}};
   EXPECT_EQ(code_of([&] { store->assemble(dir_.file("x.npy"), content, {}); }), "store.misuse");
 }
+
+INSTANTIATE_TEST_SUITE_P(Kinds, SetAsideOfSeveralVectors, ::testing::Bool());
 
 }  // namespace
 }  // namespace encode::testing

@@ -150,6 +150,7 @@ class LargeTexts final : public ColumnSource {
   void next(std::vector<std::optional<std::string>>& values) override {
     values = {std::string(size_t{5} << 20, static_cast<char>('a' + row_++ % 26))};
   }
+  int64_t source_row() const override { return 0; }
   void finish() override {}
 
  private:
@@ -174,6 +175,7 @@ TEST_P(Table, IsWrittenInGroupsOfBoundedSize) {
 class ChangedTexts final : public ColumnSource {
  public:
   void next(std::vector<std::optional<std::string>>& values) override { values = {"x"}; }
+  int64_t source_row() const override { return 0; }
   void finish() override {
     throw Error({.code = "text.changed",
                  .exit_code = ExitCode::kIoError,

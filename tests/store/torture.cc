@@ -128,8 +128,14 @@ std::string resume_problem(const std::string& cache_dir, const FakeJob& job,
     return "the ledger differs";
   if (!job.set_aside.empty() && read_bytes(set_aside_path(path)) != expected_set_aside(job))
     return "the ledger of rows set aside differs";
-  if (job.identity.token_embeddings && read_bytes(offsets_path(path)) != expected_offsets(job))
+  if (job.identity.has_offsets() && read_bytes(offsets_path(path)) != expected_offsets(job))
     return "the offsets differ";
+  if (job.identity.passages && read_bytes(passages_path(path)) != expected_passages(job))
+    return "the passages differ";
+  const bool filtered = job.identity.fingerprint == filtered_job().identity.fingerprint;
+  if (filtered ? read_bytes(source_rows_path(path)) != expected_source_rows(job)
+               : std::filesystem::exists(source_rows_path(path)))
+    return "the source rows differ";
   if (final_state(path, job.identity, true) != FinalState::kValid)
     return "the manifest does not fit";
   for (const auto& entry : std::filesystem::recursive_directory_iterator(cache_dir)) {

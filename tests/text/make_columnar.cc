@@ -4,7 +4,9 @@
 //   make_columnar COLUMNS.json FILE.parquet|FILE.arrow
 //
 // The document is a list of {"name": NAME, "values": [...]}. The values of a column are strings,
-// integers or booleans, or null; the first one that is not null states the type.
+// numbers or booleans, or null; the first one that is not null states the type, and one number with
+// a point makes all numbers doubles.
+#include <algorithm>
 #include <arrow/api.h>
 #include <fstream>
 #include <iostream>
@@ -31,6 +33,9 @@ std::shared_ptr<arrow::Array> array_of(const Json& values) {
 }
 
 std::shared_ptr<arrow::Array> column_of(const Json& values) {
+  const bool doubles = std::any_of(values.begin(), values.end(),
+                                   [](const Json& value) { return value.is_number_float(); });
+  if (doubles) return array_of<arrow::DoubleBuilder, double>(values);
   for (const Json& value : values) {
     if (value.is_boolean()) return array_of<arrow::BooleanBuilder, bool>(values);
     if (value.is_number()) return array_of<arrow::Int64Builder, int64_t>(values);

@@ -15,6 +15,7 @@
 
 #include "cpu_seconds.h"
 #include "golden_cases.h"
+#include "tokenizer/unicode/break_table.h"
 #include "tokenizer/unicode/grapheme_break.h"
 #include "tokenizer/unicode/sentence_break.h"
 #include "tokenizer/unicode/unicode.h"
@@ -142,6 +143,11 @@ void expect_promises(const Tokenizer& tokenizer, const PassageRule& rule, std::s
                 static_cast<size_t>(passage.byte_end));
     }
   }
+}
+
+// The fingerprint of a run has the version in PassageRule.
+TEST(Passages, EndWhereTheUnicodeVersionOfTheirRuleSays) {
+  EXPECT_EQ(unicode::break_version(), PassageRule::kUnicode);
 }
 
 TEST(Passages, KeepTheirPromisesForRandomTexts) {

@@ -30,6 +30,12 @@ bool is_scalar(const arrow::DataType& type) {
   return arrow::is_primitive(type.id()) || arrow::is_decimal(type.id());
 }
 
+ColumnValue::Type type_of(const arrow::DataType& scalar) {
+  if (scalar.id() == arrow::Type::BOOL) return ColumnValue::Type::kBoolean;
+  const bool number = arrow::is_numeric(scalar.id()) || arrow::is_decimal(scalar.id());
+  return number ? ColumnValue::Type::kNumber : ColumnValue::Type::kString;
+}
+
 bool is_row(const arrow::DataType& type) {
   switch (type.id()) {
     case arrow::Type::DICTIONARY:
@@ -221,6 +227,7 @@ void ColumnValues::get(int64_t row, ColumnValue& value) {
 void ColumnValues::get_text(const arrow::Array& texts, int64_t row, ColumnValue& value) const {
   value.kind = texts.IsNull(row) ? ColumnValue::Kind::kNull : ColumnValue::Kind::kText;
   if (value.kind == ColumnValue::Kind::kNull) return;
+  value.type = ColumnValue::Type::kString;
   switch (texts.type_id()) {
     case arrow::Type::STRING:
       value.text = checked_cast<const arrow::StringArray&>(texts).GetView(row);
@@ -264,6 +271,7 @@ void ColumnValues::get_scalar(int64_t row, ColumnValue& value) {
     return arrow::Status::OK();
   });
   value.kind = ColumnValue::Kind::kText;
+  value.type = type_of(*array_->type());
   value.text = scalar_;
 }
 

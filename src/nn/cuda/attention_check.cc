@@ -8,6 +8,7 @@
 
 #include "nn/cuda/cuda_attention.h"
 #include "nn/cuda/kernel_check.h"
+#include "nn/cuda/plugin.h"
 
 namespace encode {
 namespace {
@@ -15,7 +16,6 @@ namespace {
 // The ends of the sequences. The lengths (1, 31, 33, 0, 100) are below and above the number of keys
 // in a tile and the number of queries in a block.
 constexpr int32_t kEnds[] = {0, 1, 32, 65, 65, 165};
-constexpr int64_t kLongestShort = 33;
 
 PackedInput batch_on(at::Device device) {
   PackedInput batch;
@@ -73,19 +73,21 @@ void compare(KernelCheck& check, const Shape& shape, AttentionOptions options) {
   compare(check, input, options, {ran, y, kEnds[std::size(kEnds) - 1]});
 }
 
-// Compares the sequences of at most 64 tokens, and checks that the rows of the last sequence, which
-// is longer, stay as they are.
+// Compares the short sequences, and checks that the rows of the others stay as they are.
 void compare_short(KernelCheck& check, const Shape& shape, AttentionOptions options) {
-  constexpr int64_t kShort = 4;  // sequences
   constexpr double kUntouched = 7;
   const AttentionInput input = random_input(check, shape);
   options.scale = 1 / std::sqrt(static_cast<double>(shape.head_dim));
   const at::Tensor y = at::full(input.query.sizes(), kUntouched, input.query.options());
+  const int64_t most = encode_cuda_short_tokens(shape.head_dim);
   const ShortSequences all = {.cu_seqlens = batch_on(check.device()).cu_seqlens_device,
-                              .longest = kLongestShort};
+                              .longest = most};
   const bool ran = check.kernels().attend_short(input, all, options, y);
-  compare(check, input, options, {ran, y, kEnds[kShort]});
-  const at::Tensor rest = y.narrow(0, kEnds[kShort], y.size(0) - kEnds[kShort]);
+  int64_t used = 0;  // the rows before the first sequence that is longer
+  for (size_t b = 1; b < std::size(kEnds) && kEnds[b] - kEnds[b - 1] <= most; ++b) used = kEnds[b];
+  compare(check, input, options, {ran, y, used});
+  constexpr int64_t kLast = kEnds[std::size(kEnds) - 2];  // the last sequence is longer
+  const at::Tensor rest = y.narrow(0, kLast, y.size(0) - kLast);
   check.compare(ran, rest, at::full_like(rest, kUntouched, at::kFloat));
 }
 

@@ -4,8 +4,6 @@
 
 namespace encode {
 
-static_assert(ShortSequences::kMostTokens == kEncodeCudaShortTokens);
-
 namespace {
 
 // Returns true if the heads of each token are dense in memory. The tokens can have any stride.
@@ -93,15 +91,14 @@ bool CudaKernels::attend(const AttentionInput& input, const PackedInput& batch,
   return launched(CudaKernel::kAttention, table_->attention(&arguments));
 }
 
-bool CudaKernels::has_short_attention(at::ScalarType type, int64_t head_dim) const {
-  return trusts(CudaKernel::kShortAttention, type) &&
-         (head_dim == 32 || head_dim == 64 || head_dim == 128);
+int64_t CudaKernels::most_short_tokens(at::ScalarType type, int64_t head_dim) const {
+  return trusts(CudaKernel::kShortAttention, type) ? encode_cuda_short_tokens(head_dim) : 0;
 }
 
 bool CudaKernels::attend_short(const AttentionInput& input, const ShortSequences& sequences,
                                const AttentionOptions& options, const at::Tensor& y) const {
   const at::Tensor& query = input.query;
-  if (!has_short_attention(query.scalar_type(), query.size(2)) || !is_packed(input, y))
+  if (most_short_tokens(query.scalar_type(), query.size(2)) == 0 || !is_packed(input, y))
     return false;
   const c10::DeviceGuard guard(query.device());
   EncodeCudaAttention arguments = arguments_of(input, options, y);

@@ -55,12 +55,12 @@ struct ByLength {
   int64_t longest_short = 0;
 };
 
-ByLength by_length(const PackedInput& batch) {
+ByLength by_length(const PackedInput& batch, int64_t most_short_tokens) {
   ByLength found = {.first_short = batch.sequences()};
   for (int64_t b = batch.sequences() - 1; b >= 0; --b) {
     const auto at = static_cast<size_t>(b);
     const int64_t length = batch.cu_seqlens[at + 1] - batch.cu_seqlens[at];
-    if (length > ShortSequences::kMostTokens) {
+    if (length > most_short_tokens) {
       found.last_long = std::max(found.last_long, b);
     } else {
       found.first_short = b;
@@ -77,8 +77,9 @@ at::Tensor attend_half(const AttentionInput& input, const PackedInput& batch,
                        const AttentionOptions& options) {
   const at::Tensor& query = input.query;
   const at::Tensor& ends = batch.cu_seqlens_device;
-  if (cuda_kernels().has_short_attention(query.scalar_type(), query.size(2))) {
-    const ByLength found = by_length(batch);
+  const int64_t short_tokens = cuda_kernels().most_short_tokens(query.scalar_type(), query.size(2));
+  if (short_tokens > 0) {
+    const ByLength found = by_length(batch, short_tokens);
     if (found.first_short == batch.sequences()) return flash(input, batch, ends, options);
     const at::Tensor y = found.last_long < 0
                              ? at::empty(query.sizes(), query.options())

@@ -95,11 +95,10 @@ struct CudaPool {
 };
 
 // Sequences of a batch for CudaKernels::attend_short(), which leaves out those with more than
-// kMostTokens tokens.
+// CudaKernels::most_short_tokens().
 struct ShortSequences {
-  static constexpr int64_t kMostTokens = 64;  // kEncodeCudaShortTokens (plugin.h)
-  at::Tensor cu_seqlens;                      // [sequences + 1] int32, on the device
-  int64_t longest;                            // the most tokens of one that is not left out
+  at::Tensor cu_seqlens;  // [sequences + 1] int32, on the device
+  int64_t longest;        // the most tokens of one that is not left out
 };
 
 // Thrown if a kernel could not be launched. The device may still work.
@@ -138,8 +137,9 @@ class CudaKernels {
   // Computes varlen_attention() with all its options. y is [T, heads, head_dim] dense.
   bool attend(const AttentionInput& input, const PackedInput& batch,
               const AttentionOptions& options, const at::Tensor& y) const;
-  // Returns true if attend_short() may be used for heads of this type and size.
-  bool has_short_attention(at::ScalarType type, int64_t head_dim) const;
+  // Returns the most tokens of a sequence that attend_short() computes for heads of this type and
+  // size, or 0 if it may not be used for them.
+  int64_t most_short_tokens(at::ScalarType type, int64_t head_dim) const;
   // Computes short sequences as attend() does, and leaves all other rows of y as they are. The
   // options have only a scale and a window.
   bool attend_short(const AttentionInput& input, const ShortSequences& sequences,

@@ -143,19 +143,25 @@ struct EncodeCudaQuantize {
   void* stream;
 };
 
-// The sequences that short_attention() computes have at most this many tokens.
-enum { kEncodeCudaShortTokens = 64 };
+// Returns the most tokens of a sequence that short_attention() computes, or 0 if it has no code for
+// heads of this size. Up to this length it takes less time on an H100 than FlashAttention-2
+// (docs/gpu-measured.md).
+constexpr int64_t encode_cuda_short_tokens(int64_t head_dim) {
+  if (head_dim == 32 || head_dim == 64) return 64;
+  return head_dim == 128 ? 32 : 0;
+}
 
 // The arguments of two launchers:
 //   attention         y = softmax(softcap(scale (q k + of_query + of_key)) + bias) v, for each
 //                     sequence by itself
-//   short_attention   y = softmax(scale q k) v, for each sequence of at most kEncodeCudaShortTokens
-//                     tokens. The rows of y that belong to longer sequences stay as they are. It
-//                     has code for float16 and bfloat16, for heads of 32, 64 and 128 numbers, and
-//                     for a positive scale. softcap is 0, and column is null.
-// Token t of query begins at t * query_stride, and its heads follow each
-// other without a gap. For a pair of a query and a key, column[clamp(key - query, -reach, reach) +
-// reach] is the column of bias, of_query and of_key.
+//   short_attention   y = softmax(scale q k) v, for each sequence of at most
+//                     encode_cuda_short_tokens(head_dim) tokens. The rows of y that belong to
+//                     longer sequences stay as they are. max_seqlen is the longest sequence that it
+//                     computes. It has code for float16 and bfloat16, and for a positive scale.
+//                     softcap is 0, and column is null.
+// Token t of query begins at t * query_stride, and its heads follow each other without a gap. For a
+// pair of a query and a key, column[clamp(key - query, -reach, reach) + reach] is the column of
+// bias, of_query and of_key.
 struct EncodeCudaAttention {
   const void* query;  // [tokens, heads, head_dim]
   const void* key;    // [tokens, key_heads, head_dim]

@@ -13,7 +13,6 @@ namespace {
 constexpr int kWarps = 4;  // of a block
 constexpr int kTileQueries = 16;
 constexpr int kTileKeys = 16;
-constexpr int kMaxTiles = kEncodeCudaShortTokens / kTileKeys;
 // The numbers of a head that the four threads of a group load at a time, 8 each.
 constexpr int kPiece = 32;
 constexpr float kLog2E = 1.4426950408889634f;
@@ -23,7 +22,7 @@ constexpr float kLog2E = 1.4426950408889634f;
 template <int kPieces, int kTiles>
 constexpr int kBlocks = kPieces == 1   ? (kTiles <= 2 ? 6 : 4)
                         : kPieces == 2 ? (kTiles <= 2 ? 4 : 3)
-                                       : 2;
+                                       : 3;
 
 // What a warp computes, and the thread's place in it (warp_matrix.cuh).
 struct Task {
@@ -241,9 +240,10 @@ int launch_tiles(const EncodeCudaAttention& args) {
 
 template <typename T, int kPieces>
 int launch_heads(const EncodeCudaAttention& args) {
+  constexpr int kMaxTiles =
+      static_cast<int>(encode_cuda_short_tokens(kPieces * kPiece)) / kTileKeys;
   if (args.max_seqlen <= kTileKeys) return launch_tiles<T, kPieces, 1>(args);
   if (args.max_seqlen <= 2 * kTileKeys) return launch_tiles<T, kPieces, 2>(args);
-  if (args.max_seqlen <= 4 * kTileKeys) return launch_tiles<T, kPieces, 4>(args);
   return launch_tiles<T, kPieces, kMaxTiles>(args);
 }
 

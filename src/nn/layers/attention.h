@@ -62,7 +62,7 @@ struct AttentionOptions {
 //
 // On CUDA the kernel is FlashAttention-2 for bfloat16 and float16, if the compute capability is at
 // least 8.0, head_dim is at most 256 and no score depends on relative positions; the plugin's
-// kernel computes the sequences of at most 64 tokens (nn/cuda/short_attention.cu). Otherwise it is
+// kernel computes short sequences (encode_cuda_short_tokens() in nn/cuda/plugin.h). Otherwise it is
 // LibTorch's memory-efficient kernel. Scores with a softcap, of_query or of_key are computed by the
 // plugin's kernel, or, if it has none for them, by plain products, sequence by sequence. Any number
 // of threads may call it. Throws c10::Error if the device fails.

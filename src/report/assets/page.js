@@ -194,6 +194,7 @@
     add(head, 'p', 'soft', 'started ' + utc(run.started) + ', reported ' + utc(report.generated));
     list('Something cannot be read', 'bad', report.problems);
     if (run.error.code) list('The run has failed', 'bad', ['[' + run.error.code + '] ' + run.error.what + ' (' + run.error.where + ')']);
+    list('A filter chose the rows', '', report.streams.filter((s) => s.filter).map((s) => s.name + ': ' + s.filter + '.'));
     list('Texts were cut', '', report.streams.filter((s) => s.truncation)
       .map((s) => s.name + ': ' + s.truncation.found + '. To lose less, ' + s.truncation.next + '.'));
     list('Rows without a text', '', report.streams.filter((s) => s.empty_rows)
@@ -276,6 +277,7 @@
     add(page, 'h2', '', stream.name);
     const entries = [[count(stream.final.truncated_rows), 'truncated rows'], [count(stream.final.lost_tokens), 'tokens cut off'],
       [count(stream.final.zero_token_rows), 'rows without tokens'], [count(stream.set_aside || 0), 'rows set aside']];
+    if (stream.final.passages) entries.push([count(stream.final.passages), 'passages']);
     const sample = stream.sample;
     if (sample) {
       entries.push([sample.mean_cosine.toFixed(3), 'mean cosine of pairs']);

@@ -120,7 +120,7 @@ EncodingTime encoding_time(const MemoryRequest& request, const ComputeRate& rate
   constexpr double kBatchSeconds = 5e-4;  // launches, copies and waits that do not overlap
   // The 16 cores beside an H100 have read 10.2 million tokens a second (docs/gpu-measured.md).
   constexpr double kTextBytesPerSecond = 40e6;
-  const double mean = tokens / static_cast<double>(std::max<int64_t>(1, request.texts.rows));
+  const double mean = tokens / static_cast<double>(std::max<int64_t>(1, request.texts.sequences()));
   const double batches =
       tokens / static_cast<double>(std::max<int64_t>(1, request.batches.budget_tokens));
   const double operations = tokens * request.shape.flops_per_token(mean);

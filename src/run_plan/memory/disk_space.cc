@@ -40,7 +40,9 @@ class Need {
   }
   void stream(const StreamDisk& stream, const StoreOptions& store) {
     const OutputType type = store.final_format.type;
-    const int64_t final = product(stream.vectors, row_bytes(stream, type)) + stream.column_bytes;
+    const int64_t source_rows = stream.filtered ? product(stream.vectors, sizeof(int64_t)) : 0;
+    const int64_t final =
+        product(stream.vectors, row_bytes(stream, type)) + stream.column_bytes + source_rows;
     const int64_t plain = product(stream.vectors, stream.dim * kFloat32Bytes);
     kept_.final_bytes += final;
     if (stream.finished) {
@@ -48,10 +50,10 @@ class Need {
       return at_once(kept_);
     }
     const bool chunked = stream.largest_chunk > 0;
-    // In standard mode a final matrix that is not a float32 .npy file is converted from a float32
-    // .npy file beside it.
-    const bool from_plain =
-        type != OutputType::kFloat32 || store.final_format.file != MatrixFormat::kNpy;
+    // In standard mode a final matrix that is not a float32 .npy file, or has source rows, is
+    // converted from a float32 .npy file beside it.
+    const bool from_plain = type != OutputType::kFloat32 ||
+                            store.final_format.file != MatrixFormat::kNpy || stream.filtered;
     kept_.existing_bytes += stream.existing_bytes;
     DiskParts now = kept_;
     (chunked ? now.chunk_bytes : now.float32_bytes) += chunked || from_plain ? plain : 0;
@@ -121,7 +123,7 @@ int64_t column_bytes(const FinalFormat& format, int64_t rows, int64_t text_bytes
   constexpr int64_t kFieldBytes = 32;
   int64_t bytes = 0;
   for (const TableColumn& column : format.columns) {
-    if (column.source == kRowColumn) {
+    if (is_number_column(column)) {
       bytes += product(rows, kNumberBytes);
     } else {
       bytes += product(rows, kOffsetBytes);

@@ -18,6 +18,7 @@ struct StreamDisk {
   int64_t column_bytes = 0;    // of the other columns, if the final matrix is a table
   int64_t existing_bytes = 0;  // what its chunks and its final matrix take on the disk now
   bool finished = false;       // its final matrix is complete, and the run keeps it
+  bool filtered = false;       // its input has a filter
 };
 
 // Returns an upper estimate of the bytes of the other columns of a table. `text_bytes` are the

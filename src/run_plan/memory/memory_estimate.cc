@@ -64,9 +64,9 @@ int64_t MemoryRequest::token_slots() const {
 int64_t MemoryRequest::batch_rows() const {
   if (texts.rows == 0 || texts.tokens == 0)
     return std::max<int64_t>(1, token_slots() / longest_row_tokens());
-  const double mean = static_cast<double>(texts.tokens) / static_cast<double>(texts.rows);
+  const double mean = static_cast<double>(texts.tokens) / static_cast<double>(texts.sequences());
   const auto rows = static_cast<int64_t>(static_cast<double>(token_slots()) / std::max(mean, 1.0));
-  return std::clamp<int64_t>(rows, 1, std::max<int64_t>(1, largest_window(*this).rows));
+  return std::clamp<int64_t>(rows, 1, std::max<int64_t>(1, largest_window(*this).sequences));
 }
 
 int64_t element_bytes(ComputeType type) {
@@ -102,9 +102,14 @@ LargestWindow largest_window(const MemoryRequest& request) {
                                               std::max(mean, 1.0));
   const int64_t wanted = std::min(most_rows, by_tokens + 1);
   const int64_t parts = std::clamp<int64_t>((wanted + part - 1) / part, 1, kWindowChunks);
-  LargestWindow size = {.rows = part * parts, .tokens = 0};
+  LargestWindow size = {.rows = part * parts};
   if (texts.rows > 0) size.rows = std::min(size.rows, texts.rows);
   size.tokens = std::max<int64_t>(1, static_cast<int64_t>(static_cast<double>(size.rows) * mean));
+  size.sequences = size.rows;
+  if (texts.rows > 0 && texts.passages > 0) {
+    const double per_row = static_cast<double>(texts.passages) / static_cast<double>(texts.rows);
+    size.sequences = static_cast<int64_t>(static_cast<double>(size.rows) * per_row);
+  }
   return size;
 }
 

@@ -53,7 +53,11 @@ struct TextFacts {
   int64_t rows = 0;
   int64_t tokens = 0;              // of all rows together
   int64_t text_bytes = 0;          // of all rows together
-  int64_t longest_row_tokens = 0;  // after the cut at max_length
+  int64_t longest_row_tokens = 0;  // after the cut at max_length; with passages: of a passage
+  int64_t passages = 0;            // of all rows together; 0: the rows are not cut into passages
+
+  // The number of token sequences.
+  int64_t sequences() const { return passages > 0 ? passages : rows; }
 };
 
 // One stream: its model, its settings and its texts.
@@ -80,6 +84,7 @@ int64_t element_bytes(ComputeType type);
 struct LargestWindow {
   int64_t rows = 0;
   int64_t tokens = 0;
+  int64_t sequences = 0;  // its rows, or their passages
 };
 LargestWindow largest_window(const MemoryRequest& request);
 

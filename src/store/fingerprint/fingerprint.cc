@@ -15,6 +15,8 @@ namespace encode {
 namespace {
 
 constexpr const char* kVersionKey = "format";
+constexpr const char* kPassagesKey = "passages";
+constexpr const char* kKeptKey = "kept_records";
 
 template <typename T>
 Json or_null(const std::optional<T>& value) {
@@ -26,7 +28,7 @@ Json or_null(const std::optional<T>& value) {
 
 Json input_part(const Fingerprint& fingerprint) {
   const auto& [path, more_paths, field, text_template, missing_field, format, bad_row, empty_row,
-               utf8, max_row_bytes, limit_rows] = fingerprint.input;
+               utf8, max_row_bytes, limit_rows, filter] = fingerprint.input;
   Json json = {{"field", field},
                {"bad_row", name_of(kBadRowPolicies, bad_row)},
                {"empty_row", name_of(kEmptyRowPolicies, empty_row)},
@@ -38,6 +40,9 @@ Json input_part(const Fingerprint& fingerprint) {
   if (!text_template.empty()) json["text"] = text_template;
   if (missing_field != MissingFieldPolicy::kError)
     json["missing_field"] = name_of(kMissingFieldPolicies, missing_field);
+  if (filter.any()) json["where"] = filter.where;
+  // The files of the other input are not in this fingerprint, so the records that they choose are.
+  if (filter.reads_other_input()) json[kKeptKey] = fingerprint.kept_xxh3_128;
   Json files = Json::array();
   for (const InputScan::File& file : fingerprint.input_files) {
     InputOptions of_file = fingerprint.input;
@@ -94,10 +99,22 @@ Json module_json(const SentenceModule& module) {
           {"activation", name_of(kDenseActivations, activation)}};
 }
 
+Json passages_json(const PassageRule& rule, RowVector row_vector) {
+  const auto& [max_tokens, overlap, by] = rule;
+  Json json = {{"rule", PassageRule::kVersion},
+               {"unicode", PassageRule::kUnicode},
+               {"max_tokens", max_tokens},
+               {"overlap", overlap},
+               {"by", name_of(kPassageUnits, by)}};
+  if (row_vector != RowVector::kNone) json["row_vector"] = name_of(kRowVectors, row_vector);
+  return json;
+}
+
 Json result_part(const EffectiveResult& result) {
   const auto& [pooling, normalize, truncate_dim, modules, max_length, prompt, include_prompt, dtype,
                float32_matmul_precision, causal, dim, launch_tokens, vector_precision,
-               late_interaction, tokenizer, ignore_custom_code, recipes] = result;
+               late_interaction, tokenizer, ignore_custom_code, recipes, passages, row_vector] =
+      result;
   // The recipe of the tokenizer is left out, because `recipes` names it.
   const auto& [special_tokens, tokenizer_recipe, lower_case_first] = tokenizer;
   Json json = {{"pooling", pooling_names(pooling)},
@@ -127,6 +144,7 @@ Json result_part(const EffectiveResult& result) {
   if (lower_case_first) json["lower_case_first"] = true;
   if (ignore_custom_code) json["ignore_custom_code"] = true;
   if (!recipes.empty()) json["recipes"] = recipes;
+  if (passages) json[kPassagesKey] = passages_json(*passages, row_vector);
   return json;
 }
 
@@ -142,6 +160,7 @@ InputOptions input_options(const JsonFields& fields) {
   if (fields.has("text")) input.text_template = fields.string("text");
   if (fields.has("missing_field"))
     input.missing_field = named_value(fields, "missing_field", kMissingFieldPolicies);
+  if (fields.has("where")) input.filter.where = fields.string("where");
   input.format = named_value(fields, "format", kTextFormats);
   input.bad_row = named_value(fields, "bad_row", kBadRowPolicies);
   input.empty_row = named_value(fields, "empty_row", kEmptyRowPolicies);
@@ -149,6 +168,15 @@ InputOptions input_options(const JsonFields& fields) {
   input.max_row_bytes = fields.integer("max_row_bytes", 1, kMost);
   input.limit_rows = fields.integer("limit_rows", 0, kMost);
   return input;
+}
+
+PassageOptions passage_options(const JsonFields& fields) {
+  PassageOptions passages = {.max_tokens = fields.integer("max_tokens", 1, kMost),
+                             .overlap = fields.integer("overlap", 0, kMost),
+                             .by = named_value(fields, "by", kPassageUnits)};
+  if (fields.has("row_vector"))
+    passages.row_vector = named_value(fields, "row_vector", kRowVectors);
+  return passages;
 }
 
 ResultOptions result_options(const JsonFields& fields) {
@@ -168,6 +196,8 @@ ResultOptions result_options(const JsonFields& fields) {
   if (fields.has("special_tokens"))
     result.special_tokens = named_value(fields, "special_tokens", kSpecialTokensRules);
   result.ignore_custom_code = fields.boolean_or("ignore_custom_code", false);
+  if (fields.has(kPassagesKey))
+    result.passages = passage_options(JsonFields(fields.object(kPassagesKey), kWhere, kDamaged));
   return result;
 }
 
@@ -216,10 +246,18 @@ std::string without_input(const std::string& text) {
   return json.dump();
 }
 
+std::string of_sequences(const std::string& text) {
+  Json json = parse(text);
+  json.erase("input");
+  if (json.contains("result")) json["result"].erase(kPassagesKey);
+  return json.dump();
+}
+
 std::string with_rows(const std::string& text, const std::string& blocks) {
   Json json = parse(text);
   Json& input = json["input"];
-  for (const char* key : {"compression", "file_bytes", "sha256", "files"}) input.erase(key);
+  for (const char* key : {"compression", "file_bytes", "sha256", "files", kKeptKey})
+    input.erase(key);
   input["blocks"] = blocks;
   return json.dump();
 }
@@ -229,7 +267,19 @@ bool has_input(const std::string& text, const InputOptions& input,
   Fingerprint fingerprint;
   fingerprint.input = input;
   fingerprint.input_files = files;
-  return parse(text).value("input", Json()) == input_part(fingerprint);
+  Json recorded = parse(text).value("input", Json());
+  Json wanted = input_part(fingerprint);
+  wanted.erase(kKeptKey);
+  if (input.filter.reads_other_input()) recorded.erase(kKeptKey);
+  return recorded == wanted;
+}
+
+bool says_filtered(const std::string& text) {
+  return parse(text).contains(Json::json_pointer("/input/where"));
+}
+
+bool says_filtered_elsewhere(const std::string& text) {
+  return parse(text).contains(Json::json_pointer("/input") / kKeptKey);
 }
 
 std::vector<int64_t> input_sizes(const std::string& text) {

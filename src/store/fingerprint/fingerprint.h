@@ -28,6 +28,7 @@ struct Fingerprint {
   InputOptions input;  // to_text() leaves out the paths, so that moved files keep their cache
   // The files of the input, in their order. to_text() writes their sizes, hashes and compressions.
   std::vector<InputScan::File> input_files;
+  std::string kept_xxh3_128 = {};     // InputScan::kept_xxh3_128
   std::vector<FileHash> model_files;  // every model file that can change a result
   // to_text() leaves out the paths and the tensors in `result`, because model_files has the hashes
   // of the files.
@@ -66,13 +67,19 @@ std::string combined_fingerprint(const std::vector<CombinedPart>& parts);
 // Throws Error kData "store.damaged" if the text is not a JSON object.
 std::string without_input(const std::string& text);
 
+// Returns what decides the vector of a sequence of token ids: a fingerprint without its input and
+// without its passages, whose vectors are those of rows with the same ids. Throws as
+// without_input() does.
+std::string of_sequences(const std::string& text);
+
 // Returns the fingerprint of a shard: `text` with the hash of the shard's rows in place of the
 // hashes of the input files. The options with which the rows were read stay. Throws as
 // without_input() does.
 std::string with_rows(const std::string& text, const std::string& blocks);
 
 // Returns true if `text` is the fingerprint of a stream with the same `files`, read with the same
-// options as in `input`. Throws as without_input() does.
+// options as in `input`. It does not look at the files that the filter reads, if it reads another
+// input. Throws as without_input() does.
 bool has_input(const std::string& text, const InputOptions& input,
                const std::vector<InputScan::File>& files);
 
@@ -87,6 +94,14 @@ int64_t version_of(std::string_view text);
 // Returns true if the fingerprint says that every vector was scaled to norm 1. It also reads
 // fingerprints of older versions. Throws as without_input() does.
 bool says_normalized(const std::string& text);
+
+// Returns true if the fingerprint says that the stream has a filter. For a combined matrix it
+// returns false. Throws as without_input() does.
+bool says_filtered(const std::string& text);
+
+// Returns true if the fingerprint says that the filter of the stream read the input of another
+// stream. Throws as without_input() does.
+bool says_filtered_elsewhere(const std::string& text);
 
 // Returns true if the fingerprint says that the Python code of the model was ignored. It also reads
 // fingerprints of other versions. Throws as without_input() does.

@@ -189,7 +189,7 @@ void check_set_aside(const std::string& path, const Manifest& manifest, Findings
                  set_aside_path(path));
 }
 
-// Checks the offsets file of a matrix of token embeddings.
+// Checks the offsets file of a matrix whose rows have several vectors.
 void check_row_offsets(const std::string& path, const Manifest& manifest, Findings& findings) {
   if (!manifest.offsets) return;
   const std::string wrong = check_offsets(offsets_path(path), *manifest.offsets,
@@ -198,6 +198,29 @@ void check_row_offsets(const std::string& path, const Manifest& manifest, Findin
                  {.expected = "ascending offsets, as the manifest describes them",
                   .found = wrong.empty() ? "the same" : wrong},
                  offsets_path(path));
+}
+
+// Checks the file with the places of the passages.
+void check_passage_file(const std::string& path, const Manifest& manifest, Findings& findings) {
+  if (!manifest.passages) return;
+  const std::string wrong =
+      check_passages(passages_path(path), *manifest.passages,
+                     {.rows = manifest.identity.range(), .passages = manifest.vectors()});
+  findings.check("passages", wrong.empty(),
+                 {.expected = "the place of every passage, as the manifest describes them",
+                  .found = wrong.empty() ? "the same" : wrong},
+                 passages_path(path));
+}
+
+// Checks the source rows of a stream with a filter.
+void check_records(const std::string& path, const Manifest& manifest, Findings& findings) {
+  if (!manifest.source_rows) return;
+  const std::string wrong = check_source_rows(source_rows_path(path), *manifest.source_rows,
+                                              manifest.identity.rows - manifest.dropped_rows);
+  findings.check("source_rows", wrong.empty(),
+                 {.expected = "ascending numbers of records, as the manifest describes them",
+                  .found = wrong.empty() ? "the same" : wrong},
+                 source_rows_path(path));
 }
 
 void check_expectations(const ExpectedMatrix& matrix, const MatrixSummary& summary,
@@ -323,6 +346,8 @@ bool check_matrix(const ExpectedMatrix& matrix, const Audit& audit, VerifyReport
     check_against_manifest(scan->summary, *manifest, findings);
     check_truncation(matrix.path, *manifest, summary, findings);
     check_row_offsets(matrix.path, *manifest, findings);
+    check_passage_file(matrix.path, *manifest, findings);
+    check_records(matrix.path, *manifest, findings);
     check_set_aside(matrix.path, *manifest, findings);
   }
   check_expectations(matrix, summary, manifest, findings);

@@ -84,7 +84,7 @@ int host_attention(const EncodeCudaAttention* a) {
 
 int host_short_attention(const EncodeCudaAttention* a) {
   if (a->type == kEncodeCudaFloat32) return kEncodeCudaUnsupported;
-  return attend_up_to(*a, kEncodeCudaShortTokens);
+  return attend_up_to(*a, encode_cuda_short_tokens(a->head_dim));
 }
 
 }  // namespace encode::testing

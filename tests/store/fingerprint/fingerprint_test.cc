@@ -13,6 +13,7 @@
 #include "encode/error.h"
 
 #include "base/json.h"
+#include "example_fingerprint.h"
 
 namespace encode {
 namespace {
@@ -20,21 +21,6 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 using Change = std::function<void(Fingerprint&)>;
-
-Fingerprint base() {
-  Fingerprint fingerprint;
-  fingerprint.input.path = "texts.txt";
-  fingerprint.input_files = {{.path = "texts.txt", .first_row = 0, .bytes = 10, .sha256 = "aa"}};
-  fingerprint.model_files = {{.name = "config.json", .bytes = 2, .sha256 = "cc"},
-                             {.name = "model.safetensors", .bytes = 3, .sha256 = "dd"}};
-  fingerprint.result.pooling = {PoolingMode::kMean};
-  fingerprint.result.modules.resize(1);
-  fingerprint.result.modules[0].pooling = {PoolingMode::kMean};
-  fingerprint.result.max_length = 256;
-  fingerprint.result.dim = 384;
-  fingerprint.result.launch_tokens = 16384;
-  return fingerprint;
-}
 
 void expect_each_counts(const std::vector<Change>& changes) {
   std::set<std::string> texts = {to_text(base())};
@@ -50,7 +36,8 @@ TEST(Fingerprint, ChangesWithEveryReaderOption) {
   // The list below has one case for each field. A new field breaks this structured binding, which
   // reminds its author to add a case.
   const auto& [path, more_paths, field, text_template, missing_field, format, bad_row, empty_row,
-               utf8, max_row_bytes, limit_rows] = fingerprint.input;
+               utf8, max_row_bytes, limit_rows, filter] = fingerprint.input;
+  ASSERT_FALSE(filter.any());
   static_cast<void>(path);  // the paths are not part of the fingerprint: see MovedFileKeepsIt
   static_cast<void>(more_paths);
   ASSERT_TRUE(field.empty() && format == TextFormat::kAuto && bad_row == BadRowPolicy::kError);
@@ -70,6 +57,16 @@ TEST(Fingerprint, ChangesWithEveryReaderOption) {
                       [](Fingerprint& f) { f.input.utf8 = Utf8Policy::kError; },
                       [](Fingerprint& f) { f.input.max_row_bytes = 1; },
                       [](Fingerprint& f) { f.input.limit_rows = 1; },
+                      [](Fingerprint& f) { f.input.filter.where = "a == 1"; },
+                      [](Fingerprint& f) { f.input.filter.where = "a == 2"; },
+                      [](Fingerprint& f) {
+                        f.input.filter = {.where = "a == 1", .paths = {"b.jsonl"}};
+                        f.kept_xxh3_128 = "cc";
+                      },
+                      [](Fingerprint& f) {
+                        f.input.filter = {.where = "a == 1", .paths = {"b.jsonl"}};
+                        f.kept_xxh3_128 = "dd";
+                      },
                       [](Fingerprint& f) { f.input_files[0].bytes = 11; },
                       [](Fingerprint& f) { f.input_files[0].sha256 = "ab"; },
                       [](Fingerprint& f) { f.input_files.push_back(f.input_files[0]); }});
@@ -90,6 +87,29 @@ TEST(Fingerprint, ChangesWithEveryFileAndTheirOrderButNotWithTheirPaths) {
   EXPECT_NE(both, text({{"a.txt", "aa"}, {"b.txt", "bc"}}));
   EXPECT_NE(both, text({{"a.txt", "aa"}, {"b.txt.gz", "bb"}}));
   EXPECT_NE(both, text({{"a.txt", "aa"}, {"b.txt", "bb"}, {"c.txt", "cc"}}));
+}
+
+// Another file with the same values in the fields of the filter is no other input.
+TEST(Fingerprint, OfAFilterOfAnotherInputHasTheRecordsAndNotItsFiles) {
+  Fingerprint fingerprint = base();
+  fingerprint.input.filter = {.where = "a == 1", .paths = {"b.jsonl"}};
+  fingerprint.kept_xxh3_128 = "cc";
+  const std::string text = to_text(fingerprint);
+  fingerprint.input.filter.paths = {"c.csv"};
+  EXPECT_EQ(to_text(fingerprint), text);
+  EXPECT_TRUE(says_filtered(text) && says_filtered_elsewhere(text));
+  EXPECT_TRUE(has_input(text, fingerprint.input, fingerprint.input_files));
+  fingerprint.input.filter.where = "a == 2";
+  EXPECT_FALSE(has_input(text, fingerprint.input, fingerprint.input_files));
+  // The hash of the records belongs only to a filter of another input.
+  fingerprint.input.filter = {.where = "a == 1"};
+  EXPECT_TRUE(says_filtered(to_text(fingerprint)));
+  EXPECT_FALSE(says_filtered_elsewhere(to_text(fingerprint)));
+  EXPECT_THAT(to_text(fingerprint), Not(HasSubstr("kept_records")));
+  EXPECT_FALSE(says_filtered(to_text(base())));
+  CombinedPart part;
+  part.identity.fingerprint = text;
+  EXPECT_FALSE(says_filtered(combined_fingerprint({part})));
 }
 
 // So caches of versions in which an input had only one file stay valid.
@@ -116,7 +136,8 @@ TEST(Fingerprint, MovedFileKeepsItUnlessItsNameChangesHowItIsRead) {
 
 TEST(Fingerprint, ChangesWithTheModelAndItsTokenizer) {
   // The tests of this file have a case for each field.
-  const auto& [input, input_files, model_files, result, tokenizer_library] = Fingerprint();
+  const auto& [input, input_files, kept_records, model_files, result, tokenizer_library] =
+      Fingerprint();
   const auto& [name, bytes, sha256, settled_key] = FileHash();
   ASSERT_FALSE(settled_key) << "the key is not part of the fingerprint";
   expect_each_counts({[](Fingerprint& f) { f.model_files[0].sha256 = "ce"; },
@@ -132,11 +153,13 @@ TEST(Fingerprint, ChangesWithEveryFieldOfTheResult) {
   const Fingerprint fingerprint = base();
   const auto& [pooling, normalize, truncate_dim, modules, max_length, prompt, include_prompt, dtype,
                float32_matmul_precision, causal, dim, launch_tokens, vector_precision,
-               late_interaction, tokenizer, ignore_custom_code, recipes] = fingerprint.result;
+               late_interaction, tokenizer, ignore_custom_code, recipes, passages, row_vector] =
+      fingerprint.result;
   const auto& [special_tokens, tokenizer_recipe, lower_case_first] = tokenizer;
   ASSERT_FALSE(lower_case_first);
   ASSERT_EQ(tokenizer_recipe, TokenizerRecipe::kNone) << "`recipes` names it";
   ASSERT_TRUE(recipes.empty());
+  ASSERT_TRUE(!passages && row_vector == RowVector::kNone);
   ASSERT_FALSE(ignore_custom_code || special_tokens != SpecialTokensRule::kByClass);
   ASSERT_FALSE(normalize || truncate_dim || causal || late_interaction);
   ASSERT_TRUE(include_prompt && prompt.empty() && dtype == ComputeType::kFloat32);
@@ -182,6 +205,19 @@ TEST(Fingerprint, ChangesWithEveryFieldOfTheResult) {
        })});
 }
 
+TEST(Fingerprint, ChangesWithEveryFieldOfThePassages) {
+  const auto& [max_tokens, overlap, by] = PassageRule();
+  ASSERT_TRUE(max_tokens == 0 && overlap == 0 && by == PassageUnit::kSentence);
+  const auto cut = [](const PassageRule& rule, RowVector row_vector = RowVector::kNone) {
+    return [rule, row_vector](Fingerprint& f) {
+      f.result.passages = rule;
+      f.result.row_vector = row_vector;
+    };
+  };
+  expect_each_counts({cut({}), cut({.max_tokens = 9}), cut({.overlap = 9}),
+                      cut({.by = PassageUnit::kToken}), cut({}, RowVector::kMean)});
+}
+
 TEST(Fingerprint, ChangesWithEveryFieldOfAModule) {
   const auto& [kind, path, pooling, include_prompt, in_features, out_features, bias, residual,
                activation, tensors] = SentenceModule();
@@ -209,6 +245,26 @@ TEST(Fingerprint, NamesAnOptionOfCustomCodeOnlyIfItIsSet) {
   set.result.ignore_custom_code = true;
   EXPECT_THAT(to_text(set), HasSubstr(R"("special_tokens":"as_in_tokenizer_json")"));
   EXPECT_THAT(to_text(set), HasSubstr(R"("ignore_custom_code":true)"));
+}
+
+// So results of versions without passages stay valid, and the rule that has cut is known.
+TEST(Fingerprint, NamesTheRuleAndTheUnicodeVersionOfPassagesOnlyIfThereAreAny) {
+  EXPECT_THAT(to_text(base()), Not(HasSubstr("passages")));
+  EXPECT_THAT(to_text(base()), Not(HasSubstr("row_vector")));
+  Fingerprint cut = base();
+  cut.result.passages = PassageRule{.max_tokens = 9, .overlap = 2, .by = PassageUnit::kParagraph};
+  EXPECT_THAT(to_text(cut), HasSubstr(R"("passages":{"by":"paragraph","max_tokens":9,"overlap":2,)"
+                                      R"("rule":1,"unicode":"15.0.0"})"));
+}
+
+// A passage has the vector of a row with the same tokens.
+TEST(Fingerprint, OfSequencesHasNeitherInputNorPassages) {
+  Fingerprint cut = base();
+  cut.result.passages.emplace();
+  cut.input.field = "other";
+  EXPECT_NE(without_input(to_text(cut)), without_input(to_text(base())));
+  EXPECT_EQ(of_sequences(to_text(cut)), of_sequences(to_text(base())));
+  EXPECT_EQ(of_sequences(to_text(base())), without_input(to_text(base())));
 }
 
 // A model that is moved to another directory gives the same vectors.
@@ -273,64 +329,6 @@ TEST(Fingerprint, ATextThatIsNotAJsonObjectIsAnError) {
       }
     }
   }
-}
-
-StreamIdentity identity_of(const Fingerprint& fingerprint) {
-  return {.name = "tc", .fingerprint = to_text(fingerprint), .rows = 5, .dim = 384};
-}
-
-TEST(Differences, NameTheFieldAndBothValues) {
-  Fingerprint other = base();
-  other.model_files[1].sha256 = "ee";
-  other.result.max_length = 128;
-  EXPECT_EQ(describe_differences(identity_of(base()), identity_of(other)),
-            "model file 'model.safetensors': other content than before (the checksum differs)\n"
-            "result.max_length: cache has 256, this run has 128");
-  EXPECT_EQ(describe_differences(identity_of(base()), identity_of(base())), "");
-  EXPECT_EQ(first_difference(identity_of(base()), identity_of(other)), "another model")
-      << "what else differs may follow from it";
-  EXPECT_EQ(first_difference(identity_of(base()), identity_of(other), {.model = "a", .input = ""},
-                             {.model = "b", .input = ""}),
-            "another model: a before, b now");
-  other.model_files = base().model_files;
-  EXPECT_EQ(first_difference(identity_of(base()), identity_of(other)),
-            "another max_length: 256 before, 128 now");
-}
-
-// If only one of the two has a file, its hash and its size are no differences of their own.
-TEST(Differences, OfAFileThatOnlyOneHasAreOneLine) {
-  Fingerprint other = base();
-  other.model_files.push_back({.name = "1_Dense/config.json", .bytes = 157, .sha256 = "ff"});
-  EXPECT_EQ(describe_differences(identity_of(base()), identity_of(other)),
-            "model file '1_Dense/config.json': only this run has this file");
-  EXPECT_EQ(describe_differences(identity_of(other), identity_of(base())),
-            "model file '1_Dense/config.json': only the cache has this file");
-  Fingerprint parts = base();
-  parts.input_files.push_back({.path = "b.txt", .first_row = 5, .bytes = 4, .sha256 = "bb"});
-  const std::string text = describe_differences(identity_of(base()), identity_of(parts));
-  EXPECT_THAT(text, HasSubstr("input: one file before, several now"));
-  EXPECT_THAT(text, Not(HasSubstr("checksum")));
-  EXPECT_THAT(text, Not(HasSubstr("file_bytes")));
-}
-
-TEST(Differences, SayWhatANumberStandsFor) {
-  Fingerprint limited = base();
-  limited.input.limit_rows = 60;
-  EXPECT_EQ(first_difference(identity_of(limited), identity_of(base())),
-            "another limit_rows: 60 before, 0 (all rows) now");
-  Fingerprint cut = base();
-  cut.result.truncate_dim = 64;
-  EXPECT_EQ(describe_differences(identity_of(cut), identity_of(base())),
-            "result.truncate_dim: cache has 64, this run has null (all columns)");
-}
-
-TEST(Differences, OfTwoVersionsAreOneSentence) {
-  StreamIdentity old = identity_of(base());
-  old.fingerprint = R"({"format":6,"input":{},"model":{},"result":{}})";
-  const std::string text = describe_differences(old, identity_of(base()));
-  EXPECT_THAT(text, HasSubstr("another version of encode wrote it"));
-  EXPECT_THAT(text, HasSubstr("version 6"));
-  EXPECT_THAT(text, Not(HasSubstr("\n")));
 }
 
 }  // namespace

@@ -19,6 +19,7 @@ Fingerprint unusual() {
   fingerprint.input.field = "text";
   fingerprint.input.text_template = "{a}";
   fingerprint.input.missing_field = MissingFieldPolicy::kEmpty;
+  fingerprint.input.filter.where = "a == 1";
   fingerprint.input.format = TextFormat::kTsv;
   fingerprint.input.bad_row = BadRowPolicy::kReject;
   fingerprint.input.empty_row = EmptyRowPolicy::kError;
@@ -37,6 +38,9 @@ Fingerprint unusual() {
   fingerprint.result.vector_precision = VectorPrecision::kFloat16;
   fingerprint.result.tokenizer.special_tokens = SpecialTokensRule::kAsInTokenizerJson;
   fingerprint.result.ignore_custom_code = true;
+  fingerprint.result.passages =
+      PassageRule{.max_tokens = 9, .overlap = 2, .by = PassageUnit::kToken};
+  fingerprint.result.row_vector = RowVector::kMean;
   return fingerprint;
 }
 
@@ -58,6 +62,9 @@ TEST(RecordedOptions, AreThoseOfTheRun) {
   EXPECT_EQ(result.vector_precision, VectorPrecision::kFloat16);
   EXPECT_EQ(result.special_tokens, SpecialTokensRule::kAsInTokenizerJson);
   EXPECT_TRUE(result.ignore_custom_code);
+  const PassageOptions passages = {
+      .max_tokens = 9, .overlap = 2, .by = PassageUnit::kToken, .row_vector = RowVector::kMean};
+  EXPECT_EQ(result.passages, passages);
 }
 
 TEST(RecordedOptions, WhatARunLeftOpenStaysOpen) {
@@ -68,6 +75,7 @@ TEST(RecordedOptions, WhatARunLeftOpenStaysOpen) {
   run.result.vector_precision = VectorPrecision::kFloat32;
   run.result.tokenizer = {};
   run.result.ignore_custom_code = false;
+  run.result.passages.reset();
   const ResultOptions result = recorded_options(to_text(run)).result;
   EXPECT_EQ(result.pooling, std::nullopt);
   EXPECT_EQ(result.truncate_dim, std::nullopt);
@@ -75,6 +83,7 @@ TEST(RecordedOptions, WhatARunLeftOpenStaysOpen) {
   EXPECT_EQ(result.vector_precision, VectorPrecision::kFloat32);
   EXPECT_EQ(result.special_tokens, SpecialTokensRule::kByClass);
   EXPECT_FALSE(result.ignore_custom_code);
+  EXPECT_FALSE(result.passages.cuts());
 }
 
 TEST(RecordedOptions, AnotherTextIsRefused) {
