@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdio>
 #include <fmt/format.h>
 #include <memory>
@@ -13,10 +14,12 @@
 #include "base/units.h"
 #include "command.h"
 #include "config/edit/config_edit.h"
+#include "plan/bench_record.h"
 #include "plan/experiment_plan.h"
 #include "plan/plan_report.h"
 #include "plan/profile.h"
 #include "run_plan/memory/cards.h"
+#include "run_plan/shard_plan.h"
 #include "run_record/terminal.h"
 
 namespace encode {
@@ -29,6 +32,11 @@ struct PlanFlags {
   double safety_margin = kSafetyMargin;
   int64_t target_effective_batch = 0;
   int64_t rows = 0;
+  double tokens_per_second = 0;
+  std::string bench;
+  int64_t nodes = 0;
+  int64_t gpus = 0;
+  std::string storage_rate;
   bool automatic = false;
   bool profile = false;
   bool apply = false;
@@ -36,12 +44,37 @@ struct PlanFlags {
 };
 
 // Reads "24", "24GB" or "24000MB" as a number of bytes. A number without a unit counts GB.
-int64_t parse_memory(const std::string& text) {
-  const bool plain = !text.empty() && text.find_first_not_of("0123456789.") == std::string::npos;
+int64_t parse_size(const std::string& flag, const std::string& text) {
+  if (text.empty()) return 0;
+  const bool plain = text.find_first_not_of("0123456789.") == std::string::npos;
   const std::optional<int64_t> bytes = parse_bytes(plain ? text + "GB" : text);
   if (bytes && *bytes > 0) return *bytes;
-  refuse_usage("encode plan", "--gpu-memory has no size that can be read",
+  refuse_usage("encode plan", flag + " has no size that can be read",
                "a number with GB, GiB, MB or MiB, such as 24GB", preview(text));
+}
+
+// One of --nodes and --gpus is enough.
+ClusterWish cluster_of(const PlanFlags& flags) {
+  if (flags.nodes == 0 && flags.gpus == 0) {
+    if (!flags.storage_rate.empty())
+      refuse_usage("encode plan", "--storage-rate is for a plan of several nodes",
+                   "--nodes N or --gpus G beside it", "neither");
+    return {};
+  }
+  return {.nodes = std::max<int64_t>(1, flags.nodes),
+          .gpus = std::max<int64_t>(1, flags.gpus),
+          .storage_bytes_per_second = parse_size("--storage-rate", flags.storage_rate)};
+}
+
+// Sets the speed that the user knows, if any.
+void set_speed(const PlanFlags& flags, PlanRequest& request) {
+  request.tokens_per_second = flags.tokens_per_second;
+  request.speed_origin = "given";
+  if (flags.bench.empty()) return;
+  const ComputeType dtype = request.config.streams.front().result.dtype;
+  BenchSpeed speed = read_bench_speed(flags.bench, std::string(to_string(dtype)));
+  request.tokens_per_second = speed.tokens_per_second;
+  request.speed_origin = std::move(speed.origin);
 }
 
 // The config file that --apply and --undo change.
@@ -123,19 +156,20 @@ int plan(const ConfigFlags& config_flags, const PlanFlags& flags, bool model_giv
                  "--input FILE or --config FILE", "neither");
   LoadedConfig config = texts ? config_flags.load() : config_flags.load_without_texts();
   const SizeOrigin sizes = size_origin(config);
-  PlanRequest request = {
-      .config = config.run,
-      .own_batches = sizes.own_batches,
-      .fixed_batches = sizes.fixed_batches,
-      .asked_batch = sizes.asked_batch,
-      .fixed_chunks = sizes.fixed_chunks,
-      .stream_keys = {sizes.stream_keys.begin(), sizes.stream_keys.end()},
-      .wish = {.gpu = flags.gpu,
-               .memory_bytes = flags.gpu_memory.empty() ? 0 : parse_memory(flags.gpu_memory),
-               .safety_margin = flags.safety_margin},
-      .target_effective_batch = flags.target_effective_batch,
-      .rows = flags.rows,
-      .version = ENCODE_VERSION};
+  PlanRequest request = {.config = config.run,
+                         .own_batches = sizes.own_batches,
+                         .fixed_batches = sizes.fixed_batches,
+                         .asked_batch = sizes.asked_batch,
+                         .fixed_chunks = sizes.fixed_chunks,
+                         .stream_keys = {sizes.stream_keys.begin(), sizes.stream_keys.end()},
+                         .wish = {.gpu = flags.gpu,
+                                  .memory_bytes = parse_size("--gpu-memory", flags.gpu_memory),
+                                  .safety_margin = flags.safety_margin},
+                         .target_effective_batch = flags.target_effective_batch,
+                         .rows = flags.rows,
+                         .cluster = cluster_of(flags),
+                         .version = ENCODE_VERSION};
+  set_speed(flags, request);
   const std::string path = flags.apply ? config_file(flags, config.run.config_path) : "";
   const ExperimentPlan found = plan_experiment(request);
   Json json = to_json(found);
@@ -152,6 +186,28 @@ int plan(const ConfigFlags& config_flags, const PlanFlags& flags, bool model_giv
   std::fputs(text.c_str(), stdout);
   if (flags.apply) apply_plan(found, path);
   return 0;
+}
+
+void add_cluster_flags(CLI::App& app, PlanFlags& flags) {
+  constexpr double kMostTokensPerSecond = 1e12;
+  CLI::Option* speed =
+      app.add_option("--tokens-per-second", flags.tokens_per_second,
+                     "The speed of one device, as you have measured it with such rows")
+          ->check(CLI::Range(1e-3, kMostTokensPerSecond))
+          ->type_name("N");
+  app.add_option("--bench", flags.bench, "Take the speed from what encode bench --json has printed")
+      ->type_name("FILE")
+      ->excludes(speed);
+  app.add_option("--nodes", flags.nodes,
+                 "Also price the whole experiment in shards on this number of nodes")
+      ->check(CLI::Range(int64_t{1}, kMostShards))
+      ->type_name("N");
+  app.add_option("--gpus", flags.gpus, "GPUs of each node (default: 1)")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 10))
+      ->type_name("N");
+  app.add_option("--storage-rate", flags.storage_rate,
+                 "What the shared storage reads and writes in a second: 2GB (default: 1GB)")
+      ->type_name("SIZE");
 }
 
 }  // namespace
@@ -183,6 +239,7 @@ Command add_plan_command(CLI::App& main) {
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 40));
   app->add_option("--rows", flags->rows, "Plan for this number of rows like those of the inputs")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 50));
+  add_cluster_flags(*app, *flags);
   app->add_flag("--profile", flags->profile,
                 "Run the model on the first rows, and show the measured peak beside the estimate");
   app->add_option("--config-path", flags->config_path,
@@ -197,6 +254,7 @@ Command add_plan_command(CLI::App& main) {
       "  encode plan --config configs/experiment.yaml\n"
       "  encode plan --config configs/experiment.yaml --gpu \"A100-80GB\" --apply\n"
       "  encode plan --model DIR --gpu-memory 24   # for rows of the longest length\n"
+      "  encode plan --config run.yaml --gpu H100 --nodes 4 --gpus 8 --rows 1000000000\n"
       "docs/planning.md explains the report.");
   return {app, [app, config_flags, flags] {
             return plan(config_flags, *flags, app->count("--model") > 0);

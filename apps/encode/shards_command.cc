@@ -11,6 +11,7 @@
 
 #include "base/units.h"
 #include "command.h"
+#include "parts_flag.h"
 #include "run_plan/shard_plan.h"
 #include "run_record/run_log.h"
 #include "run_record/terminal.h"
@@ -25,6 +26,7 @@ namespace {
 struct PlanFlags {
   int64_t shards = 0;  // 0: not given
   bool extend = false;
+  std::string gpu;  // the card that will encode; "": see choose_shard_chunks()
 };
 
 int plan(const ConfigFlags& config_flags, const PlanFlags& flags) {
@@ -38,7 +40,7 @@ int plan(const ConfigFlags& config_flags, const PlanFlags& flags) {
   if (flags.extend) {
     made = extend_shards(config.run, err, out);
   } else {
-    plan_shards(config.run, flags.shards, err, out);
+    plan_shards(config.run, {.count = flags.shards, .gpu = flags.gpu}, err, out);
   }
   if (config.run.log.json) return 0;  // the log has said it
   const std::string kept =
@@ -53,15 +55,16 @@ int plan(const ConfigFlags& config_flags, const PlanFlags& flags) {
 
 struct MergeFlags {
   bool overwrite = false;
-  std::string parts = "shards";
+  PartsFlag parts;
 };
 
 int merge(const ConfigFlags& config_flags, const MergeFlags& flags) {
   LoadedConfig config = config_flags.load();
   config.run.store.overwrite = flags.overwrite;
+  flags.parts.set(config.run);
   Terminal err(STDERR_FILENO);
   Terminal out(STDOUT_FILENO);
-  const auto work = flags.parts == "one" ? join_shards : merge_shards;
+  const auto work = config.run.store.parts == OutputParts::kOne ? join_shards : merge_shards;
   for (const MergedMatrix& merged : work(config.run, err, out)) {
     if (config.run.log.json) continue;  // the log has said it
     std::fputs(
@@ -111,6 +114,10 @@ CLI::App* add_plan_verb(CLI::App& shards, PlanFlags& flags) {
   verb->add_option("--shards", flags.shards, "Number of shards")
       ->check(CLI::Range(int64_t{1}, kMostShards))
       ->type_name("N");
+  verb->add_option("--gpu", flags.gpu,
+                   "The card that will encode, if this machine does not have it: chunk_size: auto "
+                   "is chosen for it; encode plan --gpu list shows the cards")
+      ->type_name("NAME");
   verb->add_flag("--extend", flags.extend,
                  "Plan again after rows or files were added or changed; shards with the same rows "
                  "keep their parts");
@@ -161,17 +168,14 @@ Command add_merge_command(CLI::App& main) {
   const auto flags = std::make_shared<MergeFlags>();
   app->add_flag("--overwrite", flags->overwrite,
                 "Replace files at the paths of the output that encode did not write");
-  app->add_option(
-         "--parts", flags->parts,
-         "shards: a file for each shard, without a copy. one: one .npy file, which is a copy")
-      ->check(CLI::IsMember({"shards", "one"}))
-      ->type_name("NAME")
-      ->capture_default_str();
+  flags->parts.add(*app);
   app->footer(
       "Example: encode merge --config run.yaml\n"
       "The parts get the names x-00000-of-00064.npy, and x.parts.json lists them. Nothing is "
-      "copied where the file system has hard links. With --parts one the rows are copied to x.npy, "
-      "with the bytes of one run. The exit code is 66 if shards are not encoded yet.");
+      "copied where the file system has hard links. With --parts one, or output.parts: one, the "
+      "rows "
+      "are copied to x.npy, with the bytes of one run. The exit code is 66 if shards are not "
+      "encoded yet.");
   return {app, [config_flags, flags] { return merge(config_flags, *flags); }};
 }
 

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "parts_flag.h"
 #include "run_plan/shard_plan.h"
 #include "run_record/terminal.h"
 #include "shards/slurm.h"
@@ -9,9 +10,11 @@
 namespace encode {
 namespace {
 
-int submit(const ConfigFlags& config_flags, SlurmRequest request) {
-  const LoadedConfig config = config_flags.load();
+int submit(const ConfigFlags& config_flags, const PartsFlag& parts, SlurmRequest request) {
+  LoadedConfig config = config_flags.load();
+  parts.set(config.run);
   request.flags = config_flags.words();
+  request.merge_flags = parts.words();
   Terminal err(STDERR_FILENO);
   Terminal out(STDOUT_FILENO);
   submit_to_slurm(config.run, request, err, out);
@@ -25,6 +28,7 @@ Command add_slurm_command(CLI::App& main) {
       "slurm", "Submit the plan, the shards and the merge of an experiment to Slurm");
   const ConfigFlags config_flags(*app, {"--json"});
   const auto request = std::make_shared<SlurmRequest>();
+  const auto parts = std::make_shared<PartsFlag>();
   app->add_option("--shards", request->shards,
                   "Number of shards; may be left out if the cache directory has a plan")
       ->check(CLI::Range(int64_t{1}, kMostShards))
@@ -37,6 +41,11 @@ Command add_slurm_command(CLI::App& main) {
                   "those after --; may be repeated, as in --cpu-option=--partition=cpu")
       ->allow_extra_args(false)
       ->type_name("OPTION");
+  app->add_option_function<std::string>(
+         "--gpu", [request](const std::string& name) { request->plan_flags = {"--gpu=" + name}; },
+         "The card that will encode, if the job of the plan has none; see encode shards plan")
+      ->type_name("NAME");
+  parts->add(*app);
   app->add_flag("--dry-run", request->dry_run,
                 "Print the scripts and the commands, and submit nothing");
   app->add_option("sbatch", request->options,
@@ -48,7 +57,7 @@ Command add_slurm_command(CLI::App& main) {
       "The same command again submits the shards that have no part yet, and nothing if all is "
       "done. The exit code is 75 while jobs of an earlier call are in the queue. "
       "docs/howto/slurm.md describes the jobs.");
-  return {app, [config_flags, request] { return submit(config_flags, *request); }};
+  return {app, [config_flags, parts, request] { return submit(config_flags, *parts, *request); }};
 }
 
 }  // namespace encode

@@ -164,6 +164,10 @@ inline constexpr int64_t kMostDefaultChunkRows = 1000;
 // The value of StoreOptions::chunk_size for `auto`: the run chooses a size for each stream.
 inline constexpr int64_t kAutoChunkRows = -1;
 
+// How `encode merge` publishes the rows of shards: as many files, a part for each shard, or as one
+// .npy file.
+enum class OutputParts { kMany, kOne };
+
 struct StoreOptions {
   std::string cache_dir;  // holds chunks, logs, status and, if `output` is empty, final matrices
   std::string output;     // `encode run --output FILE`: the path of the only final matrix; or ""
@@ -172,6 +176,7 @@ struct StoreOptions {
   bool save_chunks = true;           // false: also selects the standard mode
   bool keep_chunk_cache = false;     // true: the chunks of a finished stream are kept
   FinalFormat final_format;          // changes only the final matrices, never the chunks
+  OutputParts parts = OutputParts::kMany;
   // What a final matrix has in place of a row that could not be encoded. The chunks do not depend
   // on it.
   QuarantinePolicy quarantine = QuarantinePolicy::kError;

@@ -47,8 +47,9 @@ inline constexpr auto kExitCodes = std::to_array<ExitCodeFacts>({
      "the device is absent, cannot do what the config asks for, or is out of memory; `encode pull` "
      "cannot reach its server; Slurm is absent or refuses a job",
      "no: change the config or the machine first"},
-    {ExitCode::kInternal, "A defect of encode, or rows that failed four times.",
-     "internal error; rows that failed four times without one to blame; a worker that died or hung "
+    {ExitCode::kInternal, "A defect of encode, or rows that failed three times.",
+     "internal error; rows that failed three times without one to blame; a worker that died or "
+     "hung "
      "too often",
      "no"},
     {ExitCode::kOsError, "The system refused a process, a descriptor or memory.",

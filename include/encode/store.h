@@ -73,21 +73,29 @@ struct StreamIdentity {
 // One thread at a time may use it.
 class CacheLock {
  public:
+  // What happens if the file system has no locks. kRequired: acquire() throws Error kIoError.
+  // kIfPossible: the lock then excludes nobody. This is only for a directory that no other process
+  // writes to, or for work that does no harm if it is done twice at the same time.
+  enum class Need { kRequired, kIfPossible };
+
   // Creates the directory if it is missing. Throws Error: kTempFail if another run holds the lock
   // (the message names its process and host), kIoError if the file system has no locks,
   // kCantCreate, kNoPermission. Waits a moment for a holder that is about to end.
-  static CacheLock acquire(const std::string& cache_dir);
+  static CacheLock acquire(const std::string& cache_dir, Need need = Need::kRequired);
   CacheLock(CacheLock&& other) noexcept;
   CacheLock& operator=(CacheLock&&) = delete;
   ~CacheLock();
   int fd() const { return fd_; }
   // A random number that the file LOCK has, see require_lock().
   const std::string& token() const { return token_; }
+  bool excludes() const { return excludes_; }  // false: the file system has no locks
 
  private:
-  CacheLock(int fd, std::string token) : fd_(fd), token_(std::move(token)) {}
+  CacheLock(int fd, std::string token, bool excludes)
+      : fd_(fd), token_(std::move(token)), excludes_(excludes) {}
   int fd_ = -1;
   std::string token_;
+  bool excludes_ = true;
 };
 
 // Throws Error kTempFail "store.taken" if the lock file of the directory has another token, because
@@ -319,6 +327,8 @@ struct Manifest {
   std::optional<FileSeal> set_aside = {};  // the ledger of these rows; absent in a combined matrix
   int64_t dropped_rows = 0;                // the number of quarantined rows with kDrop, else 0
   std::optional<FileSeal> passages = {};   // present if identity.passages
+  // Of a matrix that was made of the parts of shards: a hash of the hashes of these parts; or "".
+  std::string made_from = {};
 
   int64_t vectors() const { return identity.vectors_of(stats, identity.rows - dropped_rows); }
   // False if rows were quarantined and the matrix treats them in another way than `policy` says.

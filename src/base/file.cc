@@ -287,6 +287,12 @@ void AtomicFile::write(const void* data, size_t size) {
   bytes_written_ += static_cast<int64_t>(size);
 }
 
+void AtomicFile::extend(int64_t size) {
+  if (retried([&] { return ::ftruncate(fd_.get(), static_cast<off_t>(size)); }) != 0)
+    throw system_error("io.write", fmt::format("make {} bytes long", size), path_, errno);
+  bytes_written_ = size;
+}
+
 void AtomicFile::overwrite(int64_t offset, const void* data, size_t size) {
   const auto* bytes = static_cast<const char*>(data);
   while (size > 0) {

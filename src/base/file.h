@@ -148,7 +148,11 @@ class AtomicFile {
 
   // Throws Error kIoError. So do overwrite() and commit().
   void write(const void* data, size_t size);
+  // Makes the file longer, to `size` bytes, which overwrite() then writes in any order. They are 0
+  // until then. write() must not follow. Throws Error kIoError.
+  void extend(int64_t size);
   // Replaces bytes that were written before. `offset` + `size` must be at most bytes_written().
+  // Several threads may call it at the same time.
   void overwrite(int64_t offset, const void* data, size_t size);
   int64_t bytes_written() const { return bytes_written_; }
   // Gives the file the owner and the permissions of another, open file. Throws Error kNoPermission

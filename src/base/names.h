@@ -67,6 +67,9 @@ inline constexpr NameTable<QuarantinePolicy, 3> kQuarantinePolicies = {
      {"zeros", QuarantinePolicy::kZeros},
      {"drop", QuarantinePolicy::kDrop}}};
 
+inline constexpr NameTable<OutputParts, 2> kOutputParts = {
+    {{"many", OutputParts::kMany}, {"one", OutputParts::kOne}}};
+
 inline constexpr NameTable<VectorPrecision, 2> kVectorPrecisions = {
     {{"float32", VectorPrecision::kFloat32}, {"float16", VectorPrecision::kFloat16}}};
 inline constexpr NameTable<SpecialTokensRule, 2> kSpecialTokensRules = {

@@ -65,6 +65,16 @@ std::vector<KeySpec> matrix_keys() {
                r.store.final_format.columns.push_back(parse_table_column(column));
            }},
       {.sections = {"output"},
+       .name = "parts",
+       .value = choice_of(names_of(kOutputParts)),
+       .default_text = default_of(kOutputParts, StoreOptions().parts),
+       .no_flag = "`encode merge` and `encode slurm` have `--parts`",
+       .help =
+           "How encode merge publishes the rows of shards. many: a file for each shard, without "
+           "a copy; one: one .npy file, which is a copy.",
+       .set_run = [](RunConfig& r,
+                     const Value& v) { r.store.parts = value_of(kOutputParts, text(v)); }},
+      {.sections = {"output"},
        .name = "combine",
        .value = {.type = ValueType::kNames,
                  .min = 2,

@@ -243,11 +243,14 @@ PlannedStream Planner::plan_stream(const SurveyedStream& surveyed, const Planned
   require_memory(stream.request, limit_of(device, request_.config.hardware), stream.model_path);
   refuse_own_batch(surveyed, device);
   stream.rate =
-      compute_rate(device, effective,
-                   profiles_.flops_per_second({.device = device.name,
-                                               .dtype = stream.dtype,
-                                               .model_type = stream.request.shape.model_type,
-                                               .hidden_size = stream.request.shape.hidden_size}));
+      request_.tokens_per_second > 0
+          ? given_rate(request_.tokens_per_second, request_.speed_origin)
+          : compute_rate(
+                device, effective,
+                profiles_.flops_per_second({.device = device.name,
+                                            .dtype = stream.dtype,
+                                            .model_type = stream.request.shape.model_type,
+                                            .hidden_size = stream.request.shape.hidden_size}));
   choose_batches(surveyed, device, stream);
   stream.chunk_rows = chunk_rows_of(stream);
   stream.chunks_known = request_.fixed_chunks || stream.time.seconds > 0;
@@ -370,30 +373,17 @@ ExperimentPlan Planner::plan() {
     plan.devices.push_back(plan_device(std::move(device), streams));
   plan.time = time_together(plan.devices);
   const bool rows_known = request_.rows > 0 || !streams.front().config->input.path.empty();
-  if (rows_known) plan_disk(streams, plan);
+  if (request_.cluster.nodes > 0) {
+    plan.cluster = plan_cluster(request_.config, request_.cluster, plan.devices.front());
+  } else if (rows_known) {
+    plan_disk(streams, plan);  // of this machine
+  }
   plan.settings = settings(plan.devices.front());
-  plan.on_command_line = request_.config.config_path.empty();
+  plan.config_path = request_.config.config_path;
   return plan;
 }
 
 }  // namespace
-
-double PlannedStream::lost_seconds() const {
-  const auto rows = static_cast<double>(std::max<int64_t>(1, request.texts.rows));
-  return time.seconds / rows * static_cast<double>(lost_rows);
-}
-
-bool DevicePlan::chunks_known() const {
-  return std::all_of(streams.begin(), streams.end(),
-                     [](const PlannedStream& stream) { return stream.chunks_known; });
-}
-
-const PlannedStream& DevicePlan::largest() const {
-  return *std::max_element(streams.begin(), streams.end(),
-                           [](const PlannedStream& a, const PlannedStream& b) {
-                             return a.planned.memory.total_bytes() < b.planned.memory.total_bytes();
-                           });
-}
 
 ExperimentPlan plan_experiment(const PlanRequest& request) { return Planner(request).plan(); }
 

@@ -3,11 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "encode/config.h"
 
+#include "plan/cluster_plan.h"
 #include "plan/planned_devices.h"
 #include "plan/text_survey.h"
 #include "run_plan/memory/compute_rate.h"
@@ -31,6 +33,9 @@ struct PlanRequest {
   int64_t target_effective_batch = 0;  // rows of one step; 0: none
   // Plans for this number of rows in each stream; 0: the real number.
   int64_t rows = 0;
+  double tokens_per_second = 0;   // of a device, from the user; 0: not given
+  std::string speed_origin = {};  // see given_rate()
+  ClusterWish cluster = {};
   std::string version = {};  // of encode, for the profiles
 };
 
@@ -94,10 +99,11 @@ struct PlannedSetting {
 struct ExperimentPlan {
   std::vector<DevicePlan> devices = {};
   EncodingTime time = {};  // the time on all devices together
-  DiskNeed disk;           // all 0 if the number of rows is not known
+  DiskNeed disk;           // all 0 if the number of rows is not known, or with a cluster
   DiskSpace space;
+  std::optional<ClusterPlan> cluster = {};    // of the first device
   std::vector<PlannedSetting> settings = {};  // for the first device
-  bool on_command_line = false;               // there is no config file; see setting_name()
+  std::string config_path = {};               // "": there is no config file; see setting_name()
   std::vector<std::string> notes = {};
 };
 

@@ -10,6 +10,8 @@
 #include "base/units.h"
 #include "base/wrap_text.h"
 #include "config/schema.h"
+#include "plan/cluster_report.h"
+#include "plan/report_lines.h"
 #include "run_plan/memory/chunk_rows.h"
 
 namespace encode {
@@ -25,30 +27,17 @@ std::string percent(int64_t part, int64_t whole) {
   return whole <= 0 ? "" : percent(static_cast<double>(part) / static_cast<double>(whole));
 }
 
-// Returns a text such as "12.3 s", or "10.0 s to 60.0 s" if the rate is not measured; "" if the
-// time is not known.
-std::string time_text(const EncodingTime& time) {
-  if (time.seconds <= 0) return "";
-  const std::string least = format_duration(time.least);
-  const std::string most = format_duration(time.most);
-  return least == most ? least : fmt::format("{} to {}", least, most);
-}
-
-std::string line(const std::string& name, const std::string& value) {
-  return fmt::format("  {:<18} {}\n", name, value);
-}
-
 std::string render_device(const PlannedDevice& device) {
   const MemoryRoom& room = device.room;
   std::string text =
       fmt::format("{}{}: {} of memory, {} free\n", device.name,
                   device.place.empty() || device.place == "cpu" ? "" : " (" + device.place + ")",
                   format_bytes(room.total_bytes), format_bytes(room.free_bytes));
-  for (const std::string& user : device.users) text += line("in use", user);
-  for (const std::string& note : device.notes) text += line("note", note);
+  for (const std::string& user : device.users) text += report_line("in use", user);
+  for (const std::string& note : device.notes) text += report_line("note", note);
   if (room.correction != 1)
-    text += line("correction",
-                 fmt::format("estimates x {:.2f}, measured by --profile", room.correction));
+    text += report_line("correction",
+                        fmt::format("estimates x {:.2f}, measured by --profile", room.correction));
   return text;
 }
 
@@ -100,10 +89,11 @@ std::string render_prices(const PlannedStream& stream, size_t columns) {
 std::string render_texts(const PlannedStream& stream) {
   const TextFacts& texts = stream.request.texts;
   if (stream.survey.sample.empty()) {
-    return line("texts", fmt::format("none are given: {} of {} tokens, the longest possible; "
-                                     "--input plans for your texts, --rows for another number",
-                                     format_count(texts.rows, "row", "rows"),
-                                     format_count(texts.longest_row_tokens)));
+    return report_line("texts",
+                       fmt::format("none are given: {} of {} tokens, the longest possible; "
+                                   "--input plans for your texts, --rows for another number",
+                                   format_count(texts.rows, "row", "rows"),
+                                   format_count(texts.longest_row_tokens)));
   }
   std::string text = format_count(texts.rows, "row", "rows");
   if (texts.passages > 0)
@@ -117,7 +107,7 @@ std::string render_texts(const PlannedStream& stream) {
                         format_count(stream.survey.sampled_rows, "row was", "rows were"));
   if (stream.survey.truncated_share > 0)
     text += fmt::format("; {} are cut", percent(stream.survey.truncated_share));
-  return line("texts", text);
+  return report_line("texts", text);
 }
 
 // Returns the host memory of a plan for a GPU, with its limit.
@@ -137,32 +127,35 @@ std::string without_time(const PlannedDevice& device) {
 
 std::string render_settings(const PlannedStream& stream, const PlannedDevice& device) {
   const PlannedBatch& planned = stream.planned;
-  std::string text = line("batch_tokens", fmt::format("{}  ({})", planned.batches.budget_tokens,
-                                                      to_string(planned.limit)));
-  text += line("batch_size", fmt::format("{}  (rows of {} tokens)", planned.batch_size,
-                                         format_count(stream.request.effective.max_length)));
-  if (!stream.batch_note.empty()) text += line("note", stream.batch_note);
+  std::string text =
+      report_line("batch_tokens",
+                  fmt::format("{}  ({})", planned.batches.budget_tokens, to_string(planned.limit)));
+  text += report_line("batch_size", fmt::format("{}  (rows of {} tokens)", planned.batch_size,
+                                                format_count(stream.request.effective.max_length)));
+  if (!stream.batch_note.empty()) text += report_line("note", stream.batch_note);
   if (stream.micro.batches > 0) {
-    text += line("a step of " + format_count(stream.micro.rows),
-                 fmt::format("{} of at most {}",
-                             format_count(stream.micro.batches, "micro-batch", "micro-batches"),
-                             format_count(stream.micro.batch_rows, "row", "rows")));
+    text +=
+        report_line("a step of " + format_count(stream.micro.rows),
+                    fmt::format("{} of at most {}",
+                                format_count(stream.micro.batches, "micro-batch", "micro-batches"),
+                                format_count(stream.micro.batch_rows, "row", "rows")));
   }
   if (stream.chunks_known)
-    text += line("chunk_size", fmt::format("{}  ({})", stream.chunk_rows,
-                                           describe_loss(stream.lost_rows, stream.lost_seconds())));
+    text += report_line("chunk_size",
+                        fmt::format("{}  ({})", stream.chunk_rows,
+                                    describe_loss(stream.lost_rows, stream.lost_seconds())));
   if (device.room.kind == DeviceKind::kCpu)
-    text += line("threads", fmt::to_string(planned.threads));
-  text += line("padding",
-               stream.survey.sample.empty()
-                   ? "none: 0 % waste"
-                   : fmt::format("none: 0 % waste; longest would compute {:.2f} times as many "
-                                 "tokens, max_length {:.2f} times",
-                                 stream.padding.longest, stream.padding.max_length));
+    text += report_line("threads", fmt::to_string(planned.threads));
+  text += report_line(
+      "padding", stream.survey.sample.empty()
+                     ? "none: 0 % waste"
+                     : fmt::format("none: 0 % waste; longest would compute {:.2f} times as many "
+                                   "tokens, max_length {:.2f} times",
+                                   stream.padding.longest, stream.padding.max_length));
   const bool known = stream.time.seconds > 0;
-  return text +
-         line("time", known ? fmt::format("{} ({})", time_text(stream.time), stream.rate.source)
-                            : without_time(device));
+  return text + report_line("time", known ? fmt::format("{} ({})", time_text(stream.time),
+                                                        stream.rate.source)
+                                          : without_time(device));
 }
 
 // Breaks the lines of `text` at `columns`; 0: they stay as they are.
@@ -182,28 +175,22 @@ std::string render(const DevicePlan& plan, size_t columns) {
   }
   const PlannedStream& largest = plan.largest();
   text += "\n" + broken(render_memory(largest, plan.device.room), columns, kWhyColumn);
-  if (plan.host_bytes > 0) text += line("host memory", host_memory_text(plan));
+  if (plan.host_bytes > 0) text += report_line("host memory", host_memory_text(plan));
   return text + "\n" + render_prices(largest, columns) + "\n";
 }
 
 // Lists the settings as lines of a config, or as flags for the command line.
 std::string render_advice(const ExperimentPlan& plan) {
-  if (!plan.on_command_line) {
+  if (!plan.config_path.empty()) {
     std::string text;
-    for (const PlannedSetting& setting : plan.settings) text += line(setting.key, setting.value);
+    for (const PlannedSetting& setting : plan.settings)
+      text += report_line(setting.key, setting.value);
     return text;
   }
   std::string flags;
   for (const PlannedSetting& setting : plan.settings)
     flags += (flags.empty() ? "" : " ") + spelled_setting(setting.key, setting.value, true);
-  return line("for the run", flags);
-}
-
-Json known(double value) { return value > 0 ? Json(value) : Json(); }
-
-// Returns [least, most], or null if the time is not known.
-Json range(const EncodingTime& time) {
-  return time.seconds > 0 ? Json{time.least, time.most} : Json();
+  return report_line("for the run", flags);
 }
 
 Json to_json(const MemoryEstimate& memory) {
@@ -217,7 +204,7 @@ Json to_json(const Price& price) {
   return {{"choice", price.choice},
           {"memory_bytes", price.memory_bytes},
           {"seconds", known(price.time.seconds)},
-          {"seconds_range", range(price.time)},
+          {"seconds_range", range_of(price.time)},
           {"note", price.note}};
 }
 
@@ -242,9 +229,10 @@ Json to_json(const PlannedStream& stream) {
       {"memory", to_json(stream.planned.memory)},
       {"memory_share", stream.planned.share},
       {"seconds", known(stream.time.seconds)},
-      {"seconds_range", range(stream.time)},
+      {"seconds_range", range_of(stream.time)},
       {"rate",
        {{"flops_per_second", known(stream.rate.flops_per_second)},
+        {"tokens_per_second", known(stream.rate.tokens_per_second)},
         {"measured", stream.rate.measured},
         {"source", stream.rate.source}}},
       {"padding", {{"longest", stream.padding.longest}, {"max_length", stream.padding.max_length}}},
@@ -270,7 +258,7 @@ Json to_json(const DevicePlan& plan) {
           {"in_use", device.users},
           {"host_bytes", plan.host_bytes},
           {"seconds", known(plan.time.seconds)},
-          {"seconds_range", range(plan.time)},
+          {"seconds_range", range_of(plan.time)},
           {"streams",
            array_of(plan.streams, [](const PlannedStream& stream) { return to_json(stream); })},
           {"notes", device.notes}};
@@ -286,19 +274,20 @@ std::string render(const ExperimentPlan& plan, size_t columns) {
     int64_t bytes = 0;
     for (const DevicePlan& device : plan.devices)
       bytes += device.largest().planned.memory.total_bytes();
-    whole += line("all devices", fmt::format("{} devices, {} of their memory", plan.devices.size(),
-                                             format_bytes(bytes)));
+    whole += report_line("all devices", fmt::format("{} devices, {} of their memory",
+                                                    plan.devices.size(), format_bytes(bytes)));
   }
   if (plan.time.seconds > 0)
-    whole += line(
+    whole += report_line(
         "time", time_text(plan.time) + (plan.devices.size() > 1 ? " on all devices together" : ""));
   if (plan.disk.peak.total() > 0) {
-    whole += line("disk", describe(plan.disk.peak) + ", at once");
-    whole += line("", fmt::format("{} free in {}", format_bytes(plan.space.usable_bytes),
-                                  preview(plan.space.path, 200)));
+    whole += report_line("disk", describe(plan.disk.peak) + ", at once");
+    whole += report_line("", fmt::format("{} free in {}", format_bytes(plan.space.usable_bytes),
+                                         preview(plan.space.path, 200)));
   }
   whole += render_advice(plan);
-  for (const std::string& note : plan.notes) whole += line("note", note);
+  for (const std::string& note : plan.notes) whole += report_line("note", note);
+  if (plan.cluster) whole += "\n" + render(*plan.cluster, plan.config_path);
   return text + broken(whole, columns, kValueColumn);
 }
 
@@ -308,13 +297,14 @@ std::string render(const ProfileResult& profile, size_t columns) {
   std::string text =
       fmt::format("\nprofile: {}, {} on {}\n", format_count(profile.rows, "row", "rows"),
                   format_count(profile.tokens, "token", "tokens"), profile.device);
-  text += line("memory", fmt::format("estimated {}, measured {} ({:+.1f} %)",
-                                     format_bytes(profile.estimated_bytes),
-                                     format_bytes(profile.measured_bytes), 100 * (ratio - 1)));
-  text += line("rate",
-               fmt::format("{} tokens/s, {:.3f} TFLOP/s", format_rate(profile.tokens_per_second),
-                           profile.flops_per_second / kTera));
-  if (!profile.stored.empty()) text += line("kept in", profile.stored);
+  text +=
+      report_line("memory", fmt::format("estimated {}, measured {} ({:+.1f} %)",
+                                        format_bytes(profile.estimated_bytes),
+                                        format_bytes(profile.measured_bytes), 100 * (ratio - 1)));
+  text += report_line(
+      "rate", fmt::format("{} tokens/s, {:.3f} TFLOP/s", format_rate(profile.tokens_per_second),
+                          profile.flops_per_second / kTera));
+  if (!profile.stored.empty()) text += report_line("kept in", profile.stored);
   return broken(text, columns, kValueColumn);
 }
 
@@ -335,13 +325,15 @@ Json to_json(const ExperimentPlan& plan) {
             {"free_bytes", plan.space.usable_bytes},
             {"path", plan.space.path}};
   }
-  return {
+  Json json = {
       {"devices", array_of(plan.devices, [](const DevicePlan& device) { return to_json(device); })},
       {"seconds", known(plan.time.seconds)},
-      {"seconds_range", range(plan.time)},
+      {"seconds_range", range_of(plan.time)},
       {"disk", disk},
       {"settings", settings},
       {"notes", plan.notes}};
+  if (plan.cluster) json["cluster"] = to_json(*plan.cluster);
+  return json;
 }
 
 Json to_json(const ProfileResult& profile) {

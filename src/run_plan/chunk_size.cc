@@ -71,10 +71,15 @@ double ChunkSizes::commit_seconds() {
 
 void ChunkSizes::choose(const ModelDirectory& directory, StreamPlan& stream) {
   if (config_.store.chunk_size != kAutoChunkRows || !config_.store.chunked()) return;
+  choose_for_shard(directory, stream.scan.rows, stream);
+}
+
+void ChunkSizes::choose_for_shard(const ModelDirectory& directory, int64_t rows,
+                                  StreamPlan& stream) {
   const Speed speed = speed_of(stream, directory, gpu_.get());
   const TextFacts& texts = speed.request.texts;
   stream.chunk_rows = auto_chunk_rows(
-      {.rows = texts.rows, .row_seconds = speed.row_seconds, .commit_seconds = commit_seconds()});
+      {.rows = rows, .row_seconds = speed.row_seconds, .commit_seconds = commit_seconds()});
   stream.chunk_reason = fmt::format(
       "chunk_size auto: about {} of work in a chunk, for rows of about {:.0f} tokens on {}; a "
       "commit takes {}",

@@ -22,6 +22,9 @@ class ChunkSizes {
   // says `auto`. Writes and deletes a small file in the cache directory for that; throws Error
   // kIoError, kCantCreate or kNoPermission if it cannot.
   void choose(const ModelDirectory& directory, StreamPlan& stream);
+  // Does the same for the chunks of a shard with `rows` rows of the stream, whatever the config
+  // says.
+  void choose_for_shard(const ModelDirectory& directory, int64_t rows, StreamPlan& stream);
 
  private:
   double commit_seconds();

@@ -45,6 +45,9 @@ class RunGpu {
  public:
   // `hardware` must outlive the object.
   explicit RunGpu(const HardwareOptions& hardware) : hardware_(hardware) {}
+  // Asks nobody: get() returns `gpu`.
+  RunGpu(const HardwareOptions& hardware, std::optional<MemoryLimit> gpu)
+      : hardware_(hardware), gpu_(std::move(gpu)) {}
   const std::optional<MemoryLimit>& get() {
     if (!gpu_) gpu_ = gpu_of(hardware_);
     return *gpu_;

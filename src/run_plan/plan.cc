@@ -221,7 +221,7 @@ std::vector<ScannedInput> scans_of_plan(const Shard& shard) {
 
 // Makes the plan of a whole stream that of its shard. Throws if the plan of the shards was made for
 // another stream.
-void take_shard(const Shard& shard, size_t stream, StreamPlan& planned) {
+void take_shard(const Shard& shard, size_t stream, const StoreOptions& store, StreamPlan& planned) {
   const StreamIdentity& whole = shard.plan.streams[stream].identity;
   if (whole.fingerprint != planned.identity.fingerprint || whole.dim != planned.identity.dim) {
     throw Error({.code = "shards.foreign",
@@ -238,6 +238,10 @@ void take_shard(const Shard& shard, size_t stream, StreamPlan& planned) {
   planned.scan = shard.scans[stream];
   planned.field_blocks = shard.field_blocks[stream];
   planned.sharded = true;
+  if (store.chunk_size > 0) return;
+  planned.chunk_rows = shard.plan.streams[stream].chunk_rows;
+  if (planned.chunk_rows > 0)
+    planned.chunk_reason = "chunk_size auto: as the plan of the shards says";
 }
 
 }  // namespace
@@ -361,11 +365,11 @@ RunPlan make_plan(const RunConfig& config, PlanPurpose purpose, RunLog& log, con
     const OpenedModel& model = models.open(config.streams[i].result);
     settle_settings(planned, model.directory, gpu, log);
     finish_stream_plan(planned, model);
-    if (shard != nullptr) take_shard(*shard, i, planned);
-    planned.chunk_rows = config.store.chunk_rows(planned.scan.rows);
+    if (shard != nullptr) take_shard(*shard, i, config.store, planned);
+    if (planned.chunk_rows == 0) planned.chunk_rows = config.store.chunk_rows(planned.scan.rows);
     if (writes) require_columns(config.store, planned);
     if (encodes) {
-      chunk_sizes.choose(model.directory, planned);
+      if (planned.chunk_reason.empty()) chunk_sizes.choose(model.directory, planned);
       warn_of_memory(planned, model.directory, limit, log);
     }
     if (take_earlier_name(config, planned))

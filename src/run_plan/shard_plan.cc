@@ -86,6 +86,7 @@ Json to_json(const ShardedStream& stream) {
                {"blocks", std::move(blocks)}};
   if (stream.identity.passages) json["passages"] = true;
   if (has_columns) json["columns"] = std::move(columns);
+  if (stream.chunk_rows > 0) json["chunk_rows"] = stream.chunk_rows;
   return json;
 }
 
@@ -104,6 +105,7 @@ ShardedStream stream_from_json(const Json& json, int64_t shards, const std::stri
                      .passages = fields.boolean_or("passages", false),
                      .model = fields.string("model")};
   stream.scan = scan_from_json(fields.object("scan"));
+  stream.chunk_rows = fields.integer_or("chunk_rows", 0, 0, kMaxInteger);
   stream.identity.filtered = stream.scan.filtered;
   for (const InputScan::File& file : stream.scan.files)
     stream.identity.inputs.push_back({.path = file.path, .first_row = file.first_row});

@@ -53,6 +53,9 @@ struct ShardedStream {
   StreamIdentity identity = {};        // of the whole stream
   InputScan scan = {};                 // of the whole stream, without checkpoints
   std::vector<ShardRows> shards = {};  // they tile the rows of the stream
+  // The rows of a chunk if the config of a run gives no number. 0: the plan does not say, because
+  // its config gives a number, or because an earlier version has made it.
+  int64_t chunk_rows = 0;
 };
 
 struct ShardPlan {

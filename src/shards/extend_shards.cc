@@ -18,6 +18,7 @@
 #include "run_record/run_paths.h"
 #include "shards/part.h"
 #include "shards/plan_shards.h"
+#include "shards/work_lock.h"
 #include "store/fingerprint/fingerprint.h"
 
 namespace encode {
@@ -85,7 +86,7 @@ int64_t keep_parts(const RunConfig& config, const ShardPlan& earlier, const Shar
 ExtendedPlan write_extended(const RunConfig& config, RunLog& log) {
   require_divisible(config);
   const std::string& cache_dir = config.store.cache_dir;
-  const CacheLock lock = CacheLock::acquire(cache_dir);
+  const CacheLock lock = lock_plan(cache_dir, log);
   check_log(config);
   log.open_file(log_path(config));
   const ShardPlan earlier = read_shard_plan(cache_dir);
@@ -94,6 +95,7 @@ ExtendedPlan write_extended(const RunConfig& config, RunLog& log) {
   require_same_experiment(config, earlier, run.streams);
   ShardPlan plan = extend(earlier, run.streams);
   plan.settings = settings_of_shards(config);
+  keep_chunk_rows(earlier, plan);
   plan.checksum = checksum_of(plan);
   const int64_t kept = keep_parts(config, earlier, plan);
   write_shard_plan(cache_dir, plan, run.streams);

@@ -22,6 +22,7 @@
 #include "shards/checked_parts.h"
 #include "shards/part.h"
 #include "shards/part_columns.h"
+#include "shards/work_lock.h"
 #include "store/convert_part.h"
 #include "store/fingerprint/fingerprint.h"
 #include "store/link_final.h"
@@ -279,7 +280,7 @@ MergedMatrix Merge::publish(size_t matrix, RunLog& log) const {
 std::vector<MergedMatrix> merge_shards(const RunConfig& config, Terminal& err, Terminal& out) {
   RunLog log(config.log, err, out);
   return logging_errors(log, [&] {
-    const CacheLock lock = CacheLock::acquire(config.store.cache_dir);
+    const CacheLock lock = lock_plan(config.store.cache_dir, log);
     return Merge(config).run(log);
   });
 }

@@ -12,20 +12,24 @@
 #include "base/units.h"
 #include "run_plan/final_table.h"
 #include "run_plan/plan_steps.h"
+#include "run_plan/shard_chunks.h"
 #include "run_plan/shard_plan.h"
 #include "run_plan/shard_settings.h"
 #include "run_record/run_log.h"
 #include "run_record/run_paths.h"
+#include "shards/join_shards.h"
+#include "shards/work_lock.h"
 #include "store/fingerprint/fingerprint.h"
 
 namespace encode {
 namespace {
 
-// Throws if the directory has a plan of other rows, models or options than `plan`.
-void require_same_rows(const std::string& cache_dir, const ShardPlan& plan) {
+// Returns the plan that the directory has; nullopt if there is none. Throws if it is a plan of
+// other rows, models or options than `plan`.
+std::optional<ShardPlan> same_plan(const std::string& cache_dir, const ShardPlan& plan) {
   const std::string path = ShardFiles(cache_dir).plan();
-  if (!entry_exists(path, "shards.missing")) return;
-  const ShardPlan found = read_shard_plan(cache_dir);
+  if (!entry_exists(path, "shards.missing")) return std::nullopt;
+  ShardPlan found = read_shard_plan(cache_dir);
   const auto refuse = [&](std::string what, std::string expected, std::string other) {
     return Error({.code = "shards.foreign",
                   .what = std::move(what),
@@ -49,6 +53,7 @@ void require_same_rows(const std::string& cache_dir, const ShardPlan& plan) {
                        "; the plan in the cache directory is of another experiment",
                    "the plan of this experiment", describe_differences(there, wanted));
   }
+  return found;
 }
 
 }  // namespace
@@ -80,21 +85,27 @@ void require_divisible(const RunConfig& config) {
                    .found = "standard input",
                    .hint = "write the texts to a file"});
   }
+  if (store.parts == OutputParts::kOne) require_joinable(config);
 }
 
 namespace {
 
-void write_plan(const RunConfig& config, int64_t shards, RunLog& log) {
+void write_plan(const RunConfig& config, const NewShards& shards, RunLog& log) {
   require_divisible(config);
   const std::string& cache_dir = config.store.cache_dir;
-  const CacheLock lock = CacheLock::acquire(cache_dir);
+  const CacheLock lock = lock_plan(cache_dir, log);
   check_log(config);
   log.open_file(log_path(config));
   RunPlan run = make_plan(config, PlanPurpose::kDivide, log);
   for (StreamPlan& stream : run.streams) stream.field_blocks = hash_columns(config.store, stream);
-  ShardPlan plan = divide(run.streams, shards);
+  ShardPlan plan = divide(run.streams, shards.count);
   plan.settings = settings_of_shards(config);
-  require_same_rows(cache_dir, plan);
+  if (const std::optional<ShardPlan> earlier = same_plan(cache_dir, plan)) {
+    // The parts name the plan by its checksum, so an equal plan must have the same bytes.
+    keep_chunk_rows(*earlier, plan);
+  } else {
+    choose_shard_chunks(config, run.streams, shards.gpu, plan, log);
+  }
   write_shard_plan(cache_dir, plan, run.streams);
   for (const ShardedStream& stream : plan.streams) {
     log.info("shards_planned",
@@ -109,7 +120,12 @@ void write_plan(const RunConfig& config, int64_t shards, RunLog& log) {
 
 }  // namespace
 
-void plan_shards(const RunConfig& config, int64_t shards, Terminal& err, Terminal& out) {
+void keep_chunk_rows(const ShardPlan& earlier, ShardPlan& plan) {
+  for (size_t i = 0; i < plan.streams.size(); ++i)
+    plan.streams[i].chunk_rows = earlier.streams[i].chunk_rows;
+}
+
+void plan_shards(const RunConfig& config, const NewShards& shards, Terminal& err, Terminal& out) {
   end_at_once_if_asked_for_restart();
   RunLog log(config.log, err, out);
   logging_errors(log, [&] { write_plan(config, shards, log); });

@@ -67,7 +67,7 @@ std::string finished_attempt(const RunConfig& config, const Shard& shard,
 // another policy, or another try, needs them.
 void remove_chunks_of(const RunConfig& own, bool keep) {
   if (keep) return;
-  const CacheLock lock = CacheLock::acquire(own.store.cache_dir);
+  const CacheLock lock = CacheLock::acquire(own.store.cache_dir, CacheLock::Need::kIfPossible);
   for (const StreamConfig& stream : own.streams) {
     const std::optional<Manifest> manifest = read_manifest(final_path_of(own, stream.name()));
     if (manifest && !manifest->set_aside) remove_chunks(own.store.cache_dir, stream.name());

@@ -18,7 +18,7 @@
 #include "run_plan/shard_plan.h"
 #include "run_record/run_state.h"
 #include "shards/attempt.h"
-#include "shards/merged_lists.h"
+#include "shards/merged_files.h"
 #include "shards/part.h"
 #include "shards/shard_words.h"
 #include "store/audit.h"
@@ -268,7 +268,7 @@ ShardsStatus read_shards_status(const std::string& cache_dir, const std::string&
   }
   const std::vector<int64_t> published = status.shards_in(ShardState::kPublished);
   if (std::ssize(published) == reader.shards())
-    status.merged = merged_lists(cache_dir, reader.plan());
+    status.merged = merged_files(cache_dir, reader.plan());
   if (status.config_path.empty() && !published.empty())
     status.config_path = reader.config_of(published.front());
   std::ranges::stable_sort(status.failures, std::greater(),

@@ -45,7 +45,7 @@ struct ShardsStatus {
   std::vector<RunningShard> running = {};   // by shard
   int64_t rows = 0;                         // of all streams and shards
   int64_t rows_done = 0;                    // computed by an attempt at work, or saved
-  std::vector<std::string> merged = {};     // merged_lists(), if all shards are published
+  std::vector<std::string> merged = {};     // merged_files(), if all shards are published
   std::vector<std::string> problems = {};   // one sentence for each thing that cannot be read
 
   std::vector<int64_t> shards_in(ShardState state) const;  // ascending

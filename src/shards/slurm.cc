@@ -18,6 +18,7 @@
 #include "base/units.h"
 #include "run_plan/shard_plan.h"
 #include "run_record/run_log.h"
+#include "shards/join_shards.h"
 #include "shards/merge.h"
 #include "shards/part.h"
 #include "shards/plan_shards.h"
@@ -146,7 +147,8 @@ SlurmWork work_of(const RunConfig& config, const SlurmRequest& request, int64_t&
   for (int64_t shard = 0; shard < shards; ++shard) {
     if (!find_part(config, plan, shard)) work.shards.push_back(shard);
   }
-  work.merge = !work.shards.empty() || !is_merged(config);
+  const auto is_done = config.store.parts == OutputParts::kOne ? is_joined : is_merged;
+  work.merge = !work.shards.empty() || !is_done(config);
   return work;
 }
 
@@ -155,6 +157,8 @@ SlurmExperiment experiment_of(const RunConfig& config, const SlurmRequest& reque
   std::error_code failure;
   SlurmExperiment experiment = {.program = program_path(),
                                 .flags = request.flags,
+                                .plan_flags = request.plan_flags,
+                                .merge_flags = request.merge_flags,
                                 .directory = std::filesystem::current_path(failure).string(),
                                 .cache_dir = config.store.cache_dir,
                                 .shards = shards,

@@ -19,8 +19,10 @@ struct SlurmRequest {
   // refuse a job that lacks some of them, such as --account or --gres.
   std::vector<std::string> options = {};
   std::vector<std::string> cpu_options = {};
-  std::vector<std::string> flags = {};  // of the experiment, for the commands of the jobs
-  bool dry_run = false;                 // prints the jobs, writes nothing and submits nothing
+  std::vector<std::string> flags = {};        // of the experiment, for the commands of the jobs
+  std::vector<std::string> plan_flags = {};   // further ones of encode shards plan
+  std::vector<std::string> merge_flags = {};  // further ones of encode merge
+  bool dry_run = false;                       // prints the jobs, writes nothing and submits nothing
 };
 
 // Submits a job that plans the shards, arrays that encode those without a part, and a job that

@@ -30,6 +30,12 @@ std::string command_of(const SlurmExperiment& experiment, const std::vector<std:
   return shell_command(words);
 }
 
+std::vector<std::string> joined(std::vector<std::string> words,
+                                const std::vector<std::string>& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
 std::string head(const SlurmExperiment& experiment) {
   std::string text = fmt::format(
       "#!/bin/bash\n"
@@ -162,7 +168,8 @@ std::vector<SlurmJob> slurm_jobs(const SlurmExperiment& experiment, const SlurmW
     jobs.push_back(
         {.kind = SlurmJobKind::kPlan,
          .title = fmt::format("the plan of {}", format_count(experiment.shards, "shard", "shards")),
-         .script = script_of_job(experiment, "plan", {"shards", "plan", shards}),
+         .script = script_of_job(experiment, "plan",
+                                 joined({"shards", "plan", shards}, experiment.plan_flags)),
          .options = cpu_options});
     plan.push_back({.type = "afterok", .job = 0});
   }
@@ -176,11 +183,12 @@ std::vector<SlurmJob> slurm_jobs(const SlurmExperiment& experiment, const SlurmW
     shards.push_back({.type = "afterok", .job = jobs.size() - 1});
   }
   if (work.merge) {
-    jobs.push_back({.kind = SlurmJobKind::kMerge,
-                    .title = "the merge",
-                    .script = script_of_job(experiment, "merge", {"merge"}),
-                    .options = cpu_options,
-                    .waits = std::move(shards)});
+    jobs.push_back(
+        {.kind = SlurmJobKind::kMerge,
+         .title = "the merge",
+         .script = script_of_job(experiment, "merge", joined({"merge"}, experiment.merge_flags)),
+         .options = cpu_options,
+         .waits = std::move(shards)});
   }
   return jobs;
 }

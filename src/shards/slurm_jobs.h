@@ -13,8 +13,10 @@ namespace encode {
 struct SlurmExperiment {
   std::string program;             // the path of encode
   std::vector<std::string> flags;  // the flags of the experiment, such as "--config=run.yaml"
-  std::string directory;           // where the command was started; relative paths begin there
-  std::string cache_dir;           // as the config has it
+  std::vector<std::string> plan_flags = {};   // further ones of encode shards plan
+  std::vector<std::string> merge_flags = {};  // further ones of encode merge
+  std::string directory;  // where the command was started; relative paths begin there
+  std::string cache_dir;  // as the config has it
   // Environment variables that the scripts set, because a cluster may not hand them on to jobs:
   // "NAME=value".
   std::vector<std::string> variables = {};

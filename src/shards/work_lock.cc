@@ -2,7 +2,15 @@
 
 #include <utility>
 
+#include "supervisor/run_lock.h"
+
 namespace encode {
+
+CacheLock lock_plan(const std::string& cache_dir, RunLog& log) {
+  CacheLock lock = CacheLock::acquire(cache_dir, CacheLock::Need::kIfPossible);
+  if (!lock.excludes()) warn_of_no_locks(cache_dir, log);
+  return lock;
+}
 
 std::unique_ptr<const CacheLock> lock_work(const std::string& folder,
                                            const std::function<void(ErrorDetail&)>& explain) {

@@ -74,6 +74,7 @@ std::string manifest_text(const Manifest& manifest) {
     });
   }
   if (!manifest.identity.model.empty()) object["model"] = manifest.identity.model;
+  if (!manifest.made_from.empty()) object["made_from"] = manifest.made_from;
   if (manifest.passages) object["passages"] = to_json(*manifest.passages);
   if (manifest.quarantine != QuarantinePolicy::kError) {
     object["quarantine"] = to_string(manifest.quarantine);
@@ -145,6 +146,7 @@ Manifest parse_manifest(const Json& json, const std::string& where) {
       .parts = strings_from(fields, "parts")};
   manifest.identity.filtered = fields.integer_or("filtered", 0, 0, kMaxInteger);
   manifest.identity.model = fields.string_or("model", "");  // older manifests do not have it
+  manifest.made_from = fields.string_or("made_from", "");
   manifest.columns = fields.integer_or("columns", manifest.identity.dim, 1, kMaxInteger);
   if (fields.string("dtype") != npy_type(manifest.type))
     fields.refuse("dtype", std::string(npy_type(manifest.type)), fields.string("dtype"));
@@ -231,7 +233,7 @@ void remove_final_temp_files(const std::string& matrix_path) {
   for (const std::string& path : final_files(matrix_path)) remove_temp_files(path);
 }
 
-void publish_final(FinalFile& writer, Manifest manifest, const BesideFinal& beside) {
+void publish_final(CompleteFile& writer, Manifest manifest, const BesideFinal& beside) {
   const std::string path = manifest_path(writer.path());
   const std::string ranges = ranges_path(writer.path());
   const std::string publishing = publishing_path(writer.path());

@@ -33,8 +33,8 @@ struct BesideFinal {
 // this order: the ranges, the matrix, the ledgers, the offsets, the source rows, the passages, and
 // the manifest. So there is never a manifest beside a matrix that it does not describe. While it
 // works, the file publishing_path() exists: after a kill it is the proof that a matrix without a
-// manifest is from encode. Fills in the manifest's sizes, hashes and seals. Throws what FinalFile,
-// LedgerWriter, OffsetsWriter and SourceRowsWriter throw.
-void publish_final(FinalFile& writer, Manifest manifest, const BesideFinal& beside);
+// manifest is from encode. Fills in the manifest's sizes, hashes and seals. Throws what
+// CompleteFile, LedgerWriter, OffsetsWriter and SourceRowsWriter throw.
+void publish_final(CompleteFile& writer, Manifest manifest, const BesideFinal& beside);
 
 }  // namespace encode

@@ -13,24 +13,29 @@
 
 namespace encode {
 
-// A writer that is destroyed before publish() removes its temporary file and changes nothing else.
-// A writer that has thrown cannot be used any more. Not thread-safe.
-class FinalFile {
+// The file of a final matrix, to which something writes until it is complete. If the object is
+// destroyed before publish(), it removes its temporary file and changes nothing else. An object
+// that has thrown cannot be used any more. Not thread-safe.
+class CompleteFile {
  public:
-  virtual ~FinalFile() = default;
-  // Appends whole rows to a float32 matrix. Throws Error kData "store.nonfinite" if a value is not
-  // finite, kIoError, and kInternal for a part of a row or for more rows than the matrix has.
-  virtual void append(std::span<const float> values) = 0;
-  // Appends whole rows of any type, with the items of npy_type(). Throws as append() does.
-  virtual void append_bytes(std::span<const std::byte> bytes) = 0;
+  virtual ~CompleteFile() = default;
   // Publishes the file. When publish() returns, the file survives power loss. Throws Error
   // kInternal if rows are missing, and kIoError.
   virtual void publish() = 0;
 
   virtual const std::string& path() const = 0;  // of the published file
-  virtual int64_t rows_written() const = 0;     // the rows that were appended
+  virtual int64_t rows_written() const = 0;     // the rows that the file has by now
   virtual int64_t bytes_written() const = 0;    // the size of the file; only after publish()
   virtual std::string xxh3_hex() const = 0;     // the hash of the file; only after publish()
+};
+
+class FinalFile : public CompleteFile {
+ public:
+  // Appends whole rows to a float32 matrix. Throws Error kData "store.nonfinite" if a value is not
+  // finite, kIoError, and kInternal for a part of a row or for more rows than the matrix has.
+  virtual void append(std::span<const float> values) = 0;
+  // Appends whole rows of any type, with the items of npy_type(). Throws as append() does.
+  virtual void append_bytes(std::span<const std::byte> bytes) = 0;
 };
 
 // The values of the columns beside the vectors of a table.

@@ -1,32 +1,20 @@
 #include "store/join_final.h"
 
-#include <algorithm>
-#include <exception>
 #include <fmt/format.h>
 #include <optional>
-#include <span>
-#include <thread>
 #include <utility>
 
-#include "base/bounded_queue.h"
 #include "base/file.h"
-#include "base/hash.h"
-#include "base/npy.h"
 #include "base/output_types.h"
 #include "store/final.h"
 #include "store/final_values.h"
 #include "store/fingerprint/fingerprint.h"
-#include "store/matrix_file.h"
+#include "store/joined_file.h"
 #include "store/records.h"
 #include "store/sealed_json.h"
 
 namespace encode {
 namespace {
-
-constexpr int64_t kBlockBytes = int64_t{8} << 20;
-constexpr size_t kBlocks = 4;  // that are in memory
-
-using Block = std::vector<std::byte>;
 
 std::vector<Manifest> manifests_of(const std::vector<std::string>& parts) {
   std::vector<Manifest> manifests;
@@ -49,7 +37,8 @@ Manifest manifest_of(const JoinedFinals& joined, const std::vector<Manifest>& pa
                        .type = parts.front().type,
                        .columns = parts.front().columns,
                        .ranges_given = parts.front().ranges_given,
-                       .parts = parts.front().parts};
+                       .parts = parts.front().parts,
+                       .made_from = joined.made_from};
   for (const Manifest& part : parts) {
     manifest.stats.add(part.stats);
     manifest.dropped_rows += part.dropped_rows;
@@ -101,69 +90,14 @@ void fill_source_rows(const JoinedFinals& joined, const std::vector<Manifest>& p
   }
 }
 
-// Passes blocks of whole rows from the thread that reads to the thread that writes, which gives the
-// memory of the blocks back.
-struct Exchange {
-  BoundedQueue<Block> filled{kBlocks};
-  BoundedQueue<Block> free{kBlocks};
-};
-
-// Returns false if the other thread needs no more rows.
-bool read_part(const std::string& path, const Manifest& manifest, Exchange& exchange) {
-  const UniqueFd fd = open_for_reading(path, "npy.open");
-  const NpyHeader header = read_npy_header(fd, path);
-  const int64_t row_bytes = manifest.columns * item_facts(manifest.type).bytes;
-  const int64_t end = header.data_offset + manifest.vectors() * row_bytes;
-  if (file_size(fd, path) != end)
-    throw damage("a part does not have the size in its manifest", path,
-                 fmt::format("{} bytes", end), fmt::format("{} bytes", file_size(fd, path)));
-  Xxh3 hash;
-  std::string head(static_cast<size_t>(header.data_offset), '\0');
-  pread_all(fd, head, 0, path);
-  hash.update(head.data(), head.size());
-  const int64_t step = std::max<int64_t>(1, kBlockBytes / row_bytes) * row_bytes;
-  for (int64_t at = header.data_offset; at < end; at += step) {
-    std::optional<Block> block = exchange.free.pop();
-    if (!block) return false;
-    block->resize(static_cast<size_t>(std::min(step, end - at)));
-    pread_all(fd, std::span(reinterpret_cast<char*>(block->data()), block->size()), at, path);
-    hash.update(block->data(), block->size());
-    if (!exchange.filled.push(std::move(*block))) return false;
-  }
-  if (const std::string found = hash.hex(); found != manifest.xxh3_128)
-    throw damage("a part is damaged", path, "XXH3-128 " + manifest.xxh3_128, found);
-  return true;
-}
-
-void read_parts(const std::vector<std::string>& paths, const std::vector<Manifest>& manifests,
-                Exchange& exchange) {
-  try {
-    for (size_t i = 0; i < paths.size(); ++i) {
-      if (!read_part(paths[i], manifests[i], exchange)) break;
-    }
-    exchange.filled.finish();
-  } catch (...) {
-    exchange.filled.finish(std::current_exception());
-  }
-}
-
-void write_rows(const JoinedFinals& joined, const std::vector<Manifest>& manifests,
-                FinalFile& file) {
-  Exchange exchange;
-  for (size_t i = 0; i < kBlocks; ++i) exchange.free.push({});
-  const std::jthread reader([&] { read_parts(joined.parts, manifests, exchange); });
-  struct End {
-    Exchange& exchange;
-    ~End() {  // the reader then ends, and the jthread waits for it
-      exchange.filled.abandon();
-      exchange.free.finish();
-    }
-  };
-  const End end{exchange};
-  while (std::optional<Block> block = exchange.filled.pop()) {
-    file.append_bytes(*block);
-    exchange.free.push(std::move(*block));
-  }
+std::vector<JoinedPart> rows_of(const JoinedFinals& joined,
+                                const std::vector<Manifest>& manifests) {
+  std::vector<JoinedPart> parts;
+  for (size_t i = 0; i < manifests.size(); ++i)
+    parts.push_back({.path = joined.parts[i],
+                     .rows = manifests[i].vectors(),
+                     .xxh3_128 = manifests[i].xxh3_128});
+  return parts;
 }
 
 }  // namespace
@@ -173,10 +107,9 @@ void join_finals(const JoinedFinals& joined, const std::string& matrix_path) {
   Manifest manifest = manifest_of(joined, parts);
   create_directories_durably(parent_directory(matrix_path));
   remove_final_temp_files(matrix_path);
-  NpyWriter writer(matrix_path, {.rows = {.begin = 0, .end = manifest.vectors()},
-                                 .columns = manifest.columns,
-                                 .item = facts_of(manifest.type).item});
-  write_rows(joined, parts, writer);
+  JoinedFile file(matrix_path, rows_of(joined, parts),
+                  {.columns = manifest.columns, .item = facts_of(manifest.type).item});
+  file.copy();
   LedgerWriter ledger(ledger_path(matrix_path));
   fill_ledger(joined, parts, ledger);
   std::optional<OffsetsWriter> offsets;
@@ -200,7 +133,7 @@ void join_finals(const JoinedFinals& joined, const std::string& matrix_path) {
   std::string ranges;
   if (has_ranges(manifest.type))
     ranges = Ranges::of_final(joined.parts.front(), parts.front()).npy_bytes();
-  publish_final(writer, std::move(manifest),
+  publish_final(file, std::move(manifest),
                 {.ledger = &ledger,
                  .offsets = offsets ? &*offsets : nullptr,
                  .source_rows = source_rows ? &*source_rows : nullptr,

@@ -24,6 +24,7 @@
 #include "base/units.h"
 #include "base/utf8.h"
 #include "store/audit.h"
+#include "store/no_locks.h"
 #include "store/run_files.h"
 
 namespace encode {
@@ -142,14 +143,17 @@ void refuse_foreign_lock(const UniqueFd& fd, const std::string& path) {
                .hint = "give the run a directory of its own, with --cache-dir DIR"});
 }
 
+enum class Locking { kDone, kHeldByOther, kNoLocks };
+
 // Takes an open-file-description lock, because the kernel drops a classic POSIX lock when the
-// process closes any descriptor of the file. Returns false if another descriptor holds it.
-bool try_to_lock(const UniqueFd& fd, const std::string& path) {
+// process closes any descriptor of the file.
+Locking try_to_lock(const UniqueFd& fd, const std::string& path, CacheLock::Need need) {
   struct flock region = {};
   region.l_type = F_WRLCK;
   region.l_whence = SEEK_SET;
-  if (retried([&] { return ::fcntl(fd.get(), F_OFD_SETLK, &region); }) == 0) return true;
-  if (errno == EAGAIN) return false;
+  if (retried([&] { return ::fcntl(fd.get(), F_OFD_SETLK, &region); }) == 0) return Locking::kDone;
+  if (errno == EAGAIN) return Locking::kHeldByOther;
+  if (need == CacheLock::Need::kIfPossible && means_no_locks(errno)) return Locking::kNoLocks;
   ErrorDetail detail = system_error("store.lock", "lock", path, errno).detail();
   if (detail.exit_code == ExitCode::kIoError) {
     detail.expected = "a file system with locks";
@@ -180,19 +184,23 @@ void wait_for_lock(const std::string& path, const Done& done) {
 
 }  // namespace
 
-CacheLock CacheLock::acquire(const std::string& cache_dir) {
+CacheLock CacheLock::acquire(const std::string& cache_dir, Need need) {
   const std::string path = RunFiles(cache_dir).lock();
   for (int attempt = 0; attempt < kMaxReopens; ++attempt) {
     create_directories_durably(cache_dir);  // each time: a finished run may have removed it
     UniqueFd fd = open_lock_file(path, O_RDWR | O_CREAT);
     if (!fd) continue;
     refuse_foreign_lock(fd, path);
-    wait_for_lock(path, [&] { return try_to_lock(fd, path); });
+    Locking locking = Locking::kHeldByOther;
+    wait_for_lock(path, [&] {
+      locking = try_to_lock(fd, path, need);
+      return locking != Locking::kHeldByOther;
+    });
     // Someone may have deleted LOCK after this process opened it and before this process locked it.
     if (!is_still_named(fd, path, "store.lock")) continue;
     std::string token = random_hex();
     write_owner(fd.get(), token);
-    return CacheLock(fd.release(), std::move(token));
+    return CacheLock(fd.release(), std::move(token), locking == Locking::kDone);
   }
   throw locked_error(path);
 }
@@ -235,7 +243,10 @@ void check_locks(const UniqueFd& fd, const std::string& path) {
   const UniqueFd other(
       retried([&] { return ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW); }));
   if (!other) throw system_error("store.lock", "open lock file", path, errno);
-  const bool excludes = try_to_lock(fd, path) && !try_to_lock(other, path);
+  const auto locks = [&path](const UniqueFd& file) {
+    return try_to_lock(file, path, CacheLock::Need::kRequired) == Locking::kDone;
+  };
+  const bool excludes = locks(fd) && !locks(other);
   if (excludes) return;
   throw Error({.code = "store.lock",
                .what = "the locks of this file system do not work",
@@ -264,7 +275,9 @@ LockState read_lock_state(const std::string& cache_dir) {
 }
 
 CacheLock::CacheLock(CacheLock&& other) noexcept
-    : fd_(std::exchange(other.fd_, -1)), token_(std::move(other.token_)) {}
+    : fd_(std::exchange(other.fd_, -1)),
+      token_(std::move(other.token_)),
+      excludes_(other.excludes_) {}
 
 CacheLock::~CacheLock() {
   if (fd_ >= 0) ::close(fd_);

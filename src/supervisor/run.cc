@@ -35,6 +35,7 @@
 #include "store/run_files.h"
 #include "supervisor/crew.h"
 #include "supervisor/finished_matrices.h"
+#include "supervisor/run_lock.h"
 #include "supervisor/run_reporter.h"
 #include "supervisor/run_signals.h"
 #include "supervisor/shard_hint.h"
@@ -58,7 +59,7 @@ class Run {
         cache_dir_(config.store.cache_dir),
         made_directories_(absent_directories(cache_dir_)),
         new_output_directory_(absent_output_directory(config.store)),
-        lock_(CacheLock::acquire(cache_dir_)),
+        lock_(lock_cache(config, environment.shard != nullptr)),
         log_(config.log, err, out),
         progress_(err, log_, shows_progress(config.log)),
         recovery_(config, log_, environment.first_restart_delay_seconds) {}
@@ -187,6 +188,7 @@ void Run::prepare() {
              {"device", describe_devices(config_.hardware)},
              {"used_percent", memory.used_percent()},
              {"available_bytes", memory.available_bytes}});
+  if (!lock_.excludes()) warn_of_no_locks(cache_dir_, log_);
   const StoreOptions& store = config_.store;
   std::string mode = "mode: standard, one pass without chunk files";
   if (store.chunked()) {

@@ -95,6 +95,22 @@ class Submission(unittest.TestCase):
         lab.forget_calls()
         self.assertIn("job 100: the merge\n", lab.slurm().stdout)
 
+    def test_one_file_is_made_on_request(self):
+        lab = Lab(self)
+        end = lab.slurm("--shards", "2", "--parts", "one", "--gpu", "H100-80GB")
+        self.assertEqual(end.returncode, 0, end.stderr)
+        jobs = lab.calls("sbatch")
+        self.assertIn("shards plan --shards=2 --gpu=H100-80GB ", jobs[0]["script"])
+        self.assertIn(" merge --parts=one ", jobs[2]["script"])
+        self.assertNotIn("--parts", jobs[0]["script"] + jobs[1]["script"])
+        lab.run_jobs(jobs)
+        self.assertEqual(lab.encode("verify", "cache/train_combined_embeddings.npy").returncode, 0)
+        self.assertFalse((lab.folder / "cache/train_tc_embeddings.parts.json").exists())
+        lab.forget_calls()
+        for asked in (("--parts", "one"), ("--set", "output.parts=one")):
+            self.assertIn("nothing to submit", lab.slurm(*asked).stdout)
+        self.assertIn("job 100: the merge\n", lab.slurm().stdout, "the parts are not listed yet")
+
     def test_a_small_max_array_size_divides_the_array(self):
         lab = Lab(self)
         lab.answer("scontrol.out", "MaxArraySize            = 3\n")

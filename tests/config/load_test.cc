@@ -223,6 +223,7 @@ const std::vector<Override> every_key = {
     {"input.max_row_bytes", "8", "-28"},
     {"input.limit_rows", "9", "-29"},
     {"output.file", "other.npy", "-30"},
+    {"output.parts", "one", "-30"},
     {"log.level", "debug", "-31"},
     {"log.file", "other.log", "-32"},
     {"log.json", "true", "-33"},
@@ -284,10 +285,10 @@ TEST(Keys, EveryFieldOfARunCanBeSet) {
       run.streams[0].speed;
   EXPECT_TRUE(batch_size == 1 && batch_tokens == 2 && threads == 4 && tokenizer_threads == 5 &&
               prefetch == 6000000);
-  const auto& [cache_dir, output, chunked, chunk_size, save, keep, final_format, quarantine, fresh,
-               overwrite] = run.store;
+  const auto& [cache_dir, output, chunked, chunk_size, save, keep, final_format, parts, quarantine,
+               fresh, overwrite] = run.store;
   EXPECT_TRUE(cache_dir == "elsewhere" && output == "other.npy" && !chunked && chunk_size == 3 &&
-              !save && keep && quarantine == QuarantinePolicy::kDrop);
+              !save && keep && parts == OutputParts::kOne && quarantine == QuarantinePolicy::kDrop);
   EXPECT_EQ(final_format, (FinalFormat{.type = OutputType::kInt8, .ranges_file = "ranges.npy"}));
   EXPECT_FALSE(fresh || overwrite) << "these are actions of one command, not settings";
   const auto& [device, devices, all_devices, strict_numerics, expandable, conf, synchronous,

@@ -9,8 +9,10 @@
 
 #include "encode/error.h"
 
+#include "run_plan/shard_plan.h"
 #include "shards/join_shards.h"
 #include "shards/sharded.h"
+#include "store/sealed_json.h"
 
 namespace encode::testing {
 namespace {
@@ -92,6 +94,38 @@ TEST_F(Join, ADamagedPartIsFoundAndItsShardIsEncodedAgain) {
   ASSERT_FALSE(experiment.run_shard(1).code);
   ASSERT_FALSE(experiment.join().code);
   EXPECT_EQ(read_bytes(experiment.tc()).substr(128), undivided().front());
+}
+
+TEST_F(Join, AMatrixOfTheSamePartsStays) {
+  ::unsetenv("FAKE_WORKER_ROW");
+  for (const OutputType type : {OutputType::kFloat32, OutputType::kInt8}) {
+    Sharded experiment;
+    experiment.config.store.final_format.type = type;
+    encode(experiment, 3);
+    EXPECT_FALSE(is_joined(experiment.config));
+    ASSERT_FALSE(experiment.join().code);
+    EXPECT_TRUE(is_joined(experiment.config));
+    const auto written = fs::last_write_time(experiment.tc());
+    ASSERT_FALSE(experiment.join().code);
+    EXPECT_EQ(fs::last_write_time(experiment.tc()), written);
+    // A part that was published after the merge.
+    const std::string part = ShardFiles(experiment.cache("")).part(1);
+    const std::string record = read_bytes(part);
+    Json other = unseal(record.substr(0, record.size() - 1), part);
+    other["matrices"][0]["xxh3_128"] = std::string(32, '0');
+    write_bytes(part, seal(other) + "\n");
+    EXPECT_FALSE(is_joined(experiment.config));
+    write_bytes(part, record);
+    EXPECT_TRUE(is_joined(experiment.config)) << "the control";
+    std::string bytes = read_bytes(experiment.tc());
+    const std::string good = bytes;
+    bytes.back() = static_cast<char>(bytes.back() ^ 1);
+    write_bytes(experiment.tc(), bytes);
+    ASSERT_FALSE(experiment.join().code);
+    EXPECT_EQ(read_bytes(experiment.tc()), good) << "a damaged matrix is made again";
+    fs::remove(experiment.commit());
+    EXPECT_FALSE(is_joined(experiment.config));
+  }
 }
 
 TEST_F(Join, ReplacesNoFileOfOthersAndMakesNoTable) {

@@ -1,10 +1,12 @@
 // Tests the commands for shards as programs: what they print, and their exit codes.
 #include "supervisor/program.h"
 
+#include <cerrno>
 #include <filesystem>
 #include <fmt/format.h>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -31,9 +33,21 @@ class ShardCommands : public ::testing::Test {
                                        test_data("models/bert")));
     EXPECT_EQ(encode({"shards", "plan", "--config", "run.yaml", "--shards", "3"}).exit_code, 0);
   }
-  ProgramEnd encode(std::vector<std::string> arguments) const {
+  ProgramEnd encode(std::vector<std::string> arguments,
+                    const Program::Environment& environment = {}) const {
     const auto go_there = [this] { fs::current_path(dir_.path()); };
-    return Program(dir_.path(), std::move(arguments), {}, go_there).wait();
+    return Program(dir_.path(), std::move(arguments), environment, go_there).wait();
+  }
+  // From the lock number `at` on, the file system of the cache has no locks.
+  Program::Environment without_locks(int at) const {
+    return {{"LD_PRELOAD", built_file(FAULT_LIBRARY)},
+            {"FAULT_ROOT", dir_.path()},
+            {"FAULT_MODE", "errno"},
+            {"FAULT_CALL", "lock"},
+            {"FAULT_ERRNO", fmt::to_string(ENOLCK)},
+            {"FAULT_AT", fmt::to_string(at)},
+            {"FAULT_PERSISTENT", "1"},
+            {"FAULT_LOCK_MAY_GO", "1"}};
   }
   void run_shard(int64_t shard) const {
     ASSERT_EQ(
@@ -122,11 +136,74 @@ TEST_F(ShardCommands, StatusOfAFolderShowsTheRowsOfAllShards) {
 TEST_F(ShardCommands, AMergeMakesOneMatrixOnRequest) {
   for (const int64_t shard : {0, 1, 2}) run_shard(shard);
   EXPECT_EQ(encode({"merge", "--config", "run.yaml", "--parts", "two"}).exit_code, 64);
-  const ProgramEnd end = encode({"merge", "--config", "run.yaml", "--parts", "one"});
-  EXPECT_EQ(end.exit_code, 0) << end.err;
-  EXPECT_THAT(end.out, HasSubstr("cache/embeddings_embeddings.npy"));
-  EXPECT_EQ(encode({"verify", "cache/embeddings_embeddings.npy"}).exit_code, 0);
-  EXPECT_FALSE(fs::exists(dir_.file("cache/embeddings_embeddings.parts.json")));
+  const std::string matrix = "cache/embeddings_embeddings.npy";
+  const std::vector<std::string> merge = {"merge", "--config", "run.yaml"};
+  for (const std::vector<std::string>& asked :
+       {std::vector<std::string>{"--parts", "one"}, {"--set", "output.parts=one"}}) {
+    std::vector<std::string> words = merge;
+    words.insert(words.end(), asked.begin(), asked.end());
+    const ProgramEnd end = encode(words);
+    EXPECT_EQ(end.exit_code, 0) << end.err;
+    EXPECT_THAT(end.out, HasSubstr(matrix));
+    EXPECT_EQ(encode({"verify", matrix}).exit_code, 0);
+    EXPECT_FALSE(fs::exists(dir_.file("cache/embeddings_embeddings.parts.json")));
+    EXPECT_THAT(encode({"status", "cache"}).out, HasSubstr("encode verify " + matrix));
+    for (const char* name :
+         {"embeddings_embeddings.npy", "embeddings_embeddings.npy.manifest.json"})
+      fs::remove(dir_.file(std::string("cache/") + name));
+  }
+  std::vector<std::string> words = merge;
+  words.insert(words.end(), {"--set", "output.parts=one", "--parts", "many"});
+  EXPECT_EQ(encode(words).exit_code, 0);
+  EXPECT_TRUE(fs::exists(dir_.file("cache/embeddings_embeddings.parts.json"))) << "the flag counts";
+  EXPECT_FALSE(fs::exists(dir_.file(matrix)));
+}
+
+TEST_F(ShardCommands, TablesForOneFileAreRefusedBeforeAnythingIsEncoded) {
+  const std::vector<std::string> tables = {
+      "--config",        "run.yaml", "--set",       "output.parts=one",
+      "--output-format", "parquet",  "--cache-dir", "other"};
+  std::vector<std::string> words = {"shards", "plan", "--shards", "2"};
+  words.insert(words.end(), tables.begin(), tables.end());
+  const ProgramEnd end = encode(words);
+  EXPECT_EQ(end.exit_code, 78);
+  EXPECT_THAT(end.err, HasSubstr("tables cannot be joined"));
+  EXPECT_FALSE(fs::exists(dir_.file("other/shards.json")));
+}
+
+// NFS without a lock server, and Lustre without the option flock.
+TEST_F(ShardCommands, AFileSystemWithoutLocksGetsEveryShard) {
+  const std::vector<std::string> config = {"--config", "run.yaml", "--cache-dir", "lockless"};
+  const auto call = [&](std::vector<std::string> words, int at) {
+    words.insert(words.end(), config.begin(), config.end());
+    return encode(words, without_locks(at));
+  };
+  const ProgramEnd planned = call({"shards", "plan", "--shards", "3"}, 1);
+  ASSERT_EQ(planned.exit_code, 0) << planned.err;
+  EXPECT_THAT(planned.err, HasSubstr("has no locks"));
+  // The locks may be there at first: shard 1 loses them after its first commit.
+  for (const auto& [shard, at] : {std::pair("0/3", 1), {"1/3", 4}, {"2/3", 1}}) {
+    const ProgramEnd end = call({"run", "--shard", shard}, at);
+    ASSERT_EQ(end.exit_code, 0) << shard << end.err;
+  }
+  ASSERT_EQ(call({"merge", "--parts", "one"}, 1).exit_code, 0);
+  ASSERT_EQ(encode({"run", "--config", "run.yaml", "--cache-dir", "whole"}).exit_code, 0);
+  const char* const name = "embeddings_embeddings.npy";
+  EXPECT_EQ(read_bytes(dir_.file("lockless") + "/" + name),
+            read_bytes(dir_.file("whole") + "/" + name));
+}
+
+TEST_F(ShardCommands, WithoutLocksOnlyAShardOfOneDeviceIsRun) {
+  const std::vector<std::string> one = {"run", "--config", "run.yaml", "--cache-dir", "undivided"};
+  const ProgramEnd undivided = encode(one, without_locks(1));
+  EXPECT_EQ(undivided.exit_code, 74);
+  EXPECT_THAT(undivided.err, HasSubstr("store.lock"));
+  const std::vector<std::string> several = {"run", "--config",  "run.yaml", "--shard",
+                                            "0/3", "--devices", "cpu,cpu"};
+  const ProgramEnd devices = encode(several, without_locks(1));
+  EXPECT_EQ(devices.exit_code, 74);
+  EXPECT_THAT(devices.err, HasSubstr("give each run of a shard one device"));
+  EXPECT_EQ(encode(several).exit_code, 0) << "the control";
 }
 
 TEST_F(ShardCommands, CleanSaysWhatItDeletes) {

@@ -40,8 +40,10 @@ Sharded::Sharded() {
   config.log.progress = false;
 }
 
-ErrorDetail Sharded::plan(int64_t shards) {
-  return call([&](Terminal& err, Terminal& out) { plan_shards(config, shards, err, out); });
+ErrorDetail Sharded::plan(int64_t shards, const std::string& gpu) {
+  return call([&](Terminal& err, Terminal& out) {
+    plan_shards(config, {.count = shards, .gpu = gpu}, err, out);
+  });
 }
 
 ExtendedPlan Sharded::extend(ErrorDetail* error) {

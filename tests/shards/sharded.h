@@ -25,7 +25,7 @@ class Sharded : public Experiment {
  public:
   Sharded();
 
-  ErrorDetail plan(int64_t shards);
+  ErrorDetail plan(int64_t shards, const std::string& gpu = "");
   // `error`, if it is not null, gets the error of the command; else there must be none.
   ExtendedPlan extend(ErrorDetail* error = nullptr);
   // `misdeed` is as for Experiment::run().

@@ -16,9 +16,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-// This file replaces open(), write() and other functions, so it calls the kernel with syscall(2).
-// It uses only system calls that Linux has on every processor: renameat(2), because 64-bit ARM has
-// no rename(2).
+// This file replaces open(), write() and other functions, so it calls the kernel with syscall(2),
+// and only as every processor can: renameat(2), because 64-bit ARM has no rename(2).
 namespace encode::testing {
 namespace {
 
@@ -377,9 +376,10 @@ int fcntl(int fd, int command, ...) {
   void* const argument = va_arg(arguments, void*);
   va_end(arguments);
   const auto call = [&] { return static_cast<int>(::syscall(SYS_fcntl, fd, command, argument)); };
-  if (command != F_OFD_SETLK || !fd_under_root(fd)) return call();
+  if ((command != F_OFD_SETLK && command != F_OFD_SETLKW) || !fd_under_root(fd)) return call();
   const bool takes = static_cast<const struct flock*>(argument)->l_type != F_UNLCK;
-  return plan.mode == FaultMode::kDropLock && takes ? 0 : interpose("lock", true, call);
+  const bool dropped = plan.mode == FaultMode::kDropLock && takes && command == F_OFD_SETLK;
+  return dropped ? 0 : interpose("lock", true, call);
 }
 
 // With 64-bit offsets these functions have a second name.

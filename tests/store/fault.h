@@ -1,5 +1,5 @@
 // Injects faults into system calls. The library replaces the calls that change files (open with
-// O_CREAT, write, fsync, rename, ...) and the call that takes an OFD lock, and counts the calls on
+// O_CREAT, write, fsync, rename, ...) and the calls that take an OFD lock, and counts the calls on
 // paths under `root`. If FaultPlan::call names a call that only looks at files ("pread", "stat",
 // "fstat", "open_read", "readdir"), it counts this call instead. All threads share one counter.
 // (strace is not used, because its `when=` counts for each thread.) The library can be linked into

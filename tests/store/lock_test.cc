@@ -208,6 +208,39 @@ TEST(Lock, FileSystemWithoutLocksIsRefused) {
   EXPECT_THAT(result.message, HasSubstr("store.lock"));
 }
 
+// The directory of an attempt at a shard belongs to one run, whose worker commits there.
+TEST(Lock, ADirectoryOfOneRunNeedsNoLocks) {
+  for (const int error : {ENOLCK, ENOSYS, EOPNOTSUPP, EIO}) {
+    const TempDir dir;
+    FaultPlan plan = fault_plan(dir.path(), FaultMode::kErrno, 0);
+    plan.error = error;
+    std::snprintf(plan.call, sizeof plan.call, "lock");
+    const FakeJob job;
+    const ChildResult result = run_child(
+        [&](const std::function<void(int64_t)>& ack) {
+          const CacheLock lock = CacheLock::acquire(dir.path(), CacheLock::Need::kIfPossible);
+          if (lock.excludes()) return;
+          require_lock(dir.path(), lock.token());
+          ChunkStore::open(dir.path(), job.identity, job.chunk_rows, ChunkStore::Open::kResume);
+          const auto joined =
+              ChunkStore::open(dir.path(), job.identity, job.chunk_rows, ChunkStore::Open::kJoin);
+          for (const int64_t index : {1, 0}) ack(commit_chunk(*joined, index, job).index);
+          joined->claim(2);  // several workers cannot do without locks
+        },
+        plan);
+    EXPECT_EQ(result.exit_code, static_cast<int>(ExitCode::kIoError)) << error;
+    EXPECT_EQ(result.acked.size(), error == EIO ? 0U : 2U) << "EIO is the control";
+    EXPECT_EQ(resume_problem(dir.path(), job, result.acked), "");
+  }
+}
+
+TEST(Lock, ALockThatIsOnlyTakenIfPossibleExcludesOthersWhereThereAreLocks) {
+  const TempDir dir;
+  const CacheLock lock = CacheLock::acquire(dir.path(), CacheLock::Need::kIfPossible);
+  EXPECT_TRUE(lock.excludes());
+  EXPECT_EQ(acquire_error(dir.path()).code.name(), "store.locked");
+}
+
 // Runs without locks delete each other's temporary files, so that a final matrix can lack its
 // manifest. A later run then refuses it and asks the user to move it away.
 void move_unknown_files_away(const std::string& final_path) {

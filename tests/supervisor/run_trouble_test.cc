@@ -137,12 +137,12 @@ TEST(RunTrouble, StandardModeRestartsToo) {
   EXPECT_EQ(experiment.read(experiment.tc()), undisturbed_tc());
 }
 
-TEST(RunTrouble, ChunkThatFailsFourTimesEndsTheRunByName) {
+TEST(RunTrouble, ChunkThatFailsThreeTimesEndsTheRunByName) {
   Experiment experiment;
   const RunResult result = experiment.run("crash:2:99");
   EXPECT_EQ(result.exit_code, ExitCode::kInternal);
   EXPECT_EQ(result.error.code.name(), "worker.poison_chunk");
-  EXPECT_THAT(result.error.what, HasSubstr("rows 10 to 14 of train_tc failed 4 times"));
+  EXPECT_THAT(result.error.what, HasSubstr("rows 10 to 14 of train_tc failed 3 times"));
   EXPECT_THAT(result.error.found, HasSubstr("signal 11"));
   EXPECT_EQ(experiment.take_encoded_chunks().size(), 2U) << "the two chunks before it, once each";
 }
@@ -150,7 +150,7 @@ TEST(RunTrouble, ChunkThatFailsFourTimesEndsTheRunByName) {
 TEST(RunTrouble, FailuresOfAChunkAreCountedAcrossRuns) {
   Experiment experiment;
   experiment.config.hardware.max_restarts = 0;
-  for (int failures = 1; failures < 4; ++failures)
+  for (int failures = 1; failures < 3; ++failures)
     EXPECT_EQ(experiment.run("75:2:1").exit_code, ExitCode::kTempFail);
   EXPECT_EQ(experiment.run("75:2:1").exit_code, ExitCode::kInternal);
 }

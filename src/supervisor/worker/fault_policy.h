@@ -25,8 +25,7 @@ ErrorDetail after_last_restart(ErrorDetail cause);
 // the next window was on the device too, both are suspected, and the next worker encodes one after
 // the other (JobUnit::alone). If the same window fails again, the next workers search the row that
 // makes them fail (JobUnit::probe). A row that fails twice alone is quarantined. If the search
-// finds no row, the next failure of the window may be an accident again, and the one after it ends
-// the run.
+// finds no row, the next failure of the window ends the run.
 //
 // `worker` is the number of a device of the run: 0 if there is only one. What is known of rows
 // counts for all devices. Each device has its own count of restarts and of rows that failed alone,
@@ -37,7 +36,7 @@ ErrorDetail after_last_restart(ErrorDetail cause);
 class FaultPolicy {
  public:
   static constexpr int64_t kSearchAfterFailures = 2;
-  static constexpr int64_t kMaxWindowFailures = 4;
+  static constexpr int64_t kMaxWindowFailures = 3;
   static constexpr int64_t kMaxAloneFailures = 2;
   // If this number of consecutive rows fail alone, the device counts as broken, and not the rows.
   static constexpr int64_t kMaxCulprits = 3;
