@@ -82,9 +82,9 @@ TEST(PromptTokens, TruncationOnTheLeftKeepsTheText) {
                                   R"("strategy":"LongestFirst","stride":0})");
   require_room_after_prompt(*left, "query query query query ", {.max_length = 4}, "MODEL");
   const auto ids = [](const Tokenizer& tokenizer) {
-    std::vector<int32_t> found;
-    tokenizer.encode("query query query query a a", {.max_length = 4}, found);
-    return found;
+    TokenizedRows rows;
+    tokenizer.encode("query query query query a a", {.max_length = 4}, rows);
+    return rows.ids;
   };
   EXPECT_EQ(ids(*left), (std::vector<int32_t>{1, 4, 4, 2}));
   EXPECT_EQ(ids(*load(kAround)), (std::vector<int32_t>{1, 3, 3, 2})) << "on the right";
