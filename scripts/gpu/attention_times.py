@@ -14,6 +14,7 @@ import torch
 
 TOKENS = 16384
 LENGTHS = (4, 8, 16, 24, 30, 32, 48, 64)
+MOST = {32: 64, 64: 64, 128: 32}  # encode_cuda_short_tokens()
 LAUNCHES = 50  # in one graph, so that the host's time does not count
 REPEATS = 5
 BFLOAT16 = 2  # kEncodeCudaBFloat16
@@ -111,7 +112,7 @@ def measure(library, lengths=LENGTHS):
     launcher = launcher_of(library)
     torch.manual_seed(0)
     for shape in SHAPES:
-        for length in lengths:
+        for length in (length for length in lengths if length <= MOST[shape.head_dim]):
             case = Case(launcher, shape, length)
             expected = case.expected()
             errors = [(run()[:case.used].float() - expected).abs().max().item() for run in (case.flash, case.short)]
@@ -129,7 +130,7 @@ def attention(context, results):
     for row in measure(str(library)):
         results.row(*row)
         model, length, flash, short, ratio, of_flash, of_short = row
-        if float(of_short) > 2 * max(float(of_flash), 1e-3):
+        if not float(of_short) <= 2 * max(float(of_flash), 1e-3):  # NaN is an error, too
             results.check(f"{model} {length}", False, f"error {of_short}, FlashAttention-2 has {of_flash}")
 
 

@@ -58,8 +58,8 @@ class PassageResult {
     first_ += std::ssize(places);
   }
 
-  std::vector<float> values() && { return std::move(kept_); }
-  std::vector<SetAsideRow> set_aside() && { return std::move(set_aside_); }
+  std::vector<float> take_values() { return std::move(kept_); }
+  std::vector<SetAsideRow> take_set_aside() { return std::move(set_aside_); }
 
  private:
   // The number of the first sequence of a group in the window.
@@ -170,8 +170,8 @@ WindowVectors finish_passages(Window window, WindowValues values, std::vector<Fa
   PassageResult passages(std::move(values), failed, all_redone);
   for (WindowPart& part : window.parts) passages.take(part);
   result.parts = std::move(window.parts);
-  result.values = std::move(passages).values();
-  result.set_aside = std::move(passages).set_aside();
+  result.values = passages.take_values();
+  result.set_aside = passages.take_set_aside();
   return result;
 }
 
