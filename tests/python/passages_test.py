@@ -60,6 +60,20 @@ class Tables(passages_run_test.PassagesRun):
         self.assertEqual(set(rows), set(range(60)) - {8, 41})
         self.assertEqual(table["document"].to_pylist(), [side.bad[row] for row in rows])
 
+    def test_of_a_filtered_input_have_the_number_of_the_record(self):
+        where = ("--where", "length(text) > 100")
+        table = self.table("x.parquet", *RULE, *where, "--columns", "text,row,document=/text")
+        self.assertEqual(table.column_names, [*PLACES, "text", "row", "document", "embedding"])
+        final = open_final(self.path / "x.parquet")
+        records = [i for i, text in enumerate(DOCUMENTS) if len(text) > 100]
+        self.assertTrue(0 < len(records) < len(DOCUMENTS))
+        self.assertEqual(final.source_rows.tolist(), records)
+        for row in table.select([*PLACES, "text", "row", "document"]).to_pylist():
+            self.assertEqual(row["source_row"], records[row["row"]])
+            self.assertEqual(row["document"], DOCUMENTS[row["source_row"]])
+            self.assertEqual(row["text"], row["document"][row["char_begin"]:row["char_end"]])
+        self.assertEqual(self.run_words(passages_run_test.ENCODE, "verify", self.path / "x.parquet").returncode, 0)
+
     def test_of_means_have_no_places(self):
         self.assertEqual(self.table("x.parquet", *RULE, "--row-vector", "mean", "--columns", "row").column_names,
                          ["row", "embedding"])
