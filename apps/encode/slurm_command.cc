@@ -41,9 +41,10 @@ Command add_slurm_command(CLI::App& main) {
                   "those after --; may be repeated, as in --cpu-option=--partition=cpu")
       ->allow_extra_args(false)
       ->type_name("OPTION");
-  app->add_option_function<std::string>(
-         "--gpu", [request](const std::string& name) { request->plan_flags = {"--gpu=" + name}; },
-         "The card that will encode, if the job of the plan has none; see encode shards plan")
+  const auto gpu = std::make_shared<std::string>();
+  app->add_option("--gpu", *gpu,
+                  "The card that will encode, if the job of the plan has none; see encode shards "
+                  "plan")
       ->type_name("NAME");
   parts->add(*app);
   app->add_flag("--dry-run", request->dry_run,
@@ -57,7 +58,10 @@ Command add_slurm_command(CLI::App& main) {
       "The same command again submits the shards that have no part yet, and nothing if all is "
       "done. The exit code is 75 while jobs of an earlier call are in the queue. "
       "docs/howto/slurm.md describes the jobs.");
-  return {app, [config_flags, parts, request] { return submit(config_flags, *parts, *request); }};
+  return {app, [config_flags, parts, request, gpu] {
+            if (!gpu->empty()) request->plan_flags = {"--gpu=" + *gpu};
+            return submit(config_flags, *parts, *request);
+          }};
 }
 
 }  // namespace encode

@@ -26,17 +26,18 @@ std::optional<MemoryLimit> target_gpu(const HardwareOptions& hardware, const std
   }
   const DeviceChoice::Kind wanted = devices_of(hardware).front().kind;
   if (wanted == DeviceChoice::Kind::kCpu) return std::nullopt;
-  const std::optional<MemoryLimit> here = gpu_of(hardware);
+  std::optional<MemoryLimit> here = gpu_of(hardware);
   if (here || wanted == DeviceChoice::Kind::kAuto) return here;
   return MemoryLimit{.kind = DeviceKind::kCuda, .name = "a GPU"};
 }
 
 }  // namespace
 
-void choose_shard_chunks(const RunConfig& config, const std::vector<StreamPlan>& streams,
-                         const std::string& gpu, ShardPlan& plan, RunLog& log) {
+void choose_shard_chunks(const ShardDevice& device, const std::vector<StreamPlan>& streams,
+                         ShardPlan& plan, RunLog& log) {
+  const RunConfig& config = device.config;
   if (config.store.chunk_size > 0) return;
-  RunGpu target(config.hardware, target_gpu(config.hardware, gpu));
+  RunGpu target(config.hardware, target_gpu(config.hardware, device.gpu));
   ChunkSizes sizes(config, target);
   for (size_t i = 0; i < streams.size(); ++i) {
     StreamPlan stream = streams[i];

@@ -13,13 +13,18 @@
 
 namespace encode {
 
+// The device that encodes the shards.
+struct ShardDevice {
+  const RunConfig& config;  // asks for a device
+  const std::string& gpu;  // a name in the table of cards, which counts more than the config, or ""
+};
+
 // Sets ShardedStream::chunk_rows of all streams, if the config gives no number, and logs it.
-// `streams` are those that divide() got. The size is for a shard on the device for which the config
-// asks; for the card `gpu`, if this is not "" (a name in the table of cards). A GPU that this
+// `streams` are those that divide() got. The size is for a shard on this device. A GPU that this
 // machine does not have and that is not named counts as an unknown one. Throws Error kUsage
 // "plan.card" for a card that is not in the table, and what open_model_directory() and
 // ChunkSizes::choose() throw.
-void choose_shard_chunks(const RunConfig& config, const std::vector<StreamPlan>& streams,
-                         const std::string& gpu, ShardPlan& plan, RunLog& log);
+void choose_shard_chunks(const ShardDevice& device, const std::vector<StreamPlan>& streams,
+                         ShardPlan& plan, RunLog& log);
 
 }  // namespace encode

@@ -104,7 +104,7 @@ void write_plan(const RunConfig& config, const NewShards& shards, RunLog& log) {
     // The parts name the plan by its checksum, so an equal plan must have the same bytes.
     keep_chunk_rows(*earlier, plan);
   } else {
-    choose_shard_chunks(config, run.streams, shards.gpu, plan, log);
+    choose_shard_chunks({.config = config, .gpu = shards.gpu}, run.streams, plan, log);
   }
   write_shard_plan(cache_dir, plan, run.streams);
   for (const ShardedStream& stream : plan.streams) {

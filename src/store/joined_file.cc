@@ -101,11 +101,16 @@ struct Piece {
   bool last = false;                // of the part
 };
 
+// The parts, and where their rows begin behind the header of the joined file.
+struct Parts {
+  const std::vector<JoinedPart>& list;
+  const std::vector<int64_t>& begins;
+};
+
 class Copy {
  public:
-  Copy(const std::vector<JoinedPart>& parts, const std::vector<int64_t>& begins, JoinedShape shape,
-       std::string_view header, AtomicFile& file)
-      : parts_(parts), begins_(begins), shape_(shape), header_(header), writer_(file) {}
+  Copy(const Parts& parts, JoinedShape shape, std::string_view header, AtomicFile& file)
+      : parts_(parts.list), begins_(parts.begins), shape_(shape), header_(header), writer_(file) {}
 
   void check_empty_parts() const;
   void copy_block(int64_t block);
@@ -236,7 +241,7 @@ JoinedFile::JoinedFile(const std::string& path, std::vector<JoinedPart> parts, J
 }
 
 void JoinedFile::copy() {
-  Copy copy(parts_, begins_, shape_, header_, file_);
+  Copy copy({parts_, begins_}, shape_, header_, file_);
   copy.check_empty_parts();
   share_calls(copy.blocks(), kThreads, [&](int64_t block) { copy.copy_block(block); });
   xxh3_ = copy.xxh3_hex();
