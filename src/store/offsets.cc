@@ -1,7 +1,6 @@
 #include "store/offsets.h"
 
 #include <bit>
-#include <cstring>
 #include <fmt/format.h>
 #include <string_view>
 
@@ -23,21 +22,6 @@ int64_t file_bytes(int64_t rows) {
 }
 
 constexpr const char* kMisfit = "the offsets do not fit the matrix";
-
-// Calls on_offset(value) for each element of the file, in order.
-template <typename OnOffset>
-void read_offsets(const std::string& path, const FileSeal& seal, const OnOffset& on_offset) {
-  bool header = true;  // the first block begins with the header
-  read_sealed_file(path, seal, [&](std::string_view block) {
-    if (header) block.remove_prefix(std::min<size_t>(block.size(), kNpyHeaderBytes));
-    header = false;
-    for (; block.size() >= sizeof(int64_t); block.remove_prefix(sizeof(int64_t))) {
-      int64_t offset = 0;
-      std::memcpy(&offset, block.data(), sizeof offset);
-      on_offset(offset);
-    }
-  });
-}
 
 }  // namespace
 
@@ -62,7 +46,7 @@ void OffsetsWriter::append(std::span<const int32_t> lengths) {
 void OffsetsWriter::append_file(const std::string& path, const FileSeal& seal) {
   const int64_t base = vectors_;
   int64_t count = -1;  // skips the first offset, which is 0 and is already written
-  read_offsets(path, seal, [&](int64_t offset) {
+  read_sealed_numbers(path, seal, [&](int64_t offset) {
     if (++count > 0) append_offset(base + offset);
   });
   rows_written_ += count;
@@ -111,7 +95,7 @@ std::string check_offsets(const std::string& path, const FileSeal& seal, int64_t
   int64_t count = 0;
   int64_t last = 0;
   bool ascending = true;
-  read_offsets(path, seal, [&](int64_t offset) {
+  read_sealed_numbers(path, seal, [&](int64_t offset) {
     ascending = ascending && (count == 0 ? offset == 0 : offset >= last);
     last = offset;
     ++count;

@@ -1,11 +1,14 @@
 #include "store/sealed_file.h"
 
+#include <algorithm>
+#include <cstring>
 #include <fmt/format.h>
 
 #include "encode/error.h"
 
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/npy.h"
 #include "store/audit.h"
 #include "store/sealed_json.h"
 
@@ -43,6 +46,20 @@ void read_sealed_file(const std::string& path, const FileSeal& seal,
   });
   if (const std::string found = hash.hex(); found != seal.xxh3_128)
     throw damage("a file beside a matrix is damaged", path, "XXH3-128 " + seal.xxh3_128, found);
+}
+
+void read_sealed_numbers(const std::string& path, const FileSeal& seal,
+                         const std::function<void(int64_t)>& on_number) {
+  bool header = true;  // the first block begins with the header
+  read_sealed_file(path, seal, [&](std::string_view block) {
+    if (header) block.remove_prefix(std::min<size_t>(block.size(), kNpyHeaderBytes));
+    header = false;
+    for (; block.size() >= sizeof(int64_t); block.remove_prefix(sizeof(int64_t))) {
+      int64_t number = 0;
+      std::memcpy(&number, block.data(), sizeof number);
+      on_number(number);
+    }
+  });
 }
 
 }  // namespace encode

@@ -2,6 +2,7 @@
 // manifest states.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -16,5 +17,10 @@ namespace encode {
 // Also throws what open_for_reading() and pread_all() throw, and passes on what `on_bytes` throws.
 void read_sealed_file(const std::string& path, const FileSeal& seal,
                       const std::function<void(std::string_view)>& on_bytes);
+
+// Calls `on_number` with each element of a .npy vector of int64, in order. Throws what
+// read_sealed_file() throws.
+void read_sealed_numbers(const std::string& path, const FileSeal& seal,
+                         const std::function<void(int64_t)>& on_number);
 
 }  // namespace encode

@@ -1,8 +1,6 @@
 #include "store/source_rows.h"
 
-#include <algorithm>
 #include <bit>
-#include <cstring>
 #include <fmt/format.h>
 #include <optional>
 #include <string_view>
@@ -24,21 +22,6 @@ int64_t source_rows_bytes(int64_t rows) {
   return kNpyHeaderBytes + rows * static_cast<int64_t>(sizeof(int64_t));
 }
 
-// Calls on_record(number) for each element of the file, in order.
-template <typename OnRecord>
-void read_source_rows(const std::string& path, const FileSeal& seal, const OnRecord& on_record) {
-  bool header = true;  // the first block begins with the header
-  read_sealed_file(path, seal, [&](std::string_view block) {
-    if (header) block.remove_prefix(std::min<size_t>(block.size(), kNpyHeaderBytes));
-    header = false;
-    for (; block.size() >= sizeof(int64_t); block.remove_prefix(sizeof(int64_t))) {
-      int64_t record = 0;
-      std::memcpy(&record, block.data(), sizeof record);
-      on_record(record);
-    }
-  });
-}
-
 }  // namespace
 
 SourceRowsWriter::SourceRowsWriter(const std::string& path, int64_t rows)
@@ -56,7 +39,7 @@ void SourceRowsWriter::append(int64_t record) {
 }
 
 void SourceRowsWriter::append_file(const std::string& path, const FileSeal& seal) {
-  read_source_rows(path, seal, [this](int64_t record) { append(record); });
+  read_sealed_numbers(path, seal, [this](int64_t record) { append(record); });
 }
 
 FileSeal SourceRowsWriter::publish() {
@@ -90,7 +73,7 @@ std::string check_source_rows(const std::string& path, const FileSeal& seal, int
   int64_t count = 0;
   int64_t last = -1;
   bool ascending = true;
-  read_source_rows(path, seal, [&](int64_t record) {
+  read_sealed_numbers(path, seal, [&](int64_t record) {
     ascending = ascending && record > last;
     last = record;
     ++count;
