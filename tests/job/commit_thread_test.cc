@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <future>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -25,6 +26,8 @@
 namespace encode {
 namespace {
 
+constexpr int64_t kAllChunks = std::numeric_limits<int64_t>::max();
+
 // A sink whose disk is slow: a commit waits until the test allows it.
 class SlowSink : public RowSink {
  public:
@@ -34,7 +37,7 @@ class SlowSink : public RowSink {
   void append(const WindowPart& /*part*/, std::span<const float> /*values*/) override {}
   void end(const RowStats& /*stats*/, const ChunkOrigin& /*origin*/) override { ++ended_; }
   std::vector<CommittedFile> commit() override {
-    while (!allowed) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    while (committed >= allowed) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     const int64_t chunks = std::exchange(ended_, 0);
     if (fails) throw full_disk();
     committed += chunks;
@@ -42,7 +45,7 @@ class SlowSink : public RowSink {
     return std::vector<CommittedFile>(static_cast<size_t>(chunks));
   }
 
-  std::atomic<bool> allowed = false;
+  std::atomic<int64_t> allowed = 0;  // a commit waits while so many chunks are committed
   std::atomic<bool> fails = false;
   std::atomic<int64_t> committed = 0;
   std::optional<int64_t> bad_chunk;  // begin() throws for this chunk
@@ -92,7 +95,7 @@ TEST_F(CommitThreadTest, TakesTheNextWindowWhenThePreviousOneIsDurable) {
     return sink_.committed.load();
   });
   EXPECT_EQ(second.wait_for(std::chrono::milliseconds(50)), std::future_status::timeout);
-  sink_.allowed = true;
+  sink_.allowed = kAllChunks;
   EXPECT_GE(second.get(), 1);
   committer.finish();
   EXPECT_EQ(sink_.committed, 2);
@@ -101,11 +104,12 @@ TEST_F(CommitThreadTest, TakesTheNextWindowWhenThePreviousOneIsDurable) {
 TEST_F(CommitThreadTest, CountsItsSecondsWhileItRuns) {
   CommitThread committer(sink_, events_, 0, {.device = "cpu"});
   EXPECT_EQ(committer.seconds(), 0);
-  sink_.allowed = true;
+  sink_.allowed = 1;
   committer.push(window_of_row(0));
   committer.push(window_of_row(1));  // waits for the first window
   const double first = committer.seconds();
   EXPECT_GT(first, 0);
+  sink_.allowed = kAllChunks;
   committer.finish();
   EXPECT_GT(committer.seconds(), first);
 }
@@ -114,12 +118,12 @@ TEST_F(CommitThreadTest, AFailedWriteEndsTheNextPush) {
   CommitThread committer(sink_, events_, 0, {.device = "cpu"});
   sink_.fails = true;
   committer.push(window_of_row(0));
-  sink_.allowed = true;
+  sink_.allowed = kAllChunks;
   EXPECT_THROW(committer.push(window_of_row(1)), Error);
 }
 
 TEST_F(CommitThreadTest, CommitsTheChunksOfAWindowTogether) {
-  sink_.allowed = true;
+  sink_.allowed = kAllChunks;
   CommitThread committer(sink_, events_, 0, {.device = "cpu"});
   committer.push(window_of_rows({0, 4}));
   committer.push(window_of_row(4));
@@ -129,7 +133,7 @@ TEST_F(CommitThreadTest, CommitsTheChunksOfAWindowTogether) {
 }
 
 TEST_F(CommitThreadTest, AnErrorCostsNoChunkThatHasEndedBefore) {
-  sink_.allowed = true;
+  sink_.allowed = kAllChunks;
   sink_.bad_chunk = 2;
   CommitThread committer(sink_, events_, 0, {.device = "cpu"});
   committer.push(window_of_rows({0, 4}));
@@ -168,7 +172,7 @@ TEST(LockedSink, CommitsNothingAfterAnotherRunHasTakenTheDirectory) {
   job.lock_token = lock.token();
   auto slow = std::make_unique<SlowSink>();
   SlowSink& inner = *slow;
-  inner.allowed = true;
+  inner.allowed = kAllChunks;
   const std::unique_ptr<RowSink> sink = locked_sink(std::move(slow), job);
   sink->end({}, {});
   EXPECT_EQ(sink->commit().size(), 1);
