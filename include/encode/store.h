@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "encode/chunk_record.h"
+#include "encode/scanned_files.h"
 #include "encode/types.h"
 
 namespace encode {
@@ -49,6 +50,7 @@ struct StreamIdentity {
   // The files of the input, in order. Only the manifest records them; they do not belong to the
   // identity, because files may be moved.
   std::vector<InputPart> inputs = {};
+  std::optional<FileList> input_list = {};  // in place of `inputs`, see kMostUnlistedFiles
   // The directory of the model, absolute; "" if it is not known, and for a combined matrix. Only
   // the manifest records it, because a directory may be moved.
   std::string model = {};

@@ -23,6 +23,8 @@
 #include <vector>
 
 #include "encode/config.h"
+#include "encode/path_list.h"
+#include "encode/scanned_files.h"
 #include "encode/types.h"
 
 namespace encode {
@@ -59,22 +61,15 @@ struct InputScan {
   int64_t text_bytes = 0;     // the UTF-8 bytes of the accepted rows; 4 bytes for a token id
   int64_t longest_bytes = 0;  // the most bytes of one accepted row
 
-  // One file of the input.
-  struct File {
-    std::string path;
-    int64_t first_row = 0;  // the number of accepted rows of the files before it
-    int64_t bytes = 0;      // the size of the file as it is stored, compressed or not
-    std::string sha256;     // hex digits, of the file as it is stored
-    // Of the file when the scan opened it; see require_unchanged().
-    int64_t inode = 0;
-    int64_t mtime_ns = 0;
-    bool operator==(const File&) const = default;
-  };
-  std::vector<File> files = {};  // in the order in which they are read; at least one
+  using File = ScannedFile;
+  // In the order in which they are read; at least one. Empty if `listed` names files that were not
+  // read from the list.
+  ScannedFiles files = {};
+  // The place of these files in the list of all files of the input, if that has more than
+  // kMostUnlistedFiles.
+  std::optional<ListedFiles> listed = {};
   int64_t file_bytes() const {
-    int64_t sum = 0;
-    for (const File& file : files) sum += file.bytes;
-    return sum;
+    return files.empty() && listed ? listed->list.bytes : files.bytes();
   }
 
   // The start of a block of rows: a place in the file at which reading can begin. The block goes up
@@ -144,7 +139,7 @@ class ScannedTexts : public TextReader {
 // The options may give several of these, and the files of one follow the files of another. "-" is
 // returned as it is. Throws Error "text.files": kNoInput if a pattern has no match or a folder no
 // state.json, kConfig for too many files and for a state.json that has no list of files.
-std::vector<std::string> input_files(const InputOptions& options);
+PathList input_files(const InputOptions& options);
 
 // Opens an input. `options.path` must not be "-": see spool_standard_input(). Throws what
 // input_files() and TextReader throw, and Error: kData "filter.type" or "filter.records" for a

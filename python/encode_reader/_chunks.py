@@ -84,6 +84,11 @@ class Chunks:
         path = chunk.path.with_name(chunk.path.stem + ".offsets.npy")
         return read_offsets(path, rows, self._vectors(chunk.record["stats"], rows))
 
+    def _place(self, index: int) -> pathlib.Path:
+        folder_chunks = self.stream.get("folder_chunks", 0)  # streams of many chunks have sub-folders
+        folder = self.folder / f"{index // folder_chunks:03d}" if folder_chunks else self.folder
+        return folder / f"chunk_{index:04d}.npy"
+
     def _vectors(self, stats: Dict[str, Any], rows: int) -> int:
         if self.token_embeddings:
             return stats["tokens"]
@@ -102,7 +107,7 @@ class Chunks:
                 return None
             if ("offsets" in record) != (self.token_embeddings or self.passages):
                 return None
-            return Chunk(index, begin, end, self.folder / f"chunk_{index:04d}.npy", record)
+            return Chunk(index, begin, end, self._place(index), record)
         except (Damaged, KeyError, TypeError):
             return None
 

@@ -11,7 +11,7 @@ Path = Union[str, pathlib.Path]
 # A sealed object begins with {"checksum":"<32 hex digits>",
 SEAL_BYTES = 47
 HEADER_BYTES = 128  # of every .npy file that encode writes
-FORMATS = (1, 2, 3)  # of a manifest and of stream.json
+FORMATS = (1, 2, 3, 4)  # of a manifest and of stream.json
 
 
 class Damaged(Exception):

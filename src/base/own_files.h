@@ -21,6 +21,9 @@ inline constexpr std::string_view kPassagesSuffix = ".passages.npy";
 inline constexpr std::string_view kSetAsideSuffix = ".set_aside.jsonl";
 inline constexpr std::string_view kSourceRowsSuffix = ".source_rows.npy";
 inline constexpr std::string_view kRejectedRowsSuffix = ".rejected.jsonl";
+// This one follows the name of a stream in a cache directory, and the whole name of an output,
+// whose list of files is hidden.
+inline constexpr std::string_view kFileListSuffix = ".input_files.jsonl";
 
 // Returns true if encode has written the file beside a matrix. The name alone is no proof, because
 // texts may have such a name, too: the manifest of the matrix must be there. Throws no Error.

@@ -22,6 +22,7 @@
 #include "protocol/device_kind.h"
 #include "protocol/protocol_refusal.h"
 #include "protocol/same_build.h"
+#include "store/file_list.h"
 #include "store/fingerprint/fingerprint.h"
 
 namespace encode {
@@ -113,6 +114,7 @@ int run_worker(const std::string& job_path, int events_fd, const WrapEncoder& wr
   try {
     job = job_of_this_build(read_file(job_path, kMaxJobBytes, "job.read"));
     require_own_fingerprints(job);
+    for (JobUnit& unit : job.units) read_listed_files(unit.scan);
     guard.emplace(job.hardware.memory_pressure_percent, guard_sources(job, events));
     context.guard = &*guard;
     const bool completed = run_job(context, *models);

@@ -47,13 +47,15 @@ ENCODE_FIELDS(HardwareOptions, device, devices, all_devices, strict_numerics, ex
               memory_pressure_percent)
 ENCODE_FIELDS(EmbeddingCacheOptions, dir, memory_bytes, disk_bytes)
 ENCODE_FIELDS(InputPart, path, first_row)
+ENCODE_FIELDS(FileList, path, files, bytes, first_path, sha256, root)
+ENCODE_FIELDS(ListedFiles, list, begin, end)
 ENCODE_FIELDS(StreamIdentity, name, fingerprint, rows, dim, token_embeddings, passages, first_row,
-              inputs, model, filtered)
+              inputs, input_list, model, filtered)
 ENCODE_FIELDS(ChunkOrigin, device, libtorch, driver, batch_tokens, products, kernels, cuda_numerics)
 ENCODE_FIELDS(InputScan::File, path, first_row, bytes, sha256, inode, mtime_ns)
 ENCODE_FIELDS(InputScan, rows_in, rows, rejected, filtered, filter_unknown, kept_xxh3_128, empty,
-              blank, tokenized, utf8_replaced, text_bytes, longest_bytes, files, checkpoints,
-              end_row)
+              blank, tokenized, utf8_replaced, text_bytes, longest_bytes, files, listed,
+              checkpoints, end_row)
 ENCODE_FIELDS(FileKey, device, inode, size, mtime_ns, ctime_ns)
 ENCODE_FIELDS(FileHash, name, bytes, sha256, settled_key)
 ENCODE_FIELDS(TensorInfo, file, dtype, shape, offset_bytes, size_bytes, strides)
@@ -72,13 +74,24 @@ ENCODE_FIELDS(JobUnit, identity, input, scan, speed, model_path, model_files, ef
 ENCODE_FIELDS(JobSpec, cache_dir, lock_token, hardware, embedding_cache, units, product_seconds,
               measure_refused, workers, required_kind, check_only)
 
-// The plans of shards have scans. Those of inputs without a filter lack the fields of a filter, as
-// in versions that had no filter.
+// The plans of shards have scans. Those of inputs without a filter lack the fields of a filter, and
+// those of unlisted files the list, as in versions that had neither.
 Json to_json(const InputScan& scan) {
-  Json json = JsonWriter::to_value(scan);
+  Json json = JsonWriter::to_value(in_job(scan));
+  if (scan.listed) {
+    json["listed"]["list"].erase("path");
+  } else {
+    json.erase("listed");
+  }
   if (!scan.kept_xxh3_128.empty()) return json;
   for (const char* field : {"filtered", "filter_unknown", "kept_xxh3_128"}) json.erase(field);
   return json;
+}
+
+InputScan in_job(const InputScan& scan) {
+  InputScan short_scan = scan;
+  if (scan.listed && !scan.listed->list.path.empty()) short_scan.files.clear();
+  return short_scan;
 }
 
 InputScan scan_from_json(const Json& json) {
@@ -88,6 +101,9 @@ InputScan scan_from_json(const Json& json) {
     whole.emplace("filtered", none.filtered);
     whole.emplace("filter_unknown", none.filter_unknown);
     whole.emplace("kept_xxh3_128", none.kept_xxh3_128);
+    if (!whole.emplace("listed", Json()).second && whole["listed"].is_object() &&
+        whole["listed"].contains("list"))
+      whole["listed"]["list"].emplace("path", "");
   }
   return JsonReader::read<InputScan>(whole);
 }

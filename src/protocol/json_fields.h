@@ -4,7 +4,8 @@
 //
 // The list must name every member, in the order of the struct: a new member does not compile until
 // it is listed. For an enumeration there must be a function names(Enum) that returns its NameTable.
-// A vector becomes an array; if there are functions packed() and unpack() for it, a string.
+// A vector becomes an array, and so do ScannedFiles; if there are functions packed() and unpack()
+// for a vector, it becomes a string.
 #pragma once
 
 #include <algorithm>
@@ -23,6 +24,7 @@
 
 #include "encode/device.h"
 #include "encode/error.h"
+#include "encode/scanned_files.h"
 
 #include "base/json.h"
 #include "base/names.h"
@@ -78,6 +80,10 @@ class JsonWriter {
       return to_string(value);
     } else if constexpr (std::is_arithmetic_v<T> || std::same_as<T, std::string>) {
       return value;
+    } else if constexpr (std::same_as<T, ScannedFiles>) {
+      Json array = Json::array();
+      for (const typename T::value_type& file : value) array.push_back(to_value(file));
+      return array;
     } else {
       JsonWriter writer;
       fields(writer, value);
@@ -208,10 +214,17 @@ class JsonReader {
     for (const auto& [name, item] : json.items()) from_value(name, item, values[name]);
   }
   template <class T>
-  requires(std::is_class_v<T>) static void from_value(const std::string& /*key*/, const Json& json,
+  requires(std::is_class_v<T>) static void from_value(const std::string& key, const Json& json,
                                                       T& value) {
-    JsonReader reader(json);
-    fields(reader, value);
+    if constexpr (std::same_as<T, ScannedFiles>) {
+      std::vector<typename T::value_type> files;
+      from_value(key, json, files);
+      value.clear();
+      for (const auto& file : files) value.push_back(file);
+    } else {
+      JsonReader reader(json);
+      fields(reader, value);
+    }
   }
 
   const Json& object_;
@@ -237,6 +250,8 @@ class SchemaWriter {
     } else if constexpr (std::is_arithmetic_v<T> || std::same_as<T, std::string> ||
                          std::same_as<T, ExitCode> || std::same_as<T, DeviceChoice>) {
       return std::is_floating_point_v<T> ? "real" : JsonWriter::to_value(value).type_name();
+    } else if constexpr (std::same_as<T, ScannedFiles>) {
+      return schema(std::vector<typename T::value_type>());
     } else {
       SchemaWriter writer;
       fields(writer, value);

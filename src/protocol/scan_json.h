@@ -8,7 +8,11 @@
 
 namespace encode {
 
+// Leaves out the files of a list, and the path of the list, which machines may see at different
+// places.
 Json to_json(const InputScan& scan);
+// Returns the scan without the files that its list has, as a job has it.
+InputScan in_job(const InputScan& scan);
 // Throws Error kConfig "job.protocol" for JSON that to_json() cannot have written.
 InputScan scan_from_json(const Json& json);
 

@@ -43,6 +43,7 @@ std::optional<StreamIdentity> identity_of(const RunOfOutput& run) {
     if (!run.unit) return std::nullopt;
     StreamIdentity identity = run.unit->identity;
     const InputOptions& input = run.unit->input;
+    if (identity.input_list) return identity;
     identity.inputs = {{.path = input.path, .first_row = 0}};
     for (const std::string& path : input.more_paths)
       identity.inputs.push_back({.path = path, .first_row = 0});
@@ -72,6 +73,7 @@ LoadedConfig config_of_output(const RunOfOutput& run, const std::string& model) 
   std::vector<std::string> texts = texts_of_output(run, *identity).paths;
   if (texts.empty()) {
     for (const InputPart& part : identity->inputs) texts.push_back(part.path);
+    if (identity->input_list) texts.push_back(identity->input_list->first_path);
   }
   if (!texts.empty()) {
     stream.input.path = texts.front();

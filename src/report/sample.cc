@@ -80,7 +80,7 @@ class TokenCounter {
 // Proves that the vectors were made of these texts. Otherwise a changed text would be shown with
 // the vector of the old text.
 void require_input(const StreamConfig& stream, const StreamIdentity& encoded) {
-  std::vector<InputScan::File> files;
+  ScannedFiles files;
   for (const std::string& path : input_files(stream.input)) {
     const UniqueFd fd = open_for_reading(path, kTextsCode);
     files.push_back({.path = path, .bytes = file_size(fd, path), .sha256 = sha256_of(fd, path)});

@@ -36,7 +36,7 @@ bool is_regular(const std::string& path) {
 // be empty or hold no text.
 bool is_own(const std::string& path, const RunFileKind& kind) {
   if (!is_regular(path)) return false;
-  if (kind.of_stream()) return true;
+  if (kind.has_any_content()) return true;
   const std::string head = read_head(path, kHeadBytes, "io.read");
   if (!may_begin_text(head)) return true;
   if (kind.form == Form::kLog) return begins_like_log(head);

@@ -46,6 +46,7 @@ std::string what_differs(const StreamIdentity& earlier, const StoreOptions& opti
                          const StreamPlan& stream) {
   SourceNames before;
   if (!earlier.inputs.empty()) before.input = earlier.inputs.front().path;
+  if (earlier.input_list) before.input = earlier.input_list->first_path;
   before.model = earlier.model;
   if (const auto unit = recorded_unit(options.cache_dir, earlier.name)) {
     if (before.model.empty()) before.model = unit->model_path;

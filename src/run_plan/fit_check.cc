@@ -117,7 +117,7 @@ bool is_kept(const std::string& path, const StoreOptions& store) {
 int64_t folder_bytes(const std::string& path) {
   std::error_code absent;
   int64_t bytes = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(path, absent))
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(path, absent))
     bytes += file_bytes(entry.path().string());
   return bytes;
 }

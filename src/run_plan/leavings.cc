@@ -7,10 +7,13 @@
 
 #include "base/file.h"
 #include "base/own_cache.h"
+#include "base/own_files.h"
 #include "base/path_kind.h"
 #include "run_plan/cache_files.h"
 #include "run_record/finished_run.h"
+#include "store/file_list.h"
 #include "store/layout.h"
+#include "store/run_files.h"
 
 namespace encode {
 namespace {
@@ -54,10 +57,24 @@ void check_leavings(const StoreOptions& store, const OutputGuard& guard) {
   const std::string list = rejected_rows_path(store.output);
   guard.check_beside(list, is_foreign_list(list));
   guard.check_beside(finished_run_path(store.output), is_foreign_finished_run(store.output));
+  const std::string files = file_list_path(store, "");
+  guard.check_beside(files, is_foreign_file_list(files));
 }
 
 std::string lasting_list(const StoreOptions& store, const std::string& list) {
   return list.empty() || !has_own_cache(store) ? list : rejected_rows_path(store.output);
+}
+
+std::string file_list_path(const StoreOptions& store, const std::string& stream) {
+  return has_own_cache(store) ? hidden_beside(store.output, std::string(kFileListSuffix))
+                              : RunFiles(store.cache_dir).file_list(stream);
+}
+
+void write_file_lists(const std::vector<StreamPlan>& streams) {
+  for (const StreamPlan& stream : streams) {
+    if (stream.scan.listed && !stream.sharded)
+      write_file_list(stream.scan.listed->list, stream.scan.files);
+  }
 }
 
 void leave_rejected_rows(const StreamPlan& stream) {

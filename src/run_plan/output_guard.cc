@@ -67,7 +67,7 @@ fs::path real_directory(const std::string& path) {
 
 }  // namespace
 
-void OutputGuard::protect(const std::string& path, const std::string& what) {
+void OutputGuard::protect(const std::string& path, const char* what) {
   struct stat info = {};
   if (::stat(path.c_str(), &info) != 0) return;
   files_.push_back({.device = info.st_dev, .inode = info.st_ino, .what = what});

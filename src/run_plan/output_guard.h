@@ -21,9 +21,9 @@ class OutputGuard {
  public:
   explicit OutputGuard(bool overwrite) : overwrite_(overwrite) {}
 
-  // Adds a file that the command reads. `what` says what it is: "an input". Does nothing if the
-  // file does not exist, because the command then fails when it opens the file.
-  void protect(const std::string& path, const std::string& what);
+  // Adds a file that the command reads. `what` says what it is: "an input", a literal. Does nothing
+  // if the file does not exist, because the command then fails when it opens the file.
+  void protect(const std::string& path, const char* what);
   // Adds the files of a model, and everything in its directory.
   void protect(const ModelDirectory& model);
   void protect_directory(const std::string& path);  // everything in a model's directory
@@ -43,7 +43,7 @@ class OutputGuard {
   struct Protected {
     dev_t device = 0;
     ino_t inode = 0;
-    std::string what;
+    const char* what = "";
   };
 
   enum class Kind { kNothing, kFile, kLink };

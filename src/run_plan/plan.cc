@@ -29,6 +29,7 @@
 #include "run_plan/plan_steps.h"
 #include "run_plan/shard_plan.h"
 #include "store/audit.h"
+#include "store/file_list.h"
 #include "store/fingerprint/fingerprint.h"
 #include "store/run_files.h"
 
@@ -143,20 +144,6 @@ void check_pooled(const CombinePlan& combine, const std::vector<StreamPlan>& str
   }
 }
 
-// Throws if the stream has a prompt and rows of token ids. Rows of token ids are encoded as they
-// are, so a prompt cannot be put before them.
-void check_prompt(const StreamPlan& stream) {
-  if (stream.scan.tokenized == 0 || stream.effective.prompt.empty()) return;
-  throw Error({.code = "text.prompt_and_ids",
-               .what = "a prompt cannot be put before token ids",
-               .where = stream.config.input.path,
-               .expected = "texts, or no prompt",
-               .found = fmt::format("{} of token ids, and the prompt '{}'",
-                                    format_count(stream.scan.tokenized, "row", "rows"),
-                                    preview(stream.effective.prompt)),
-               .hint = "put the prompt's ids into the rows and set prompt: \"\""});
-}
-
 // Says which prompt every row gets. If nobody has chosen one for a model that was trained with
 // prompts, the line is a warning with the prompts.
 void log_prompt(const StreamConfig& stream, const ModelDirectory& directory, RunLog& log) {
@@ -168,18 +155,6 @@ void log_prompt(const StreamConfig& stream, const ModelDirectory& directory, Run
              fmt::format("{}: {}", stream.name(), describe_prompt(directory, stream.result)),
              fields);
   }
-}
-
-// Throws if rows of token ids are to be cut into passages.
-void check_passages(const StreamPlan& stream) {
-  if (stream.scan.tokenized == 0 || !stream.effective.passages) return;
-  throw Error(
-      {.code = "tokenize.input_ids",
-       .what = "rows of token ids cannot be cut into passages",
-       .where = stream.config.input.path,
-       .expected = "texts, or no passages",
-       .found = fmt::format("{} of token ids", format_count(stream.scan.tokenized, "row", "rows")),
-       .hint = "give the rows as texts, or leave the passages (semantic.passages) out"});
 }
 
 // Copies standard input and says which format was guessed, if none was given.
@@ -217,6 +192,18 @@ std::vector<ScannedInput> scans_of_plan(const Shard& shard) {
   std::vector<ScannedInput> scans;
   for (const ShardedStream& stream : shard.plan.streams) scans.push_back({.scan = stream.scan});
   return scans;
+}
+
+// Says where the run or the plan of the shards writes the list of the files.
+void place_file_list(const StoreOptions& store, PlanPurpose purpose, StreamPlan& stream) {
+  const bool is_read = !stream.scan.files.empty();  // a shard has the list of its plan
+  if (!stream.scan.listed || !is_read || purpose == PlanPurpose::kAudit) return;
+  FileList& list = stream.scan.listed->list;
+  const std::string path = purpose == PlanPurpose::kRun
+                               ? file_list_path(store, stream.config.name())
+                               : RunFiles(store.cache_dir).file_list(stream.config.name());
+  list = placed(std::move(list), stream.scan.files, path);
+  stream.identity.input_list = list;
 }
 
 // Makes the plan of a whole stream that of its shard. Throws if the plan of the shards was made for
@@ -258,27 +245,6 @@ std::vector<CombinePlan> plan_combined_matrices(const RunConfig& config,
     check_equal_rows(plans.back(), streams);
   }
   return plans;
-}
-
-void finish_stream_plan(StreamPlan& stream, const OpenedModel& model) {
-  check_prompt(stream);
-  check_passages(stream);
-  const Fingerprint fingerprint = {.input = stream.config.input,
-                                   .input_files = stream.scan.files,
-                                   .kept_xxh3_128 = stream.scan.kept_xxh3_128,
-                                   .model_files = model.files,
-                                   .result = stream.effective};
-  stream.identity = {.name = stream.config.name(),
-                     .fingerprint = to_text(fingerprint),
-                     .rows = stream.scan.rows,
-                     .dim = stream.effective.dim,
-                     .token_embeddings = stream.effective.token_embeddings(),
-                     .passages = stream.effective.passage_vectors(),
-                     .inputs = {},
-                     .model = stream.model_path,
-                     .filtered = stream.scan.filtered};
-  for (const InputScan::File& file : stream.scan.files)
-    stream.identity.inputs.push_back({.path = file.path, .first_row = file.first_row});
 }
 
 StreamPlan begin_stream_plan(const RunConfig& config, const StreamConfig& stream,
@@ -365,6 +331,7 @@ RunPlan make_plan(const RunConfig& config, PlanPurpose purpose, RunLog& log, con
     const OpenedModel& model = models.open(config.streams[i].result);
     settle_settings(planned, model.directory, gpu, log);
     finish_stream_plan(planned, model);
+    place_file_list(config.store, purpose, planned);
     if (shard != nullptr) take_shard(*shard, i, config.store, planned);
     if (planned.chunk_rows == 0) planned.chunk_rows = config.store.chunk_rows(planned.scan.rows);
     if (writes) require_columns(config.store, planned);

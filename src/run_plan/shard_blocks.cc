@@ -65,14 +65,13 @@ InputScan scan_of_rows(const InputScan& scan, RowRange rows) {
                           scan.checkpoints.begin() + static_cast<std::ptrdiff_t>(end));
   const bool is_last = end == scan.checkpoints.size();
   part.end_row = is_last ? scan.end_row : scan.checkpoints[end].row;
-  if (begin == end) {
-    part.end_row = rows.begin;
-    part.files.push_back(scan.files.front());
-    return part;
-  }
-  const int64_t first_file = part.checkpoints.front().file;
-  const int64_t last_file =
-      is_last ? std::ssize(scan.files) - 1 : scan.checkpoints[end].file;  // a block may end there
+  if (begin == end) part.end_row = rows.begin;
+  const int64_t first_file = begin == end ? 0 : part.checkpoints.front().file;
+  int64_t last_file = first_file;
+  if (begin < end)  // a block may end in the file in which the next one begins
+    last_file = is_last ? std::ssize(scan.files) - 1 : scan.checkpoints[end].file;
+  if (scan.listed)
+    part.listed = {.list = scan.listed->list, .begin = first_file, .end = last_file + 1};
   for (int64_t file = first_file; file <= last_file; ++file)
     part.files.push_back(scan.files[static_cast<size_t>(file)]);
   for (InputScan::Checkpoint& block : part.checkpoints) block.file -= first_file;

@@ -1,6 +1,7 @@
 #include "run_plan/shard_plan.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <fmt/format.h>
 #include <map>
 #include <optional>
@@ -16,8 +17,10 @@
 #include "protocol/scan_json.h"
 #include "run_plan/shard_blocks.h"
 #include "run_plan/shard_settings.h"
+#include "store/file_list.h"
 #include "store/fingerprint/fingerprint.h"
 #include "store/layout.h"
+#include "store/run_files.h"
 #include "store/sealed_json.h"
 
 namespace encode {
@@ -94,6 +97,12 @@ std::string hex_of_blocks(const FieldBlocks& blocks) {
   return hex_of(std::as_bytes(std::span(blocks)));
 }
 
+// Machines may see the cache directory, and the list of files in it, at different places.
+void place_list(const std::string& cache_dir, const std::string& stream, InputScan& scan) {
+  if (scan.listed)
+    scan.listed->list.path = std::filesystem::absolute(RunFiles(cache_dir).file_list(stream));
+}
+
 ShardedStream stream_from_json(const Json& json, int64_t shards, const std::string& where) {
   const JsonFields fields(json, where, kPlanCode);
   ShardedStream stream;
@@ -107,6 +116,8 @@ ShardedStream stream_from_json(const Json& json, int64_t shards, const std::stri
   stream.scan = scan_from_json(fields.object("scan"));
   stream.chunk_rows = fields.integer_or("chunk_rows", 0, 0, kMaxInteger);
   stream.identity.filtered = stream.scan.filtered;
+  place_list(parent_directory(where), stream.identity.name, stream.scan);
+  if (stream.scan.listed) stream.identity.input_list = stream.scan.listed->list;
   for (const InputScan::File& file : stream.scan.files)
     stream.identity.inputs.push_back({.path = file.path, .first_row = file.first_row});
   const Json& begins = fields.array("first_rows");
@@ -158,7 +169,7 @@ FieldBlocks field_blocks_from_json(const JsonFields& fields, const Json& json) {
 
 // Reads what a shard reads of the inputs. Throws if it is not what the plan has: a network file
 // system may show the file of an older plan.
-void read_scans(const JsonFields& fields, Shard& shard) {
+void read_scans(const JsonFields& fields, const std::string& cache_dir, Shard& shard) {
   const size_t streams = shard.plan.streams.size();
   const Json& scans = fields.array("scans");
   const Json columns = fields.has("columns") ? fields.array("columns") : Json(streams, "");
@@ -166,7 +177,8 @@ void read_scans(const JsonFields& fields, Shard& shard) {
     fields.refuse("scans", fmt::format("{} scans", streams),
                   fmt::format("{} scans, {} of columns", scans.size(), columns.size()));
   for (size_t i = 0; i < streams; ++i) {
-    const InputScan& scan = shard.scans.emplace_back(scan_from_json(scans[i]));
+    InputScan& scan = shard.scans.emplace_back(scan_from_json(scans[i]));
+    place_list(cache_dir, shard.plan.streams[i].identity.name, scan);
     const FieldBlocks& blocks =
         shard.field_blocks.emplace_back(field_blocks_from_json(fields, columns[i]));
     const ShardRows& rows = shard.plan.streams[i].shards[static_cast<size_t>(shard.index)];
@@ -175,6 +187,9 @@ void read_scans(const JsonFields& fields, Shard& shard) {
     const std::string found = fmt::format("{} rows, {} {}", scan.rows,
                                           hash_of_blocks(scan, rows.rows), hash_of_columns(blocks));
     if (found != expected) fields.refuse("scans", expected, found);
+    const std::optional<ListedFiles>& whole = shard.plan.streams[i].scan.listed;
+    if (whole.has_value() != scan.listed.has_value() || (whole && whole->list != scan.listed->list))
+      fields.refuse("scans", "the list of files of the plan", "another list");
   }
 }
 
@@ -223,6 +238,9 @@ void require_plan_of(const RunConfig& config, const ShardPlan& plan) {
 void write_shard_plan(const std::string& cache_dir, const ShardPlan& plan,
                       const std::vector<StreamPlan>& streams) {
   const ShardFiles files(cache_dir);
+  for (const StreamPlan& stream : streams) {
+    if (stream.scan.listed) write_file_list(stream.scan.listed->list, stream.scan.files);
+  }
   for (int64_t shard = 0; shard < plan.shards; ++shard) {
     Json scans = Json::array();
     Json columns = Json::array();
@@ -287,9 +305,10 @@ Shard read_shard(const std::string& cache_dir, int64_t index, std::optional<int6
                  .hint = "number the shards from 0"});
   }
   read_sealed(files.scan(index), [&](const JsonFields& fields) {
-    read_scans(fields, shard);
+    read_scans(fields, cache_dir, shard);
     return true;
   });
+  for (InputScan& scan : shard.scans) read_listed_files(scan);
   return shard;
 }
 

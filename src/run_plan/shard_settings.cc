@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "encode/scanned_files.h"
+
 #include "base/hash.h"
 #include "base/input_format.h"
 #include "base/names.h"
@@ -33,10 +35,14 @@ void add_input(const std::string& stream, const InputOptions& input, Settings& s
                utf8, max_row_bytes, limit_rows, filter] = input;
   std::vector<std::string> files = {last_part(path)};
   for (const std::string& more : more_paths) files.push_back(last_part(more));
+  std::string names = fmt::format("{}", fmt::join(files, ", "));
+  // The plan does not grow with the number of files.
+  if (std::ssize(files) > kMostUnlistedFiles)
+    names = fmt::format("{} and {} more ({})", files.front(), more_paths.size(), xxh3_hex(names));
   const auto set = [&](const char* name, std::string_view value) {
     settings[fmt::format("{}: {}", stream, name)] = value;
   };
-  set("input", fmt::format("{}", fmt::join(files, ", ")));
+  set("input", names);
   set("field", field);
   // Plans of versions that did not have these options do not have these settings.
   if (!text_template.empty()) set("text", text_template);

@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/path_kind.h"
+#include "store/file_list.h"
 #include "store/fingerprint/fingerprint.h"
 
 namespace encode {
@@ -12,11 +13,30 @@ namespace {
 
 namespace fs = std::filesystem;
 
+struct Inputs {
+  std::vector<std::string> paths = {};  // as the manifest or the list of files names them
+  std::vector<int64_t> sizes = {};
+};
+
+Inputs inputs_of(const RunOfOutput& run, const StreamIdentity& identity) {
+  Inputs inputs;
+  if (identity.input_list) {
+    for (const ScannedFile& file : read_list_of_matrix(*identity.input_list, run.output)) {
+      inputs.paths.push_back(file.path);
+      inputs.sizes.push_back(file.bytes);
+    }
+    return inputs;
+  }
+  for (const InputPart& part : identity.inputs) inputs.paths.push_back(part.path);
+  inputs.sizes = input_sizes(identity.fingerprint);
+  return inputs;
+}
+
 // Returns the folders at which relative paths may begin, "" for the current directory.
-std::vector<std::string> places_of(const RunOfOutput& run, const StreamIdentity& identity) {
+std::vector<std::string> places_of(const RunOfOutput& run, const Inputs& inputs) {
   std::vector<std::string> places = {""};
-  const auto is_relative = [](const InputPart& part) { return !part.path.starts_with('/'); };
-  if (std::none_of(identity.inputs.begin(), identity.inputs.end(), is_relative)) return places;
+  const auto is_relative = [](const std::string& path) { return !path.starts_with('/'); };
+  if (std::none_of(inputs.paths.begin(), inputs.paths.end(), is_relative)) return places;
   for (const std::string& place : {run.directory, parent_directory(run.output)}) {
     std::error_code unknown;
     const auto is_same = [&](const std::string& other) {
@@ -28,9 +48,8 @@ std::vector<std::string> places_of(const RunOfOutput& run, const StreamIdentity&
   return places;
 }
 
-std::string path_at(const std::string& place, const InputPart& part) {
-  return place.empty() || part.path.starts_with('/') ? part.path
-                                                     : (fs::path(place) / part.path).string();
+std::string path_at(const std::string& place, const std::string& path) {
+  return place.empty() || path.starts_with('/') ? path : (fs::path(place) / path).string();
 }
 
 bool have_sizes(const std::vector<std::string>& paths, const std::vector<int64_t>& sizes) {
@@ -44,24 +63,24 @@ bool have_sizes(const std::vector<std::string>& paths, const std::vector<int64_t
 }  // namespace
 
 TextsOfOutput texts_of_output(const RunOfOutput& run, const StreamIdentity& identity) {
-  const std::vector<std::string> places = places_of(run, identity);
-  const std::vector<int64_t> sizes = input_sizes(identity.fingerprint);
+  const Inputs inputs = inputs_of(run, identity);
+  const std::vector<std::string> places = places_of(run, inputs);
   TextsOfOutput texts;
   for (const std::string& place : places) {
     std::vector<std::string> paths;
-    for (const InputPart& part : identity.inputs) {
-      paths.push_back(path_at(place, part));
+    for (const std::string& path : inputs.paths) {
+      paths.push_back(path_at(place, path));
       if (path_exists(paths.back(), "text.open")) continue;
-      if (texts.missing.empty()) texts.missing = part.path;
+      if (texts.missing.empty()) texts.missing = path;
       paths.clear();
       break;
     }
     if (paths.empty()) continue;
-    const bool fit = have_sizes(paths, sizes);
+    const bool fit = have_sizes(paths, inputs.sizes);
     if (fit || texts.paths.empty()) texts.paths = std::move(paths);
     if (fit) break;
   }
-  if (!texts.paths.empty() || identity.inputs.empty()) {
+  if (!texts.paths.empty() || inputs.paths.empty()) {
     texts.missing.clear();
   } else if (!texts.missing.starts_with('/')) {
     for (const std::string& place : places)

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "store/file_list.h"
 #include "store/fingerprint/fingerprint.h"
 
 namespace encode {
@@ -106,6 +107,10 @@ ScannedTextsOfRun texts_of_run(const Matrix& matrix, const OpenedModel& model,
   std::vector<std::string> files = paths;
   if (files.empty()) {
     for (const InputPart& part : wanted.inputs) files.push_back(part.path);
+    if (wanted.input_list) {
+      for (const ScannedFile& file : read_list_of_matrix(*wanted.input_list, matrix.file()))
+        files.push_back(file.path);
+    }
   }
   const auto refuse = [&](const std::string& where, std::string what, std::string found) {
     return Error({.code = "search.texts",

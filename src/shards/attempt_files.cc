@@ -17,6 +17,7 @@
 #include "base/file.h"
 #include "base/output_types.h"
 #include "base/path_kind.h"
+#include "store/chunk_places.h"
 #include "store/layout.h"
 #include "store/run_files.h"
 
@@ -87,9 +88,17 @@ AttemptFiles chunks_of_attempt(const std::string& folder) {
   AttemptFiles found;
   for (const std::string& name : list_directory(folder)) {
     const std::string path = join_path(folder, name);
-    if (is_chunk_folder(path))
-      add_entries(
-          path, [](const std::string& file) { return is_chunk_folder_name(file); }, found);
+    if (!is_chunk_folder(path)) continue;
+    const auto is_own = [](const std::string& file) { return is_chunk_folder_name(file); };
+    const std::vector<std::string> subfolders = chunk_subfolders(path);
+    for (const std::string& subfolder : subfolders)
+      add_entries(join_path(path, subfolder), is_own, found);
+    add_entries(path, is_own, found);
+    std::erase_if(found.foreign, [&](const std::string& entry) {
+      return std::ranges::any_of(subfolders, [&](const std::string& subfolder) {
+        return entry == join_path(path, subfolder);
+      });
+    });
   }
   return found;
 }

@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/file_link.h"
+#include "store/chunk_places.h"
 #include "store/layout.h"
 #include "store/records.h"
 
@@ -25,8 +26,10 @@ class Adoption {
     if (!stream || (stream_ && stream_->checksum != stream->checksum)) return;
     if (!stream_) create_directories_durably(directory_);
     stream_ = stream;
+    ChunkFolders folders(ChunkPlaces(directory_, stream_->folder_chunks));
     for (const LogRecord& record : read_chunk_log(join_path(directory, kLogFile)).records) {
       if (!record.belongs_to(*stream_) || taken_.contains(record.chunk.index)) continue;
+      folders.create(record.chunk.index);
       if (!take_files(directory, record.chunk)) continue;
       taken_.insert(record.chunk.index);
       records_.push_back(record.chunk);
@@ -36,7 +39,10 @@ class Adoption {
   // The records are published last, so that an interruption leaves only files without a record.
   int64_t finish() const {
     if (!stream_) return 0;
-    sync_directory(directory_);
+    const ChunkPlaces places(directory_, stream_->folder_chunks);
+    std::set<std::string> folders = {directory_};
+    for (const ChunkRecord& record : records_) folders.insert(places.folder(record.index));
+    for (const std::string& folder : folders) sync_directory(folder);
     write_file_durably(join_path(directory_, kStreamFile), stream_->text());
     write_file_durably(join_path(directory_, kLogFile), log_text(*stream_, records_));
     return std::ssize(records_);
@@ -56,9 +62,10 @@ class Adoption {
   // Returns false, and takes nothing, if a file of the chunk is gone, because the other run has
   // removed its chunks meanwhile, or if this user may not read it.
   bool take_files(const std::string& directory, const ChunkRecord& record) const {
+    const ChunkPlaces places("", stream_->folder_chunks);
     std::vector<std::string> taken;
     for (const ChunkPart part : kChunkParts) {
-      const std::string name = chunk_file_name(record.index, part);
+      const std::string name = places.name(record.index, part);
       if (!has_part(record, part)) continue;
       if (!take_file(join_path(directory, name), join_path(directory_, name))) {
         for (const std::string& path : taken) remove_file(path);

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/own_cache.h"
 #include "base/path_kind.h"
+#include "store/chunk_places.h"
 #include "store/chunk_recovery.h"
 #include "store/layout.h"
 #include "store/records.h"
@@ -14,17 +15,17 @@
 namespace encode {
 namespace {
 
-std::vector<std::string> stray_files(const std::string& directory,
+std::vector<std::string> stray_files(const std::string& directory, const ChunkPlaces& places,
                                      const std::vector<LogRecord>& records) {
   std::set<std::string> known = {std::string(kLogFile), std::string(kStreamFile)};
   for (const LogRecord& record : records) {
     for (const ChunkPart part : kChunkParts) {
-      if (has_part(record.chunk, part)) known.insert(chunk_file_name(record.chunk.index, part));
+      if (has_part(record.chunk, part)) known.insert(places.name(record.chunk.index, part));
     }
   }
   std::vector<std::string> strays;
-  for (const std::string& name : list_directory(directory)) {
-    if (!known.contains(name)) strays.push_back(name);
+  for (const std::string& entry : entries_of_stream(directory)) {
+    if (!known.contains(entry)) strays.push_back(entry);
   }
   return strays;
 }
@@ -51,11 +52,12 @@ ChunkProgress read_chunk_progress(const std::string& directory) {
   progress.chunk_rows = stream.chunk_rows;
   progress.chunk_count = stream.chunk_count();
   progress.problems = std::move(log.problems);
+  const ChunkPlaces places(directory, stream.folder_chunks);
   std::set<int64_t> chunks;
   for (const LogRecord& record : log.records) {
     const int64_t index = record.chunk.index;
     if (!record.belongs_to(stream) || !chunks.insert(index).second) continue;
-    const std::string path = join_path(directory, chunk_file_name(index));
+    const std::string path = places.path(index);
     // When the matrix is published, a run deletes the log and then the chunks. If both are gone,
     // the rows of the chunk are in the matrix.
     if (!path_exists(path, "store.chunk") && path_exists(log_path, "store.log")) {
@@ -93,7 +95,8 @@ ChunkFolder read_chunk_folder(const std::string& directory) {
   folder.chunk_count = stream.chunk_count();
   folder.records = static_cast<int64_t>(log.records.size());
   folder.log_problems = std::move(log.problems);
-  folder.strays = stray_files(directory, log.records);
+  const ChunkPlaces places(directory, stream.folder_chunks);
+  folder.strays = stray_files(directory, places, log.records);
   std::set<int64_t> chunks;
   for (const LogRecord& record : log.records) {
     chunks.insert(record.chunk.index);
@@ -101,8 +104,7 @@ ChunkFolder read_chunk_folder(const std::string& directory) {
                                   ? check_chunk(directory, stream, record.chunk)
                                   : "its record belongs to another stream.json";
     if (wrong.empty()) continue;
-    folder.damaged.push_back(
-        {.path = join_path(directory, chunk_file_name(record.chunk.index)), .wrong = wrong});
+    folder.damaged.push_back({.path = places.path(record.chunk.index), .wrong = wrong});
   }
   folder.has_each_once =
       folder.records == folder.chunk_count && std::ssize(chunks) == folder.chunk_count;

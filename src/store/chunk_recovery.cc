@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <map>
 #include <optional>
+#include <set>
+#include <string_view>
 #include <unistd.h>
 #include <utility>
 
@@ -20,6 +22,7 @@
 #include "base/thread_pool.h"
 #include "base/units.h"
 #include "store/audit.h"
+#include "store/chunk_places.h"
 #include "store/final.h"
 #include "store/fingerprint/fingerprint.h"
 #include "store/layout.h"
@@ -55,8 +58,7 @@ std::optional<StreamFile> try_read_stream_file(const std::string& path, std::str
   }
 }
 
-StreamFile with_checksum(StreamFile stream, int64_t chunk_rows) {
-  stream.chunk_rows = chunk_rows;
+StreamFile with_checksum(StreamFile stream) {
   stream.checksum = stated_checksum(stream.text());
   return stream;
 }
@@ -66,12 +68,16 @@ StreamFile with_checksum(StreamFile stream, int64_t chunk_rows) {
 // run, and the file can be written again. Throws Error kData "store.damaged" if they do not.
 StreamFile rebuild_stream_file(const std::string& directory, const ChunkLog& log,
                                const StreamFile& wanted) {
-  if (log.records.empty()) return with_checksum(wanted, wanted.chunk_rows);
+  if (log.records.empty()) return with_checksum(wanted);
   const LogRecord& first = log.records.front();
   for (const int64_t chunk_rows :
        {wanted.chunk_rows, std::max<int64_t>(1, first.chunk.rows.size())}) {
-    StreamFile candidate = with_checksum(wanted, chunk_rows);
-    if (candidate.checksum == first.stream) return candidate;
+    // A stream of many chunks of an earlier version has no sub-folders.
+    StreamFile flat = {.identity = wanted.identity, .chunk_rows = chunk_rows};
+    for (const StreamFile& stream : {new_stream(wanted.identity, chunk_rows), flat}) {
+      StreamFile candidate = with_checksum(stream);
+      if (candidate.checksum == first.stream) return candidate;
+    }
   }
   ErrorDetail detail =
       damage(
@@ -91,22 +97,32 @@ struct SettledOwner {
   ChunkLog log;
 };
 
-// Returns true if `name` is the name of a chunk's file and no committed record mentions this file.
-bool is_stray(const std::string& name, const std::map<int64_t, ChunkRecord>& committed) {
-  const std::optional<ChunkFileName> file = parse_chunk_file_name(name);
-  if (!file) return false;
-  const auto record = committed.find(file->index);
-  return record == committed.end() || !has_part(record->second, file->part);
-}
+std::string_view last_name(std::string_view entry) { return entry.substr(entry.rfind('/') + 1); }
+
+// The files of a stream's committed chunks.
+struct CommittedFiles {
+  std::map<int64_t, ChunkRecord> records = {};
+  int64_t folder_chunks = 0;
+
+  // Returns true if the entry (see entries_of_stream()) has the name of a chunk's file, and no
+  // record mentions this file.
+  bool is_stray(const std::string& entry) const {
+    const std::optional<ChunkFileName> file = parse_chunk_file_name(last_name(entry));
+    if (!file) return false;
+    const auto record = records.find(file->index);
+    return record == records.end() || !has_part(record->second, file->part) ||
+           ChunkPlaces("", folder_chunks).name(file->index, file->part) != entry;
+  }
+};
 
 // Returns true if the folder has no chunk that a run could use: no record in the log, and no file
 // with the name of a chunk. A run that was stopped before its first chunk leaves such a folder. The
 // log alone is not enough, because a log that has lost its records looks like an empty one.
 bool has_no_chunks(const std::string& directory, const ChunkLog& log) {
   if (!log.records.empty() || !log.problems.empty()) return false;
-  const std::vector<std::string> names = list_directory(directory);
-  return std::none_of(names.begin(), names.end(),
-                      [](const std::string& name) { return is_stray(name, {}); });
+  const std::vector<std::string> entries = entries_of_stream(directory);
+  return std::none_of(entries.begin(), entries.end(),
+                      [](const std::string& entry) { return CommittedFiles().is_stray(entry); });
 }
 
 // Finds the owner of the chunks without changing the folder. Throws Error if they belong to another
@@ -127,27 +143,27 @@ SettledOwner settle_owner(const std::string& directory, const StreamFile& wanted
 
 // Deletes temporary files and the files of chunks that no committed record mentions. Leaves all
 // other files in place, because the store did not write them.
-void sweep(const std::string& directory, const std::map<int64_t, ChunkRecord>& committed,
+void sweep(const std::string& directory, const CommittedFiles& committed,
            std::vector<std::string>& dropped) {
-  bool changed = false;
-  for (const std::string& name : list_directory(directory)) {
-    const bool stray_chunk = is_stray(name, committed);
+  std::set<std::string> changed;
+  for (const std::string& entry : entries_of_stream(directory)) {
+    const std::string name(last_name(entry));
+    const bool stray_chunk = committed.is_stray(entry);
     const bool temp_file = temp_file_target(name).has_value() && is_chunk_folder_name(name);
     if (!stray_chunk && !temp_file) continue;
-    remove_file(join_path(directory, name));
-    changed = true;
+    const std::string path = join_path(directory, entry);
+    remove_file(path);
+    changed.insert(parent_directory(path));
     if (stray_chunk)
-      dropped.push_back(fmt::format("{}: deleted, because the log has no valid record of it",
-                                    join_path(directory, name)));
+      dropped.push_back(
+          fmt::format("{}: deleted, because the log has no valid record of it", path));
   }
-  if (changed) sync_directory(directory);
+  for (const std::string& folder : changed) sync_directory(folder);
 }
 
-std::string check_beside_chunk(const std::string& directory, const ChunkRecord& record,
+std::string check_beside_chunk(const ChunkPlaces& places, const ChunkRecord& record,
                                int64_t vectors) {
-  const auto path = [&](ChunkPart part) {
-    return join_path(directory, chunk_file_name(record.index, part));
-  };
+  const auto path = [&](ChunkPart part) { return places.path(record.index, part); };
   if (record.ledger) {
     const std::string wrong = check_sealed_file(path(ChunkPart::kLedger), *record.ledger);
     if (!wrong.empty()) return fmt::format("its list of truncated rows is damaged ({})", wrong);
@@ -178,14 +194,15 @@ std::string check_chunk(const std::string& directory, const StreamFile& stream,
   if (record.offsets.has_value() != stream.identity.has_offsets() ||
       record.passages.has_value() != stream.identity.passages)
     return "its record belongs to another kind of matrix";
-  const std::string path = join_path(directory, chunk_file_name(record.index));
+  const ChunkPlaces places(directory, stream.folder_chunks);
+  const std::string path = places.path(record.index);
   try {
     if (const int64_t size = file_size(open_for_reading(path, "store.chunk"), path);
         size != record.file_bytes) {
       return fmt::format("it has {} bytes, but its record says {}", size, record.file_bytes);
     }
     if (xxh3_file(path) != record.xxh3_128) return "its checksum is not the one in its record";
-    return check_beside_chunk(directory, record,
+    return check_beside_chunk(places, record,
                               stream.identity.vectors_of(record.stats, record.rows.size()));
   } catch (const Error& error) {
     if (error.exit_code() == ExitCode::kNoInput) return "the file is missing";
@@ -233,16 +250,17 @@ Recovered recover(const std::string& cache_dir, const StreamFile& wanted) {
   }
   for (std::string& sentence : log.problems) result.dropped.push_back(std::move(sentence));
 
-  std::map<int64_t, ChunkRecord> committed;
+  CommittedFiles files = {.folder_chunks = result.stream.folder_chunks};
+  std::map<int64_t, ChunkRecord>& committed = files.records;
+  const ChunkPlaces places(directory, result.stream.folder_chunks);
   const std::vector<std::string> wrong = check_chunks(directory, result.stream, log.records);
   for (size_t i = 0; i < log.records.size(); ++i) {
     const ChunkRecord& chunk = log.records[i].chunk;
     if (wrong[i].empty()) {
       committed.insert_or_assign(chunk.index, chunk);
     } else {
-      result.dropped.push_back(fmt::format("{}: {}; it will be encoded again",
-                                           join_path(directory, chunk_file_name(chunk.index)),
-                                           wrong[i]));
+      result.dropped.push_back(
+          fmt::format("{}: {}; it will be encoded again", places.path(chunk.index), wrong[i]));
     }
   }
   // Repairs the log by writing a new one. This also creates a log that does not exist.
@@ -251,7 +269,7 @@ Recovered recover(const std::string& cache_dir, const StreamFile& wanted) {
       log_exists && log.problems.empty() && log.records.size() == committed.size();
   for (const auto& [index, record] : committed) result.committed.push_back(record);
   if (!log_is_clean) write_file_durably(log_path, log_text(result.stream, result.committed));
-  sweep(directory, committed, result.dropped);
+  sweep(directory, files, result.dropped);
   return result;
 }
 
@@ -270,6 +288,17 @@ std::optional<Joined> join(const std::string& cache_dir, const StreamFile& wante
   }
 }
 
+namespace {
+
+void remove_if_empty(const std::string& directory) {
+  if (retried([&] { return ::rmdir(directory.c_str()); }) != 0 && errno != ENOTEMPTY &&
+      errno != EEXIST && errno != ENOTDIR) {
+    throw system_error("io.remove", "delete folder", directory, errno);
+  }
+}
+
+}  // namespace
+
 void remove_chunks(const std::string& cache_dir, const std::string& stream_name) {
   const std::string directory = chunks_dir(cache_dir, stream_name);
   if (!path_exists(directory, "store.stream")) return;
@@ -277,14 +306,14 @@ void remove_chunks(const std::string& cache_dir, const std::string& stream_name)
   // as stray files. Deletes stream.json last, because it says which stream the folder belongs to.
   remove_file(join_path(directory, kLogFile));
   sync_directory(directory);
-  for (const std::string& name : list_directory(directory)) {
-    if (is_chunk_folder_name(name) && name != kStreamFile) remove_file(join_path(directory, name));
+  for (const std::string& entry : entries_of_stream(directory)) {
+    if (is_chunk_folder_name(last_name(entry)) && entry != kStreamFile)
+      remove_file(join_path(directory, entry));
   }
+  for (const std::string& folder : chunk_subfolders(directory))
+    remove_if_empty(join_path(directory, folder));
   remove_file(join_path(directory, kStreamFile));
-  if (retried([&] { return ::rmdir(directory.c_str()); }) != 0 && errno != ENOTEMPTY &&
-      errno != EEXIST && errno != ENOTDIR) {
-    throw system_error("io.remove", "delete folder", directory, errno);
-  }
+  remove_if_empty(directory);
   sync_directory(cache_dir);
 }
 
@@ -292,7 +321,7 @@ void check_chunk_owner(const std::string& cache_dir, const StreamIdentity& ident
                        int64_t chunk_rows) {
   const std::string directory = chunks_dir(cache_dir, identity.name);
   if (first_existing_directory(directory) != directory) return;
-  settle_owner(directory, {.identity = identity, .chunk_rows = chunk_rows});
+  settle_owner(directory, new_stream(identity, chunk_rows));
 }
 
 }  // namespace encode

@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "base/npy_reader.h"
+#include "store/chunk_places.h"
 #include "store/chunk_recovery.h"
 #include "store/final_values.h"
 #include "store/layout.h"
@@ -31,6 +32,8 @@ class ChunkStoreImpl : public ChunkStore {
       : cache_dir_(std::move(cache_dir)),
         directory_(chunks_dir(cache_dir_, recovered.stream.identity.name)),
         stream_(std::move(recovered.stream)),
+        places_(directory_, stream_.folder_chunks),
+        folders_(places_),
         committed_(std::move(recovered.committed)),
         dropped_(std::move(recovered.dropped)),
         joined_(false),
@@ -39,6 +42,8 @@ class ChunkStoreImpl : public ChunkStore {
       : cache_dir_(std::move(cache_dir)),
         directory_(chunks_dir(cache_dir_, joined.stream.identity.name)),
         stream_(std::move(joined.stream)),
+        places_(directory_, stream_.folder_chunks),
+        folders_(places_),
         joined_(true),
         log_(std::move(joined.log)) {
     take_new();
@@ -50,9 +55,7 @@ class ChunkStoreImpl : public ChunkStore {
   const std::vector<ChunkRecord>& committed() const override { return committed_; }
   const std::vector<std::string>& dropped() const override { return dropped_; }
   std::string chunk_path(int64_t index) const override { return path(index, ChunkPart::kVectors); }
-  std::string path(int64_t index, ChunkPart part) const {
-    return join_path(directory_, chunk_file_name(index, part));
-  }
+  std::string path(int64_t index, ChunkPart part) const { return places_.path(index, part); }
   std::vector<int64_t> pending() const override;
   bool claim(int64_t index) override;
   std::unique_ptr<ChunkWriter> begin(int64_t index) override;
@@ -63,12 +66,14 @@ class ChunkStoreImpl : public ChunkStore {
                 const std::function<void(int64_t)>& on_chunk) override;
   void remove() override { remove_chunks(cache_dir_, stream_.identity.name); }
 
-  // Commits chunks whose files have been renamed: syncs the folder, and appends the records to the
-  // log.
+  // Commits chunks whose files have been renamed: syncs their folders, and appends the records to
+  // the log.
   void record(std::span<const ChunkRecord> records);
   const StreamFile& stream() const { return stream_; }
 
  private:
+  template <typename Chunks>
+  void sync_folders(const Chunks& chunks) const;
   void take_new();
   void insert(const ChunkRecord& record);
   bool is_committed(int64_t index) const;
@@ -80,6 +85,8 @@ class ChunkStoreImpl : public ChunkStore {
   std::string cache_dir_;
   std::string directory_;
   StreamFile stream_;
+  ChunkPlaces places_;
+  ChunkFolders folders_;
   // Guards committed_ and log_, because ChunkWriters may commit on other threads.
   mutable std::mutex mutex_;
   std::vector<ChunkRecord> committed_;
@@ -180,6 +187,7 @@ std::unique_ptr<ChunkWriter> ChunkStoreImpl::begin(int64_t index) {
     if (!joined_ && is_committed(index))
       throw misuse("the chunk is already committed", chunk_path(index));
   }
+  folders_.create(index);
   return std::make_unique<ChunkWriterImpl>(*this, index);
 }
 
@@ -198,7 +206,7 @@ std::vector<ChunkRecord> ChunkStoreImpl::commit(std::span<const WrittenChunk> ch
 
 void ChunkStoreImpl::record(std::span<const ChunkRecord> records) {
   if (records.empty()) return;
-  sync_directory(directory_);
+  sync_folders(records);
   std::string lines;
   for (const ChunkRecord& record : records)
     lines += to_line({.stream = stream_.checksum, .chunk = record});
@@ -208,6 +216,13 @@ void ChunkStoreImpl::record(std::span<const ChunkRecord> records) {
     insert(record);
     if (joined_) log_.release(record.index);
   }
+}
+
+template <typename Chunks>
+void ChunkStoreImpl::sync_folders(const Chunks& chunks) const {
+  std::set<std::string> folders;
+  for (const ChunkRecord& chunk : chunks) folders.insert(places_.folder(chunk.index));
+  for (const std::string& folder : folders) sync_directory(folder);
 }
 
 bool ChunkStoreImpl::claim(int64_t index) {
@@ -280,9 +295,9 @@ void ChunkStoreImpl::discard(const std::vector<int64_t>& indices) {
   const std::lock_guard<std::mutex> guard(mutex_);
   const std::set<int64_t> discarded(indices.begin(), indices.end());
   std::vector<ChunkRecord> kept;
-  for (const ChunkRecord& record : committed_) {
-    if (!discarded.contains(record.index)) kept.push_back(record);
-  }
+  std::vector<ChunkRecord> removed;
+  for (const ChunkRecord& record : committed_)
+    (discarded.contains(record.index) ? removed : kept).push_back(record);
   if (kept.size() + indices.size() != committed_.size())
     throw misuse("a chunk to discard is not committed", directory_);
   // The records are removed first. If the process ends after that, open() deletes the files.
@@ -293,7 +308,7 @@ void ChunkStoreImpl::discard(const std::vector<int64_t>& indices) {
   for (const int64_t index : indices) {
     for (const ChunkPart part : kChunkParts) remove_file(path(index, part));
   }
-  sync_directory(directory_);
+  sync_folders(removed);
 }
 
 void ChunkStoreImpl::check_content(const FinalContent& content) const {
@@ -363,28 +378,12 @@ void ChunkStoreImpl::assemble(const std::string& final_path, const FinalContent&
 
 }  // namespace
 
-std::optional<int64_t> committed_rows(const std::string& cache_dir,
-                                      const StreamIdentity& identity) {
-  std::optional<Joined> joined = join(cache_dir, {.identity = identity, .chunk_rows = 1});
-  if (!joined) return std::nullopt;
-  const StreamFile& stream = joined->stream;
-  std::vector<bool> committed(static_cast<size_t>(stream.chunk_count()));
-  int64_t rows = 0;
-  joined->log.read_new([&](const LogRecord& record) {
-    const int64_t index = record.chunk.index;
-    if (!record.belongs_to(stream) || committed[static_cast<size_t>(index)]) return;
-    committed[static_cast<size_t>(index)] = true;
-    rows += stream.chunk(index).size();
-  });
-  return rows;
-}
-
 std::unique_ptr<ChunkStore> ChunkStore::open(const std::string& cache_dir,
                                              const StreamIdentity& identity, int64_t chunk_rows,
                                              Open mode) {
   check_identity(identity);
   if (chunk_rows < 1) throw misuse("a chunk must have at least one row", identity.name);
-  const StreamFile wanted = {.identity = identity, .chunk_rows = chunk_rows};
+  const StreamFile wanted = new_stream(identity, chunk_rows);
   if (mode == Open::kJoin) {
     std::optional<Joined> joined = join(cache_dir, wanted);
     if (!joined) return nullptr;

@@ -1,4 +1,5 @@
-// Reads single rows of committed chunks. The rest of the store reads a chunk as a whole.
+// Counts the rows of committed chunks, and reads single rows. The rest of the store reads a chunk
+// as a whole.
 #include <map>
 #include <utility>
 
@@ -6,6 +7,8 @@
 
 #include "base/file.h"
 #include "base/npy.h"
+#include "store/chunk_places.h"
+#include "store/chunk_recovery.h"
 #include "store/layout.h"
 #include "store/records.h"
 
@@ -27,7 +30,7 @@ std::map<int64_t, ChunkRecord> committed_chunks(const std::string& directory,
 class ChunkFile {
  public:
   ChunkFile(const std::string& directory, const StreamFile& stream, const ChunkRecord& record)
-      : path_(join_path(directory, chunk_file_name(record.index))),
+      : path_(ChunkPlaces(directory, stream.folder_chunks).path(record.index)),
         fd_(open_for_reading(path_, "npy.open")),
         header_(read_npy_header(fd_, path_)),
         first_row_(stream.chunk(record.index).begin) {
@@ -48,6 +51,22 @@ class ChunkFile {
 };
 
 }  // namespace
+
+std::optional<int64_t> committed_rows(const std::string& cache_dir,
+                                      const StreamIdentity& identity) {
+  std::optional<Joined> joined = join(cache_dir, {.identity = identity, .chunk_rows = 1});
+  if (!joined) return std::nullopt;
+  const StreamFile& stream = joined->stream;
+  std::vector<bool> committed(static_cast<size_t>(stream.chunk_count()));
+  int64_t rows = 0;
+  joined->log.read_new([&](const LogRecord& record) {
+    const int64_t index = record.chunk.index;
+    if (!record.belongs_to(stream) || committed[static_cast<size_t>(index)]) return;
+    committed[static_cast<size_t>(index)] = true;
+    rows += stream.chunk(index).size();
+  });
+  return rows;
+}
 
 std::optional<std::vector<float>> read_committed_rows(const std::string& cache_dir,
                                                       const StreamIdentity& identity,

@@ -73,6 +73,7 @@ std::string manifest_text(const Manifest& manifest) {
       return Json{{"path", part.path}, {"first_row", part.first_row}};
     });
   }
+  if (manifest.identity.input_list) object["input_list"] = to_json(*manifest.identity.input_list);
   if (!manifest.identity.model.empty()) object["model"] = manifest.identity.model;
   if (!manifest.made_from.empty()) object["made_from"] = manifest.made_from;
   if (manifest.passages) object["passages"] = to_json(*manifest.passages);
@@ -166,6 +167,8 @@ Manifest parse_manifest(const Json& json, const std::string& where) {
     manifest.source_rows = file_seal_from_json(fields.object("source_rows"), where);
   if (fields.has("file")) read_file_format(fields, where, manifest);
   if (fields.has("inputs")) read_inputs(fields, where, manifest);
+  if (fields.has("input_list"))
+    manifest.identity.input_list = file_list_from_json(fields.object("input_list"), where);
   if (fields.has("quarantine")) read_quarantine(fields, where, manifest);
   return manifest;
 }

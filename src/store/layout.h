@@ -18,6 +18,9 @@ namespace encode {
 // The value of "format" in stream.json and in manifests. A manifest of format 1 has "devices", a
 // list of names, instead of "origins". Before format 3 no row could be quarantined.
 inline constexpr int64_t kStoreFormat = 3;
+// The format of a stream.json whose chunks are in sub-folders. Versions that do not know it would
+// take the chunks for lost.
+inline constexpr int64_t kFolderFormat = 4;
 // The largest count in a record. The sum of two such counts does not overflow.
 inline constexpr int64_t kMaxInteger = std::numeric_limits<int64_t>::max() / 2;
 inline constexpr int64_t kOldestStoreFormat = 1;  // the oldest format that this version reads

@@ -9,6 +9,7 @@
 
 #include "base/json_values.h"
 #include "base/npy.h"
+#include "store/chunk_places.h"
 #include "store/layout.h"
 #include "store/sealed_json.h"
 
@@ -49,6 +50,22 @@ FileSeal file_seal_from_json(const Json& json, const std::string& where) {
   const JsonFields fields(json, where, kRecordCode);
   return {.file_bytes = fields.integer("file_bytes", 0, kMaxInteger),
           .xxh3_128 = fields.string("xxh3_128")};
+}
+
+Json to_json(const FileList& list) {
+  return {{"path", list.path},     {"files", list.files},
+          {"bytes", list.bytes},   {"first_path", list.first_path},
+          {"sha256", list.sha256}, {"xxh3_128", list.root}};
+}
+
+FileList file_list_from_json(const Json& json, const std::string& where) {
+  const JsonFields fields(json, where, kRecordCode);
+  return {.path = fields.string("path"),
+          .files = fields.integer("files", 1, kMaxInteger),
+          .bytes = fields.integer("bytes", 0, kMaxInteger),
+          .first_path = fields.string("first_path"),
+          .sha256 = fields.string("sha256"),
+          .root = fields.string("xxh3_128")};
 }
 
 Json to_json(const RowStats& stats) {
@@ -114,14 +131,20 @@ void check_format(const Json& json, const std::string& where) {
   const int64_t format = parse_fields(where, [&] {
     return JsonFields(json, where, kRecordCode).integer("format", 1, kMaxInteger);
   });
-  if (format >= kOldestStoreFormat && format <= kStoreFormat) return;
+  if (format >= kOldestStoreFormat && format <= kFolderFormat) return;
   throw Error({.code = "store.format",
                .what = "another version of encode wrote this file",
                .where = where,
-               .expected = fmt::format("format {} to {}", kOldestStoreFormat, kStoreFormat),
+               .expected = fmt::format("format {} to {}", kOldestStoreFormat, kFolderFormat),
                .found = fmt::format("format {}", format),
                .hint = "use that version; or give another --cache-dir DIR; --fresh deletes the old "
                        "result and starts over"});
+}
+
+StreamFile new_stream(const StreamIdentity& identity, int64_t chunk_rows) {
+  StreamFile stream = {.identity = identity, .chunk_rows = chunk_rows};
+  if (stream.chunk_count() > kMostFlatChunks) stream.folder_chunks = kFolderChunks;
+  return stream;
 }
 
 RowRange StreamFile::chunk(int64_t index) const {
@@ -152,7 +175,7 @@ void require_chunk_shape(const NpyHeader& header, const StreamFile& stream,
 }
 
 std::string StreamFile::text() const {
-  Json json = {{"format", kStoreFormat},
+  Json json = {{"format", folder_chunks > 0 ? kFolderFormat : kStoreFormat},
                {"name", identity.name},
                {"rows", identity.rows},
                {"dim", identity.dim},
@@ -162,6 +185,7 @@ std::string StreamFile::text() const {
   if (identity.token_embeddings) json["token_embeddings"] = true;
   if (identity.passages) json["passages"] = true;
   if (identity.first_row > 0) json["first_row"] = identity.first_row;
+  if (folder_chunks > 0) json["folder_chunks"] = folder_chunks;
   return seal(json, /*indent=*/2) + "\n";
 }
 
@@ -206,6 +230,7 @@ StreamFile parse_stream_file(std::string_view text, const std::string& where) {
                        .passages = fields.boolean_or("passages", false),
                        .first_row = fields.integer_or("first_row", 0, 0, kMaxInteger)};
     stream.chunk_rows = fields.integer("chunk_rows", 1, kMaxInteger);
+    stream.folder_chunks = fields.integer_or("folder_chunks", 0, 0, kMaxInteger);
     stream.checksum = stated_checksum(text);
     return stream;
   });

@@ -20,6 +20,8 @@ namespace encode {
 // wrong. `where` names the document in the error.
 Json to_json(const FileSeal& seal);
 FileSeal file_seal_from_json(const Json& json, const std::string& where);
+Json to_json(const FileList& list);
+FileList file_list_from_json(const Json& json, const std::string& where);
 Json to_json(const RowStats& stats);
 RowStats row_stats_from_json(const Json& json, const std::string& where);
 Json to_json(const ChunkOrigin& origin);
@@ -41,6 +43,8 @@ struct StreamFile {
   StreamIdentity identity;
   int64_t chunk_rows = 0;
   std::string checksum = {};  // the checksum that stream.json begins with
+  // The chunks whose files are in one sub-folder; 0: there are no sub-folders. See ChunkPlaces.
+  int64_t folder_chunks = 0;
 
   int64_t chunk_count() const { return (identity.rows + chunk_rows - 1) / chunk_rows; }
   RowRange chunk(int64_t index) const;
@@ -50,6 +54,10 @@ struct StreamFile {
   // depend on `checksum`.
   std::string text() const;
 };
+
+// Returns the stream of a new folder. The number of its chunks decides whether they are in
+// sub-folders.
+StreamFile new_stream(const StreamIdentity& identity, int64_t chunk_rows);
 
 // Throws Error kData "store.damaged" if the .npy file of a recorded chunk does not have the type,
 // the columns and the size that the record implies.

@@ -41,6 +41,7 @@ constexpr auto kKinds = std::to_array<RunFileKind>({
     {kLock, Form::kLock},
     {kProductsLock, Form::kLock},
     {kRejectedRowsSuffix, Form::kRejectedRows},
+    {kFileListSuffix, Form::kFileList, {"\"bytes\":[", "\"bytes\":["}},
     {kStandardInput, Form::kStandardInput},
     {".stdin.gz", Form::kStandardInput},
     {".stdin.zst", Form::kStandardInput},
@@ -82,6 +83,9 @@ std::string RunFiles::self_test() const { return path(kSelfTest); }
 std::string RunFiles::commit_probe() const { return path(kCommitProbe); }
 std::string RunFiles::rejected_rows(const std::string& stream) const {
   return path(stream + std::string(kRejectedRowsSuffix));
+}
+std::string RunFiles::file_list(const std::string& stream) const {
+  return path(stream + std::string(kFileListSuffix));
 }
 std::string RunFiles::standard_input(const std::string& stream) const {
   return path(stream + std::string(kStandardInput));

@@ -27,6 +27,7 @@ class RunFiles {
   std::string self_test() const;         // the vectors of fixed texts
   std::string commit_probe() const;  // a file of kCommitProbeText that is written to time a commit
   std::string rejected_rows(const std::string& stream) const;
+  std::string file_list(const std::string& stream) const;  // see store/file_list.h
   // The copy of standard input, before ".gz" or ".zst" is appended.
   std::string standard_input(const std::string& stream) const;
 
@@ -51,13 +52,17 @@ struct RunFileKind {
     kLock,           // empty, apart from LOCK, which CacheLock writes
     kRejectedRows,   // any content; `name` is the part after the name of the stream
     kStandardInput,  // the same
+    kFileList,       // as kMarked; `name` is as for kRejectedRows
   };
 
   std::string_view name;
   Form form = Form::kMarked;
   std::array<std::string_view, 2> marks = {};
 
-  bool of_stream() const { return form == Form::kRejectedRows || form == Form::kStandardInput; }
+  bool has_any_content() const {
+    return form == Form::kRejectedRows || form == Form::kStandardInput;
+  }
+  bool of_stream() const { return has_any_content() || form == Form::kFileList; }
 };
 
 // Returns null for a name that a run gives to no file of its cache directory. "job.7.json" and

@@ -218,6 +218,8 @@ void Run::prepare() {
     states_.push_back(finisher_->resume(stream));
     if (!states_.back().unchanged) warn_of_rows(stream, log_);
   }
+  // After resume(), so that a run that is refused does not replace the list of another one.
+  write_file_lists(plan_.streams);
   encoded_nothing_ = std::all_of(states_.begin(), states_.end(),
                                  [](const StreamState& state) { return state.finished; });
   // Otherwise a run would notice only after hours of encoding that it cannot write its result.

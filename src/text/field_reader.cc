@@ -80,7 +80,7 @@ class Field {
   // Compares the open file with the one of the scan.
   void finish() {
     if (file_ == nullptr || reach_ == Reach::kBlocks) return;
-    const InputScan::File& expected = scan_.files[index_];
+    const InputScan::File expected = scan_.files[index_];
     const FileDigest found = file_->digest();
     if (found.identity.bytes == expected.bytes && found.sha256 == expected.sha256) return;
     throw changed_in_run(
@@ -91,10 +91,7 @@ class Field {
 
  private:
   void open_file_of(int64_t row) {
-    const auto after = std::upper_bound(
-        scan_.files.begin(), scan_.files.end(), row,
-        [](int64_t number, const InputScan::File& file) { return number < file.first_row; });
-    const auto index = static_cast<size_t>(after - scan_.files.begin()) - 1;
+    const size_t index = scan_.files.index_of_row(row);
     if (file_ != nullptr && index == index_) return;
     finish();
     file_.reset();

@@ -13,8 +13,7 @@ namespace encode {
 namespace {
 
 // Returns the files that the filter reads.
-std::vector<std::string> files_of(const InputFilter& filter,
-                                  const std::vector<std::string>& own_paths) {
+PathList files_of(const InputFilter& filter, const PathList& own_paths) {
   if (!filter.reads_other_input()) return own_paths;
   InputOptions other;
   other.path = filter.paths.front();
@@ -46,8 +45,7 @@ bool stands_for_null(const FilterValue& value) {
 
 }  // namespace
 
-RecordFilter::RecordFilter(const InputOptions& options, const std::vector<std::string>& paths,
-                           size_t block_bytes)
+RecordFilter::RecordFilter(const InputOptions& options, const PathList& paths, size_t block_bytes)
     : filter_(options.filter.where),
       other_input_(options.filter.reads_other_input()),
       input_path_(options.path),

@@ -22,8 +22,7 @@ namespace encode {
 class RecordFilter {
  public:
   // `paths` are the files of the input itself. Opens no file. Throws what WhereFilter throws.
-  RecordFilter(const InputOptions& options, const std::vector<std::string>& paths,
-               size_t block_bytes);
+  RecordFilter(const InputOptions& options, const PathList& paths, size_t block_bytes);
 
   // Opens the first file for every field. Throws Error kConfig if a file of columns lacks one.
   void open_first();
@@ -58,7 +57,7 @@ class RecordFilter {
   WhereFilter filter_;
   bool other_input_;
   std::string input_path_;  // of the input itself, for messages
-  std::vector<std::string> paths_;
+  PathList paths_;
   FileReading reading_;
   std::vector<std::unique_ptr<Field>> fields_;  // an open file refers to its options
   std::vector<FilterValue> values_;

@@ -85,10 +85,13 @@ std::string reason_of(const RowProblem& problem) {
   return reason;
 }
 
-void take_identity(const FileIdentity& identity, InputScan::File& file) {
-  file.bytes = identity.bytes;
-  file.inode = identity.inode;
-  file.mtime_ns = identity.mtime_ns;
+InputScan::File scanned_file(const std::string& path, int64_t first_row, const FileDigest& digest) {
+  return {.path = path,
+          .first_row = first_row,
+          .bytes = digest.identity.bytes,
+          .sha256 = digest.sha256,
+          .inode = digest.identity.inode,
+          .mtime_ns = digest.identity.mtime_ns};
 }
 
 }  // namespace
@@ -119,7 +122,7 @@ void RowReader::open(size_t index) {
   index_ = index;
   options_.path = paths_[index];
   file_ = open_input_file(options_, reading_);
-  if (reading_.hashed) files_.push_back({.path = options_.path, .first_row = rows_, .sha256 = ""});
+  first_row_ = rows_;
 }
 
 // Reads the next record of the input. Returns false at the end of the last file.
@@ -158,7 +161,7 @@ bool RowReader::next(Text& text) {
   text.utf8.assign(record_.text);
   text.tokenized = record_.tokenized;
   text.input_ids.assign(record_.input_ids.begin(), record_.input_ids.end());
-  text.file = paths_[index_];
+  text.file = named_.try_emplace(index_, options_.path).first->second;
   return true;
 }
 
@@ -290,19 +293,16 @@ InputScan RowReader::scan(const std::function<void(const RejectedRow&)>& on_reje
 }
 
 void RowReader::finish_file() {
-  FileDigest digest = file_->digest();
-  InputScan::File& file = files_.back();
-  take_identity(digest.identity, file);
-  file.sha256 = std::move(digest.sha256);
+  files_.push_back(scanned_file(options_.path, first_row_, file_->digest()));
 }
 
 // Hashes the rest of the files. If limit_rows has ended the scan, some of them were not opened.
-std::vector<InputScan::File> RowReader::finish_files() {
+ScannedFiles RowReader::finish_files() {
   finish_file();
   for (size_t i = index_ + 1; i < paths_.size(); ++i) {
     DiskFile file(paths_[i], /*hashed=*/true);
-    files_.push_back({.path = paths_[i], .first_row = rows_, .sha256 = file.finish_hash()});
-    take_identity(file.identity(), files_.back());
+    const std::string hash = file.finish_hash();
+    files_.push_back(scanned_file(paths_[i], rows_, {.identity = file.identity(), .sha256 = hash}));
   }
   return std::move(files_);
 }

@@ -5,9 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "encode/text.h"
 
@@ -52,15 +52,17 @@ class RowReader final : public TextReader {
   bool has_good_rows();
   Verdict refuse(bool fatal);
   void finish_file();
-  std::vector<InputScan::File> finish_files();
+  ScannedFiles finish_files();
 
-  InputOptions options_;            // `path` is the path of the file that is open
-  std::vector<std::string> paths_;  // the paths of the files; constant, because texts refer to them
+  InputOptions options_;  // `path` is the path of the file that is open
+  PathList paths_;
+  std::map<size_t, std::string> named_;  // the paths of files that texts refer to
   FileReading reading_;
   std::unique_ptr<RecordFilter> filter_;  // null if every record becomes a row
   std::unique_ptr<InputFile> file_;       // null before the first file is opened
   size_t index_ = 0;                      // the index of the file in `paths_`
-  std::vector<InputScan::File> files_;    // the files that were opened. Only for kScan
+  ScannedFiles files_;                    // the files that were read. Only for kScan
+  int64_t first_row_ = 0;                 // of the open file
   int64_t rows_ = 0;                      // the number of accepted rows so far
   int64_t records_ = 0;                   // the number of records so far
   int64_t filtered_ = 0;                  // the records so far that the filter has dropped

@@ -101,7 +101,7 @@ void ScannedReader::read_block(size_t index) {
   block_end_ = end;
 }
 
-const std::string& ScannedReader::file_of(const InputScan::Checkpoint& block) const {
+std::string ScannedReader::file_of(const InputScan::Checkpoint& block) const {
   return scan_.files[static_cast<size_t>(block.file)].path;
 }
 

@@ -30,7 +30,7 @@ class ScannedReader final : public ScannedTexts {
   size_t block_of(int64_t row) const;
   void load_block(size_t index);
   void read_block(size_t index);
-  const std::string& file_of(const InputScan::Checkpoint& block) const;
+  std::string file_of(const InputScan::Checkpoint& block) const;
 
   InputOptions options_;
   const InputScan& scan_;

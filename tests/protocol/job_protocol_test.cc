@@ -13,6 +13,7 @@
 #include "encode/job.h"
 #include "encode/worker_event.h"
 
+#include "base/hash.h"
 #include "base/json.h"
 #include "base/refused.h"
 
@@ -39,12 +40,15 @@ class Filler {
     return {"device.cuda", ExitCode::kTempFail, text(), text(), text(), text(), text(), integer()};
   }
 
+  FileList list() { return {text(), integer(), integer(), text(), text(), text()}; }
+  ListedFiles listed() { return {list(), integer(), integer()}; }
   InputScan scan() {
-    InputScan scan = {integer(), integer(), integer(), integer(), integer(),
-                      text(),    integer(), integer(), integer(), integer(),
-                      integer(), integer(), {},        {},        integer()};
+    InputScan scan = {integer(), integer(), integer(), integer(), integer(), text(),
+                      integer(), integer(), integer(), integer(), integer(), integer(),
+                      {},        listed(),  {},        integer()};
     for (int i = 0; i < 3; ++i) {
-      scan.files.push_back({text(), integer(), integer(), text(), integer(), integer()});
+      scan.files.push_back(
+          {text(), integer(), integer(), sha256_hex(text()), integer(), integer()});
       scan.checkpoints.push_back(
           {integer(), integer(), integer(), integer(), integer(), {std::byte{7}}});
     }
@@ -113,6 +117,7 @@ class Filler {
              true,
              integer(),
              {{text(), integer()}},
+             list(),
              text(),
              integer()},
             input(),
@@ -265,7 +270,9 @@ TEST(JobProtocol, JobSpecSurvivesTheRoundTripWithEveryField) {
     empty.units.resize(2);
     for (JobUnit& unit : empty.units) {
       unit.scan.checkpoints.resize(3);
-      unit.scan.files.resize(3);
+      for (int i = 0; i < 3; ++i) unit.scan.files.push_back({});
+      unit.scan.listed.emplace();
+      unit.identity.input_list.emplace();
       unit.identity.inputs.resize(1);
       unit.set_aside.resize(2);
     }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Many rows in many shards: what the plan, a shard and the merge take.
 
-usage: shard_scale.py [--rows N] [--shards N] [--run N] [--merge-shards N] [--merge-rows N]
+usage: shard_scale.py [--rows N] [--shards N] [--run N] [--resume-rows N] [--merge-shards N] [--merge-rows N]
 
 The defaults are 100 million rows in 1,000 shards, of which 8 are encoded, and a merge of 1,000 shards of 2,000 rows, which is killed 50
 times. That takes about half an hour on two cores and 8 GB of disk. The worker is the tests' worker without a model
@@ -125,6 +125,39 @@ def many_rows(folder, args, results):
           f"{min(times):.2f} to {max(times):.2f} s for {args.rows // args.shards:,} rows; a run of {SMALL_ROWS:,} rows takes {min(small):.2f} s")
 
 
+def running_threads(process):
+    """Returns how many threads of a process run or wait for the disk, and whether it has a child process."""
+    running, children = 0, False
+    for task in pathlib.Path(f"/proc/{process.pid}/task").glob("*"):
+        try:
+            running += (task / "stat").read_text().rsplit(")", 1)[1].split()[0] in "RD"
+            children = children or (task / "children").read_text() != ""
+        except OSError:  # the thread has ended
+            pass
+    return running, children
+
+
+def resume(folder, args, results):
+    """A run whose last chunk is missing: it compares the hashes of all others before it starts a worker."""
+    write_config(folder, "resumed", args.resume_rows, 10_000)
+    misdeed = f"exit78:{args.resume_rows // 10_000 - 1}:1"
+    stopped = subprocess.run([ENCODE, "run", "--config", "resumed.yaml", "--quiet"], cwd=folder, stderr=subprocess.DEVNULL,
+                             env=environment() | {"FAKE_WORKER": misdeed}).returncode
+    size = sum(path.stat().st_size for path in folder.glob("resumed/*_chunks/**/*.npy"))
+    started, most, before_worker = time.monotonic(), 0, 0
+
+    def watch(process):
+        nonlocal most, before_worker
+        running, children = running_threads(process)
+        if not children and before_worker == 0:
+            most = max(most, running)
+        elif before_worker == 0:
+            before_worker = time.monotonic() - started
+    run(folder, "run", "--config", "resumed.yaml", watch=watch)
+    check(results, "hashing of the chunks", stopped == 78 and most >= len(os.sched_getaffinity(0)),
+          f"{size / 1e9:.2f} GB by {most} threads at a time; the worker started after {before_worker:.2f} s")
+
+
 def merge(folder, args, results):
     rng = random.Random(args.seed)
     write_config(folder, "parts", args.merge_shards * args.merge_rows, 1000)
@@ -164,6 +197,7 @@ def main():
     parser.add_argument("--merge-shards", type=int, default=1000)
     parser.add_argument("--merge-rows", type=int, default=2000)
     parser.add_argument("--merge-seconds", type=float, default=2)
+    parser.add_argument("--resume-rows", type=int, default=4_000_000)
     parser.add_argument("--seed", type=int, default=34)
     args = parser.parse_args()
     results = []
@@ -171,6 +205,8 @@ def main():
         folder = pathlib.Path(folder)
         if args.rows:
             many_rows(folder, args, results)
+        if args.resume_rows:
+            resume(folder, args, results)
         if args.merge_shards:
             merge(folder, args, results)
     sys.exit(not all(results))

@@ -67,6 +67,23 @@ TEST(Crash, KillBeforeEveryCallOfChunksThatAreCommittedTogether) {
   EXPECT_GT(sweep(FaultMode::kKillBefore, job), 80);
 }
 
+// Three chunks share a sub-folder, and some commits have chunks of two sub-folders.
+FakeJob job_with_folders(bool keep_chunks) {
+  FakeJob job = small_job(keep_chunks);
+  job.folder_chunks = 3;
+  job.together = 2;
+  return job;
+}
+
+TEST(Crash, KillBeforeEveryCallOfChunksInSubfolders) {
+  EXPECT_GT(sweep(FaultMode::kKillBefore, job_with_folders(true)), 110);
+  EXPECT_GT(sweep(FaultMode::kKillBefore, job_with_folders(false)), 120);
+}
+
+TEST(Crash, KillAfterEveryCallOfChunksInSubfolders) {
+  EXPECT_GT(sweep(FaultMode::kKillAfter, job_with_folders(false)), 120);
+}
+
 TEST(Crash, KillBeforeEveryCallOfTokenEmbeddings) {
   FakeJob job = token_embeddings_job();
   job.keep_chunks = false;
@@ -146,6 +163,7 @@ FakeJob random_job(std::mt19937& random) {
   job.identity.rows = 20 + static_cast<int64_t>(random() % 20);
   if (random() % 3 == 0) job.set_aside = {0, 7, 8, 19};
   job.together = static_cast<int64_t>(1 + random() % 3);
+  if (random() % 3 == 0) job.folder_chunks = static_cast<int64_t>(1 + random() % 4);
   return job;
 }
 

@@ -5,7 +5,13 @@
 #include <cstring>
 #include <fmt/format.h>
 
+#include "base/file.h"
+#include "base/json.h"
 #include "base/npy.h"
+#include "base/path_kind.h"
+#include "store/chunk_places.h"
+#include "store/layout.h"
+#include "store/sealed_json.h"
 #include "support/temp_dir.h"
 
 namespace encode::testing {
@@ -229,9 +235,37 @@ ChunkRecord commit_chunk(ChunkStore& store, int64_t index, const FakeJob& job) {
   return chunk.writer->commit(chunk.stats, chunk.origin);
 }
 
+namespace {
+
+// Makes the folder of a stream with sub-folders. A store makes one only for very many chunks.
+void make_stream_with_folders(const std::string& cache_dir, const FakeJob& job) {
+  const std::string directory = chunks_dir(cache_dir, job.identity.name);
+  const std::string path = join_path(directory, kStreamFile);
+  if (path_exists(path, "io.stat")) return;
+  Json json = {{"format", kFolderFormat},
+               {"name", job.identity.name},
+               {"rows", job.identity.rows},
+               {"dim", job.identity.dim},
+               {"chunk_rows", job.chunk_rows},
+               {"dtype", kElementType},
+               {"fingerprint", Json::parse(job.identity.fingerprint)},
+               {"folder_chunks", job.folder_chunks}};
+  if (job.identity.token_embeddings) json["token_embeddings"] = true;
+  if (job.identity.passages) json["passages"] = true;
+  create_directories_durably(directory);
+  write_file_durably(path, seal(json, /*indent=*/2) + "\n");
+}
+
+}  // namespace
+
+std::string FakeJob::chunk_path(const std::string& cache_dir, int64_t index) const {
+  return ChunkPlaces(chunks_dir(cache_dir, identity.name), folder_chunks).path(index);
+}
+
 std::vector<int64_t> run_fake_job(const std::string& cache_dir, const FakeJob& job,
                                   const std::function<void(int64_t)>& on_commit) {
   const CacheLock lock = CacheLock::acquire(cache_dir);
+  if (job.folder_chunks > 0) make_stream_with_folders(cache_dir, job);
   const std::string final_path = job.final_path(cache_dir);
   std::vector<int64_t> encoded;
   if (final_state(final_path, job.identity, /*check_hash=*/true) != FinalState::kValid) {

@@ -21,11 +21,15 @@ struct FakeJob {
   // The rows that the job quarantines, ascending. The final matrix has zeros in their place.
   std::vector<int64_t> set_aside = {};
   int64_t together = 1;  // the number of chunks that are committed together
+  // Above 0: the chunks are in sub-folders of so many chunks, as those of a stream of very many
+  // chunks are.
+  int64_t folder_chunks = 0;
   // A table has the columns row and text.
   MatrixFormat file = MatrixFormat::kNpy;
   std::string table = "";  // the bytes of the final matrix if it is a table
 
   std::string final_path(const std::string& cache_dir) const;
+  std::string chunk_path(const std::string& cache_dir, int64_t index) const;
 };
 
 // Returns a job of a stream with a filter, which keeps every third record.

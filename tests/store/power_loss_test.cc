@@ -3,6 +3,7 @@
 // with a real file system.
 #include "store/power_loss.h"
 
+#include <filesystem>
 #include <fmt/format.h>
 #include <iostream>
 #include <random>
@@ -50,6 +51,7 @@ FakeJob job_of(int variant) {
   job.keep_chunks = variant / 2 % 2 == 0;
   job.chunk_rows = 3 + variant;
   if (variant % 3 == 0) job.set_aside = {2, 17, 18};
+  if (variant % 3 == 1) job.folder_chunks = 2;
   job.together = 1 + variant % 4;
   return job;
 }
@@ -97,19 +99,28 @@ struct LostSync {
 
 std::ostream& operator<<(std::ostream& out, const LostSync& sync) { return out << sync.name; }
 
-class PowerLossControl : public ::testing::TestWithParam<LostSync> {};
-
-TEST_P(PowerLossControl, MissingSyncIsSeen) {
-  Recording recording = record(job_of(0));
-  recording.list.lose_syncs(GetParam().lost);
+// Returns how many of 300 cuts have a problem.
+int problems_without(Recording recording, bool (*lost)(const std::string& path)) {
+  recording.list.lose_syncs(lost);
   int problems = 0;
   for (uint32_t seed = 1; seed <= 300; ++seed)
     problems += problem_after(recording, seed).empty() ? 0 : 1;
-  EXPECT_GT(problems, 0);
   std::cout << fmt::format("{} of 300 cuts have a problem\n", problems);
+  return problems;
+}
+
+class PowerLossControl : public ::testing::TestWithParam<LostSync> {};
+
+TEST_P(PowerLossControl, MissingSyncIsSeen) {
+  EXPECT_GT(problems_without(record(job_of(0)), GetParam().lost), 0);
 }
 
 bool is_directory(const std::string& path) { return path.empty() || path.ends_with("_chunks"); }
+bool is_subfolder(const std::string& path) {
+  return std::filesystem::path(path).filename().string().find_first_not_of("0123456789") ==
+             std::string::npos &&
+         !path.empty();
+}
 bool is_log(const std::string& path) { return path.ends_with("/chunks.log"); }
 
 INSTANTIATE_TEST_SUITE_P(Without, PowerLossControl,
@@ -120,6 +131,16 @@ INSTANTIATE_TEST_SUITE_P(Without, PowerLossControl,
                                            LostSync{"DirectorySync", is_directory},
                                            LostSync{"LogSync", is_log}),
                          [](const auto& test) { return std::string(test.param.name); });
+
+TEST(PowerLossControl, MissingSyncOfASubfolderIsSeen) {
+  const Recording recording = record(job_of(4));
+  ASSERT_EQ(recording.job.folder_chunks, 2);
+  EXPECT_GT(problems_without(recording, is_subfolder), 0) << "of the sub-folders";
+  EXPECT_GT(problems_without(recording,
+                             [](const std::string& path) { return path.ends_with("_chunks"); }),
+            0)
+      << "of the folder in which they were made";
+}
 
 }  // namespace
 }  // namespace encode::testing

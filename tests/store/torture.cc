@@ -98,8 +98,7 @@ std::string torn_file(const std::string& cache_dir, const FakeJob& job) {
   const std::string final_path = job.final_path(cache_dir);
   if (torn(final_path, expected_final(job))) return "torn " + final_path;
   for (int64_t index = 0; index * job.chunk_rows < job.identity.rows; ++index) {
-    const std::string path =
-        fmt::format("{}/chunk_{:04}.npy", chunks_dir(cache_dir, job.identity.name), index);
+    const std::string path = job.chunk_path(cache_dir, index);
     const RowRange rows = {.begin = index * job.chunk_rows,
                            .end = std::min(job.identity.rows, (index + 1) * job.chunk_rows)};
     if (torn(path, expected_matrix(job, rows))) return "torn " + path;

@@ -10,7 +10,7 @@
 // rows are of another kind of device.
 //
 // FAKE_WORKER_ROW=<row> says that max_length has cut this row of each stream, as "cut" does, and
-// that the row after it could not be encoded.
+// that the row after it could not be encoded. FAKE_WORKER_CUT=all says that it has cut every row.
 #include <algorithm>
 #include <csignal>
 #include <cstdint>
@@ -33,6 +33,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "protocol/same_build.h"
+#include "store/file_list.h"
 
 namespace encode {
 namespace {
@@ -107,6 +108,7 @@ class FakeWorker {
 
   int run() {
     greet();
+    for (JobUnit& unit : job_.units) read_listed_files(unit.scan);
     load_model();
     ModelLoaded loaded;
     loaded.device.name = misdeed_.due("unlike", -1) ? "another" : "fake";
@@ -247,6 +249,15 @@ class FakeWorker {
   // Claims that each row takes a second to encode.
   StageSeconds stages() const { return {.encode = static_cast<double>(rows_done_)}; }
 
+  static void cut_all(RowRange rows, RowStats& stats, ChunkWriter& writer) {
+    std::vector<TruncatedRow> cut;
+    for (int64_t row = rows.begin; row < rows.end; ++row)
+      cut.push_back({.row = row, .tokens = 256, .lost_tokens = 40});
+    stats.truncated_rows = rows.size();
+    stats.lost_tokens = 40 * rows.size();
+    writer.append_truncated(cut);
+  }
+
   void send_chunk_started(int64_t chunk, RowRange rows) {
     send(WindowStarted{.unit = unit_, .rows = rows, .stages = stages()});
     send(ChunkStarted{.unit = unit_, .chunk = chunk, .rows = rows});
@@ -265,6 +276,7 @@ class FakeWorker {
       writer->append_truncated(
           std::vector<TruncatedRow>{{.row = rows.begin, .tokens = 1, .lost_tokens = 3}});
     }
+    if (std::getenv("FAKE_WORKER_CUT") != nullptr) cut_all(rows, stats, *writer);
     if (const auto row = marked_row(); row && *row >= rows.begin && *row < rows.end) {
       stats.truncated_rows = 1;
       stats.lost_tokens = 3;
@@ -318,7 +330,7 @@ class FakeWorker {
     return vector;
   }
 
-  const JobSpec job_;
+  JobSpec job_;
   const UniqueFd events_;
   const Misdeed misdeed_;
   int64_t unit_ = 0;

@@ -172,10 +172,28 @@ TEST_F(Files, RefusesWhatIsNoInput) {
   EXPECT_EQ(error_of(input("none.txt")).code.name(), "text.open");
   dir_.write("folder/a.txt", "x");
   EXPECT_EQ(error_of(input("folder")).code.name(), "text.files");
-  for (int i = 0; i <= 10'000; ++i) dir_.write(fmt::format("many/{}.txt", i), "");
-  const ErrorDetail many = error_of(input("many/*.txt"));
-  EXPECT_EQ(many.code.name(), "text.files");
-  EXPECT_EQ(many.exit_code, ExitCode::kConfig);
+  InputOptions many = input("none.txt");
+  many.more_paths.assign(1'000'000, "none.txt");
+  const ErrorDetail too_many = error_of(many);
+  EXPECT_EQ(too_many.code.name(), "text.files");
+  EXPECT_EQ(too_many.exit_code, ExitCode::kConfig);
+}
+
+TEST_F(Files, MoreThanTenThousandAreRead) {
+  constexpr size_t kFiles = 10'002;
+  for (size_t i = 0; i < kFiles; ++i) dir_.write(fmt::format("many/{}.txt", i), "a\nb\n");
+  const InputOptions options = input("many/*.txt");
+  const InputScan scan = scan_texts(options, {});
+  EXPECT_EQ(scan.rows, 2 * std::ssize(scan.files));
+  ASSERT_EQ(scan.files.size(), kFiles);
+  EXPECT_EQ(scan.files[1].path, dir_.file("many/1.txt"));
+  EXPECT_EQ(scan.files[2].path, dir_.file("many/10.txt")) << "sorted by the bytes of the paths";
+  EXPECT_EQ(scan.files.index_of_row(7), 3U);
+  const auto reader = open_scanned_texts(options, scan);
+  reader->seek(2 * std::ssize(scan.files) - 1);
+  Text text;
+  ASSERT_TRUE(reader->next(text));
+  EXPECT_EQ(text.place(), dir_.file("many/9999.txt") + ":2");
 }
 
 TEST_F(Files, OfAFolderAreNamedInTheError) {
@@ -228,7 +246,8 @@ TEST_F(Files, OfOtherProgramsAreRefusedWithWhatToDo) {
 TEST_F(Files, FolderOfASavedDataSetListsItsFiles) {
   const auto state = [&](const std::string& content) {
     dir_.write("saved/state.json", content);
-    return input_files(input("saved"));
+    const PathList files = input_files(input("saved"));
+    return std::vector<std::string>(files.begin(), files.end());
   };
   EXPECT_THAT(state(R"({"_data_files":[{"filename":"b.arrow"},{"filename":"a.arrow"}]})"),
               ElementsAre(dir_.file("saved/b.arrow"), dir_.file("saved/a.arrow")));

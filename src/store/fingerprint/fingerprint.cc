@@ -10,6 +10,7 @@
 #include "base/json_values.h"
 #include "base/module_names.h"
 #include "base/units.h"
+#include "store/file_list.h"
 
 namespace encode {
 namespace {
@@ -43,6 +44,14 @@ Json input_part(const Fingerprint& fingerprint) {
   if (filter.any()) json["where"] = filter.where;
   // The files of the other input are not in this fingerprint, so the records that they choose are.
   if (filter.reads_other_input()) json[kKeptKey] = fingerprint.kept_xxh3_128;
+  if (fingerprint.input_list) {
+    const FileList& list = *fingerprint.input_list;
+    InputOptions of_file = fingerprint.input;
+    of_file.path = list.first_path;
+    json["format"] = name_of(kTextFormats, input_format(of_file).format);
+    json["files"] = {{"count", list.files}, {"file_bytes", list.bytes}, {"sha256", list.sha256}};
+    return json;
+  }
   Json files = Json::array();
   for (const InputScan::File& file : fingerprint.input_files) {
     InputOptions of_file = fingerprint.input;
@@ -262,11 +271,14 @@ std::string with_rows(const std::string& text, const std::string& blocks) {
   return json.dump();
 }
 
-bool has_input(const std::string& text, const InputOptions& input,
-               const std::vector<InputScan::File>& files) {
+bool has_input(const std::string& text, const InputOptions& input, const ScannedFiles& files) {
   Fingerprint fingerprint;
   fingerprint.input = input;
-  fingerprint.input_files = files;
+  if (std::ssize(files) > kMostUnlistedFiles) {
+    fingerprint.input_list = list_of(input, files);
+  } else {
+    fingerprint.input_files.assign(files.begin(), files.end());
+  }
   Json recorded = parse(text).value("input", Json());
   Json wanted = input_part(fingerprint);
   wanted.erase(kKeptKey);
@@ -287,6 +299,7 @@ std::vector<int64_t> input_sizes(const std::string& text) {
   const Json::json_pointer several("/input/files");
   const Json::json_pointer single("/input");
   Json files = json.contains(several) ? json.at(several) : Json::array();
+  if (files.is_object()) return {};
   if (files.empty() && json.contains(single)) files.push_back(json.at(single));
   std::vector<int64_t> sizes;
   for (const Json& file : files) {

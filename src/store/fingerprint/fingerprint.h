@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,6 +29,8 @@ struct Fingerprint {
   InputOptions input;  // to_text() leaves out the paths, so that moved files keep their cache
   // The files of the input, in their order. to_text() writes their sizes, hashes and compressions.
   std::vector<InputScan::File> input_files;
+  // Takes the place of `input_files` if there are more than kMostUnlistedFiles.
+  std::optional<FileList> input_list = {};
   std::string kept_xxh3_128 = {};     // InputScan::kept_xxh3_128
   std::vector<FileHash> model_files;  // every model file that can change a result
   // to_text() leaves out the paths and the tensors in `result`, because model_files has the hashes
@@ -80,11 +83,10 @@ std::string with_rows(const std::string& text, const std::string& blocks);
 // Returns true if `text` is the fingerprint of a stream with the same `files`, read with the same
 // options as in `input`. It does not look at the files that the filter reads, if it reads another
 // input. Throws as without_input() does.
-bool has_input(const std::string& text, const InputOptions& input,
-               const std::vector<InputScan::File>& files);
+bool has_input(const std::string& text, const InputOptions& input, const ScannedFiles& files);
 
-// Returns the sizes of the files of the input, in their order; empty for a combined matrix. Throws
-// as without_input() does.
+// Returns the sizes of the files of the input, in their order; empty for a combined matrix and for
+// a list of files. Throws as without_input() does.
 std::vector<int64_t> input_sizes(const std::string& text);
 
 // Returns the Fingerprint::kVersion in the text. Returns 0 if the text has none, as the fingerprint

@@ -219,6 +219,7 @@ Manifest merged_manifest(const std::string& path, const PartsList& list,
   merged.set_aside.reset();
   for (const Manifest& part : parts) {
     add_inputs(part.identity.inputs, merged.identity.inputs);
+    if (part.identity.input_list) merged.identity.input_list = part.identity.input_list;
     merged.identity.model = part.identity.model;
     merged.file_bytes += part.file_bytes;
     if (part.quarantine != QuarantinePolicy::kError) merged.quarantine = part.quarantine;
