@@ -29,7 +29,7 @@ Sha256Bytes bytes_of(const ScannedFile& file) {
                  .where = file.path,
                  .expected = "64 hexadecimal digits",
                  .found = file.sha256,
-                 .hint = "this is a defect of encode; please report it"});
+                 .hint = kDefectHint});
   std::ranges::copy(*bytes, hash.begin());
   return hash;
 }

@@ -16,7 +16,7 @@
 namespace encode {
 
 // The value of "format" in stream.json and in manifests. A manifest of format 1 has "devices", a
-// list of names, instead of "origins". Before format 3 no row could be quarantined.
+// list of names, instead of "origins". Before format 3 no row could be set aside.
 inline constexpr int64_t kStoreFormat = 3;
 // The format of a stream.json whose chunks are in sub-folders. Versions that do not know it would
 // take the chunks for lost.
