@@ -248,6 +248,28 @@ class Reader(unittest.TestCase):
         chunks.refresh()
         self.assertEqual(chunks.rows_committed, ROWS)
 
+    def test_chunks_in_subfolders_are_read(self):
+        """Streams of more than 10,000 chunks have them in sub-folders; here are two chunks in each."""
+        folder = self.root / "tokens/tokens_chunks"
+        before = [(chunk.begin, open_chunks(self.root / "tokens", "tokens").read(chunk).tobytes())
+                  for chunk in open_chunks(self.root / "tokens", "tokens").committed]
+        stream = json.loads((folder / "stream.json").read_text())
+        text = sealed({**stream, "format": 4, "folder_chunks": 2})
+        (folder / "stream.json").write_text(text + "\n")
+        checksum = text[13:45]
+        records = [{**json.loads(line), "stream": checksum} for line in (folder / "chunks.log").read_text().splitlines()]
+        (folder / "chunks.log").write_text("".join(sealed(record) + "\n" for record in records))
+        for path in list(folder.glob("chunk_*")):
+            subfolder = folder / f"{int(path.name[6:10]) // 2:03d}"
+            subfolder.mkdir(exist_ok=True)
+            path.rename(subfolder / path.name)
+        chunks = open_chunks(self.root / "tokens", "tokens")
+        self.assertEqual([(chunk.begin, chunks.read(chunk).tobytes()) for chunk in chunks.committed], before)
+        self.assertEqual(chunks.committed[2].path.parent.name, "001")
+        for chunk in chunks.committed:
+            chunk.check()
+            chunk.truncated()
+
     def test_a_changed_bit_in_a_file_of_a_chunk_is_found(self):
         chunk = open_chunks(self.root / "tokens", "tokens").committed[1]
         chunk.check()
