@@ -113,7 +113,8 @@ class PartSource {
     return frame == 0 || !plan_.cutter ? bytes : framed_bytes(plan_.cutter->rule(), bytes, frame);
   }
 
-  // Returns the quarantined rows of the range, and clears their texts, so that they get no token.
+  // Returns the rows of the range that were set aside, and clears their texts, so that they get no
+  // token.
   std::vector<SetAsideRow> take_set_aside(RowRange range, std::vector<Text>& texts) const {
     const auto first =
         std::lower_bound(unit_.set_aside.begin(), unit_.set_aside.end(), range.begin,
@@ -129,7 +130,7 @@ class PartSource {
     return found;
   }
 
-  // Numbers the refused rows in the input, and quarantines them.
+  // Numbers the refused rows in the input, and sets them aside.
   static void add_refused(WindowPart& part) {
     if (part.refused.empty()) return;
     for (SetAsideRow& row : part.refused) row.row += part.rows.begin;

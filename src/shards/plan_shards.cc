@@ -68,7 +68,7 @@ void require_divisible(const RunConfig& config) {
                  .found = "use_chunked_encoding: false, or save_chunks: false",
                  .hint = "remove these keys from the config"});
   for (const StreamConfig& stream : config.streams) {
-    if (stream.input.path == "-")
+    if (stream.input.is_standard_input())
       throw Error({.code = "shards.config",
                    .what = "standard input cannot be divided into shards",
                    .where = stream.name(),

@@ -25,11 +25,11 @@ class Adoption {
     if (!stream || (stream_ && stream_->checksum != stream->checksum)) return;
     if (!stream_) create_directories_durably(directory_);
     stream_ = stream;
-    for (const LogRecord& record : read_chunk_log(join_path(directory, kLogFile)).records) {
-      if (!record.belongs_to(*stream_) || taken_.contains(record.chunk.index)) continue;
-      if (!take_files(directory, record.chunk)) continue;
-      taken_.insert(record.chunk.index);
-      records_.push_back(record.chunk);
+    const ChunkLog log = read_chunk_log(join_path(directory, kLogFile));
+    for (const auto& [index, record] : committed_chunks(log, *stream_)) {
+      if (taken_.contains(index) || !take_files(directory, record)) continue;
+      taken_.insert(index);
+      records_.push_back(record);
     }
   }
 

@@ -235,7 +235,7 @@ void Run::announce_reading() {
   const bool from_keyboard =
       ::isatty(STDIN_FILENO) == 1 &&
       std::any_of(config_.streams.begin(), config_.streams.end(),
-                  [](const StreamConfig& stream) { return stream.input.path == "-"; });
+                  [](const StreamConfig& stream) { return stream.input.is_standard_input(); });
   if (!from_keyboard) return progress_.step("reading the texts and the model");
   log_.warning("keyboard_input", "reading texts from the keyboard; end with Ctrl-D");
 }
@@ -339,7 +339,8 @@ void Run::leave_output() {
   const StreamPlan& stream = plan_.streams.front();
   try {
     leave_rejected_rows(stream);
-    // Keeps the chunks with quarantined rows, because another policy or another try needs them.
+    // Keeps the chunks with rows that were set aside, because another policy or another try needs
+    // them.
     if (store.keep_chunk_cache || read_manifest(stream.final_path)->set_aside) return;
     leave_record(stream, cache_dir_, encoded_nothing_);
     const std::vector<std::string> left = remove_cache_directory(cache_dir_, stream.config.name());
