@@ -13,7 +13,7 @@
 namespace encode {
 namespace {
 
-constexpr std::string_view kPassagesForm = "--passages max_tokens=N,overlap=N,by=UNIT";
+constexpr std::string_view kPassagesForm = "--passages max_tokens=N,overlap=N,by=UNIT,field=NAME";
 constexpr int64_t kMostPassageTokens = int64_t{1} << 20;
 
 [[noreturn]] void refuse_passages(std::string expected, std::string found) {
@@ -55,32 +55,41 @@ std::string passages_flag_help() {
       "included "
       "(default: the model's limit), and write their places and texts in place of ids. overlap: "
       "the "
-      "most tokens of a passage that the next one repeats (default: 0). by: {} (default: {})",
+      "most tokens of a passage that the next one repeats (default: 0). by: {} (default: {}). "
+      "field, as the last key: cut only this field of --text, and put the rest of the template "
+      "around every passage",
       fmt::join(names_of(kPassageUnits), ", "), name_of(kPassageUnits, PassageRule{}.by));
 }
 
-PassageRule parse_passage_rule(const std::string& value, int64_t limit) {
-  PassageRule rule{.max_tokens = limit};
+StatedPassages parse_passages(const std::string& value, int64_t limit) {
+  constexpr std::string_view kField = "field=";
+  StatedPassages stated = {.rule = {.max_tokens = limit}};
   std::set<std::string_view> seen;
   std::string_view rest = value;
   for (bool more = true; more;) {
+    if (rest.starts_with(kField)) {
+      stated.field = rest.substr(kField.size());
+      if (stated.field.empty()) refuse_passages("field=NAME with the name of a field", value);
+      break;
+    }
     const size_t comma = rest.find(',');
     const std::string_view part = rest.substr(0, comma);
     const size_t equals = part.find('=');
     if (equals == std::string_view::npos) refuse_passages(std::string(kPassagesForm), value);
     const std::string_view key = part.substr(0, equals);
     if (!seen.insert(key).second) refuse_passages("each key once", value);
-    set_passage_key(key, part.substr(equals + 1), rule);
+    set_passage_key(key, part.substr(equals + 1), stated.rule);
     more = comma != std::string_view::npos;
     if (more) rest.remove_prefix(comma + 1);
   }
-  if (rule.max_tokens == 0)
+  const int64_t max_tokens = stated.rule.max_tokens;
+  if (max_tokens == 0)
     refuse_passages("max_tokens=N, because a lone tokenizer has no limit", value);
-  if (limit > 0 && rule.max_tokens > limit) {
+  if (limit > 0 && max_tokens > limit) {
     refuse_passages(fmt::format("max_tokens of at most {}, the limit of the model", limit),
-                    fmt::format("max_tokens={}", rule.max_tokens));
+                    fmt::format("max_tokens={}", max_tokens));
   }
-  return rule;
+  return stated;
 }
 
 }  // namespace encode

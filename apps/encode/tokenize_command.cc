@@ -200,9 +200,9 @@ double write_rows(const RowTokenizer& with, TextReader& reader, LineOutput& outp
   return std::chrono::duration<double>(tokenizing).count();
 }
 
-PassageCutter cutter_of(const RowTokenizer& with) {
+PassageCutter cutter_of(const RowTokenizer& with, const PassageRule& rule,
+                        const InputOptions& input) {
   const TokenizeFlags& flags = with.flags;
-  const PassageRule rule = parse_passage_rule(*flags.passages, with.options.max_length);
   ResultOptions result;
   result.prompt = flags.prompt;
   const std::string prompt =
@@ -210,6 +210,7 @@ PassageCutter cutter_of(const RowTokenizer& with) {
   return {{.tokenizer = with.tokenizer,
            .rule = rule,
            .prompt = prompt,
+           .frame = literal_frame(input),
            .add_special_tokens = with.options.add_special_tokens},
           flags.model.empty() ? flags.tokenizer : flags.model};
 }
@@ -229,7 +230,11 @@ int tokenize(const TokenizeFlags& flags) {
   input.filter.where = flags.where;
   input.missing_field = value_of(kMissingFieldPolicies, flags.missing_field);
   input.format = value_of(kTextFormats, flags.format);
+  StatedPassages stated;
+  if (flags.passages) stated = parse_passages(*flags.passages, options.max_length);
+  input.passage_field = stated.field;
   check_input(input, "--input", list_fields);
+  check_passage_field(input, "--passages");
   const std::unique_ptr<TextReader> reader = open_texts(input);
   LineOutput output(flags.output, flags.overwrite);
   const RowTokenizer with{
@@ -240,9 +245,11 @@ int tokenize(const TokenizeFlags& flags) {
     const double seconds = write_rows(with, *reader, output, statistics);
     report += statistics.render(options.max_length, !flags.no_lost_count, seconds);
   } else {
-    const PassageCutter cutter = cutter_of(with);
+    const PassageCutter cutter = cutter_of(with, stated.rule, input);
     TokenStatistics statistics("passage", "passages");
-    const PassageCounts counts = write_passages(*reader, cutter, output, statistics);
+    const PassageCounts counts = write_passages(
+        {.reader = *reader, .cutter = cutter, .framed = !input.passage_field.empty()}, output,
+        statistics);
     report += fmt::format("passages of {}\n", format_count(counts.rows, "row", "rows"));
     report += statistics.render(cutter.rule().max_tokens, !flags.no_lost_count, counts.seconds);
   }

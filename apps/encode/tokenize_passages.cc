@@ -23,15 +23,16 @@ struct NumberedPassage {
   int64_t lost_tokens;
 };
 
-std::string passage_line(const NumberedPassage& passage, std::string_view utf8) {
+// `encoded` is what the passage is encoded as, without the prompt; "" if it is the text alone.
+std::string passage_line(const NumberedPassage& passage, std::string_view text,
+                         std::string_view encoded) {
   const Passage& place = passage.place;
-  const std::string_view text = utf8.substr(static_cast<size_t>(place.byte_begin),
-                                            static_cast<size_t>(place.byte_end - place.byte_begin));
   return fmt::format(
       "{{\"row\":{},\"passage\":{},\"byte_begin\":{},\"byte_end\":{},\"char_begin\":{},"
-      "\"char_end\":{},\"tokens\":{},\"lost_tokens\":{},\"text\":{}}}\n",
+      "\"char_end\":{},\"tokens\":{},\"lost_tokens\":{},\"text\":{}{}}}\n",
       passage.row, passage.number, place.byte_begin, place.byte_end, place.char_begin,
-      place.char_end, passage.tokens, passage.lost_tokens, Json(text).dump());
+      place.char_end, passage.tokens, passage.lost_tokens, Json(text).dump(),
+      encoded.empty() ? "" : fmt::format(",\"encoded\":{}", Json(encoded).dump()));
 }
 
 }  // namespace
@@ -46,30 +47,35 @@ void require_text(const Text& text) {
                .hint = "encode run accepts token ids, but encode tokenize needs texts"});
 }
 
-PassageCounts write_passages(TextReader& reader, const PassageCutter& cutter, LineOutput& output,
+PassageCounts write_passages(const PassageSource& source, LineOutput& output,
                              TokenStatistics& statistics) {
   SteadyClock::duration cutting{};
   PassageCounts counts;
   std::vector<Passage> passages;
   TokenizedRows rows;
   Text text;
-  while (reader.next(text)) {
+  std::string encoded;
+  while (source.reader.next(text)) {
     require_text(text);
     passages.clear();
     rows.clear();
     const SteadyClock::time_point start = SteadyClock::now();
     try {
-      cutter.cut(text.utf8, passages, rows);
+      source.cutter.cut(text.framed(), passages, rows);
     } catch (const Error& error) {
       throw naming_row(error, text.place());
     }
     cutting += SteadyClock::now() - start;
     ++counts.rows;
+    const auto& [before, cut, after] = text.framed();
     for (size_t i = 0; i < passages.size(); ++i) {
+      const auto bytes = static_cast<size_t>(passages[i].byte_end - passages[i].byte_begin);
+      const auto piece = cut.substr(static_cast<size_t>(passages[i].byte_begin), bytes);
+      if (source.framed) encoded.assign(before).append(piece).append(after);
       const auto tokens = static_cast<int64_t>(rows.row(static_cast<int64_t>(i)).size());
-      statistics.add(tokens, rows.lost_tokens[i], passages[i].byte_end - passages[i].byte_begin);
+      statistics.add(tokens, rows.lost_tokens[i], std::ssize(piece));
       output.write(
-          passage_line({text.row, i, passages[i], tokens, rows.lost_tokens[i]}, text.utf8));
+          passage_line({text.row, i, passages[i], tokens, rows.lost_tokens[i]}, piece, encoded));
     }
   }
   counts.seconds = std::chrono::duration<double>(cutting).count();

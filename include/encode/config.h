@@ -58,6 +58,9 @@ struct InputOptions {
   // A template of the text of a row, such as "{title}: {/body/main}"; see TextTemplate in
   // base/text_template.h. "": the text is `field`. One of the two is empty.
   std::string text_template = {};
+  // The field of the template whose text is cut into passages. The text around it is put around
+  // every passage. "": the whole text is cut.
+  std::string passage_field = {};
   MissingFieldPolicy missing_field = MissingFieldPolicy::kError;
   TextFormat format = TextFormat::kAuto;
   BadRowPolicy bad_row = BadRowPolicy::kError;
@@ -78,9 +81,10 @@ struct PassageOptions {
   int64_t overlap = 0;                // as in PassageRule
   std::optional<PassageUnit> by;      // nullopt: sentence
   RowVector row_vector = RowVector::kNone;
+  bool none = false;  // true: the rows are not cut, whatever the other options say
 
   // False: the rows are not cut.
-  bool cuts() const { return max_tokens || by; }
+  bool cuts() const { return !none && (max_tokens || by); }
   bool operator==(const PassageOptions&) const = default;
 };
 

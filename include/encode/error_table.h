@@ -513,6 +513,11 @@ inline constexpr auto kRows = std::to_array<ErrorFacts>({
      {kConfig},
      "token embeddings cannot be written as Parquet or Arrow",
      "set `output.format: npy`"},
+    {"passages.no_room",
+     {kData},
+     "what stands around a passage, which is the prompt, the other fields of the template and the "
+     "special tokens, leaves no room for its text",
+     "raise `semantic.passages.max_tokens`, lower its `overlap`, or shorten the other fields"},
     {"plan.card",
      {kUsage},
      "`encode plan --gpu`: the card is not in the table; the error lists it",

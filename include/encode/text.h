@@ -29,19 +29,35 @@
 
 namespace encode {
 
+// A text that is cut into passages, and what stands before and after every passage.
+struct FramedText {
+  std::string_view before = {};
+  std::string_view text;
+  std::string_view after = {};
+};
+
 // One accepted row.
 struct Text {
   int64_t row = 0;  // the number of accepted rows before this row
   // The place of the row in the file, counted from 1: the line on which the row begins or, in some
   // formats, the number of the element or row of the file (FormatFacts::record).
   int64_t line = 0;
-  int64_t record = 0;              // the number of records of the input before this row
-  std::string utf8;                // valid UTF-8, which may contain NUL
+  int64_t record = 0;  // the number of records of the input before this row
+  std::string utf8;    // valid UTF-8, which may contain NUL
+  // With InputOptions::passage_field: the bytes of `utf8` before this field and after it.
+  int64_t bytes_before = 0, bytes_after = 0;
   bool tokenized = false;          // true: the row consists of token ids, and `utf8` is empty
   std::vector<int32_t> input_ids;  // the token ids if `tokenized` is true, each >= 0
   std::string_view file;           // the path of the file; the reader owns it
 
   std::string place() const { return std::string(file) + ":" + std::to_string(line); }
+  // Returns the parts of `utf8`, which must not change while they are used.
+  FramedText framed() const {
+    const std::string_view all = utf8;
+    const auto begin = static_cast<size_t>(bytes_before);
+    const size_t end = all.size() - static_cast<size_t>(bytes_after);
+    return {all.substr(0, begin), all.substr(begin, end - begin), all.substr(end)};
+  }
 };
 
 // What one pass over an input has found. It is always true that
@@ -59,6 +75,7 @@ struct InputScan {
   int64_t tokenized = 0;      // accepted rows that are token ids
   int64_t utf8_replaced = 0;  // accepted rows in which U+FFFD replaced something
   int64_t text_bytes = 0;     // the UTF-8 bytes of the accepted rows; 4 bytes for a token id
+  int64_t frame_bytes = 0;    // those of them outside of InputOptions::passage_field
   int64_t longest_bytes = 0;  // the most bytes of one accepted row
 
   using File = ScannedFile;
@@ -163,6 +180,7 @@ void require_unchanged(const InputScan& scan);
 struct FieldRow {
   int64_t record = 0;               // as in Text
   std::optional<std::string> text;  // the text of the row; nullopt for a row of token ids
+  int64_t bytes_before = 0;         // as in Text
   // In the order of the fields. Strings are as they are; other values are written as in the JSON of
   // the file, without spaces, or as Arrow writes them. nullopt: the record has no value, or null.
   std::vector<std::optional<std::string>> fields;

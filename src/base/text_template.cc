@@ -108,4 +108,19 @@ bool TextTemplate::render(std::span<const std::string_view> values, size_t most_
   return true;
 }
 
+int64_t TextTemplate::occurrences(std::string_view field) const {
+  return std::count_if(parts_.begin(), parts_.end(),
+                       [&](const Part& part) { return fields_[part.field] == field; });
+}
+
+size_t TextTemplate::begin_of(size_t field, std::span<const std::string_view> values) const {
+  size_t begin = 0;
+  for (const Part& part : parts_) {
+    begin += part.literal.size();
+    if (part.field == field) break;
+    begin += values[part.field].size();
+  }
+  return begin;
+}
+
 }  // namespace encode

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -28,6 +29,12 @@ class TextTemplate {
   // fields(). Returns false, and leaves `text` as it is, if the text would have more than
   // `most_bytes` bytes.
   bool render(std::span<const std::string_view> values, size_t most_bytes, std::string& text) const;
+
+  // Returns how often a field occurs.
+  int64_t occurrences(std::string_view field) const;
+  // Returns the byte of the rendered text at which the first occurrence of a field begins; `field`
+  // is an index into fields().
+  size_t begin_of(size_t field, std::span<const std::string_view> values) const;
 
  private:
   // Literal text with the field that follows it.

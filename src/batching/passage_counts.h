@@ -22,6 +22,20 @@ inline int64_t estimated_passages(const PassageRule& rule, int64_t rows, int64_t
   return rows + text_bytes / new_text_bytes(rule);
 }
 
+// Returns the rule that cuts texts of which each passage has `frame` bytes around it.
+inline PassageRule rule_inside(PassageRule rule, int64_t frame) {
+  rule.max_tokens = std::max(rule.overlap + 1, rule.max_tokens - frame / kTokenTextBytes);
+  return rule;
+}
+
+// Returns the bytes of a text of `bytes` bytes without a frame that has as many tokens and passages
+// as a text of `bytes` bytes of which `frame` bytes are around each of its passages.
+inline int64_t framed_bytes(const PassageRule& rule, int64_t bytes, int64_t frame) {
+  const PassageRule inside = rule_inside(rule, frame);
+  const int64_t passages = estimated_passages(inside, 1, bytes - frame);
+  return std::max(bytes + (passages - 1) * frame, passages * new_text_bytes(rule));
+}
+
 // Returns the bytes of text whose token ids take the memory of the ids of `bytes` without the
 // tokens that passages repeat.
 inline int64_t bytes_without_overlap(const PassageRule& rule, int64_t bytes) {

@@ -82,9 +82,10 @@ Json node_schema(const SchemaNode& node) {
       schema["properties"][child.key->alias] = node_schema(child);
     }
   }
-  if (!node.has_short_form()) return schema;
-  schema["required"] = {"file"};
-  return {{"description", node.help}, {"anyOf", {node_schema(*node.child("file")), schema}}};
+  const SchemaNode* plain = node.short_for();
+  if (plain == nullptr) return schema;
+  if (node.path == kSplitStreams) schema["required"] = {"file"};
+  return {{"description", node.help}, {"anyOf", {node_schema(*plain), schema}}};
 }
 
 std::string value_cell(const ValueSpec& spec) {

@@ -13,7 +13,7 @@ std::vector<KeySpec> joined(const std::vector<std::vector<KeySpec>>& parts) {
 const std::vector<KeySpec>& config_keys() {
   static const std::vector<KeySpec> keys =
       joined({vector_keys(), run_keys(), passage_keys(), cache_keys(), hardware_keys(),
-              input_keys(), stream_override_keys(), output_keys()});
+              input_keys(), stream_override_keys(), passage_override_keys(), output_keys()});
   return keys;
 }
 

@@ -56,6 +56,10 @@ LoadedConfig load_config(const std::string& path, const std::vector<Override>& o
 void check_input(const InputOptions& input, const std::string& flag,
                  const FieldLister& list_fields);
 
+// Checks InputOptions::passage_field of such an input, which the flag `flag` names. Clears it if it
+// is the whole text. Throws the Error kUsage of load_config() if it is not once in the template.
+void check_passage_field(InputOptions& input, const std::string& flag);
+
 // Returns the device that the flag --device names, for commands without a config. Throws Error
 // kUsage as load_config() does.
 DeviceChoice device_of_flag(const std::string& name);

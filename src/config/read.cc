@@ -47,13 +47,13 @@ class Reader {
       return;
     }
     file_.sections[child_path] = where(key.mark);
-    if (child->path == kSplitStreams) {
+    if (child->path == kSplitStreams)
       file_.streams.push_back(
           {.split = split_key(path).back(), .stream = key.text, .where = where(key.mark)});
-      if (value.kind == YamlNode::Kind::kScalar || value.kind == YamlNode::Kind::kList) {
-        read_value(*child->child("file"), join_key(child_path, "file"), value, value.mark);
-        return;
-      }
+    const bool plain = value.kind == YamlNode::Kind::kScalar || value.kind == YamlNode::Kind::kList;
+    if (const SchemaNode* leaf = child->short_for(); leaf != nullptr && plain) {
+      read_value(*leaf, join_key(child_path, leaf->name), value, value.mark);
+      return;
     }
     // If the value is empty, uses the position of the key. yaml-cpp gives an empty value the
     // position of the next value.

@@ -7,6 +7,7 @@
 #include "base/allocator_conf.h"
 #include "base/units.h"
 #include "config/derived_defaults.h"
+#include "config/effective_value.h"
 #include "config/key_values.h"
 #include "config/schema.h"
 
@@ -14,21 +15,6 @@ namespace encode {
 namespace {
 
 constexpr const char* kCommandLine = "command line";
-
-// The sources of a value. A later source overrides an earlier one.
-enum class Layer { kDefault, kAllStreams, kSharedStream, kSplitStream, kFlag };
-
-// The value of a key, and its source.
-struct Effective {
-  Value value;
-  std::string origin = "default";
-  Layer layer = Layer::kDefault;
-  std::string source = {};  // as Setting::source
-
-  ExitCode exit_code() const {
-    return layer == Layer::kFlag ? ExitCode::kUsage : ExitCode::kConfig;
-  }
-};
 
 class Resolver {
  public:
@@ -48,7 +34,7 @@ class Resolver {
     }
     bool streams_done = false;
     for (const KeySpec& key : config_keys()) {
-      if (!key.in(kSplitStreams)) {
+      if (key.in_stream().empty()) {
         apply_run_key(key);
       } else if (!streams_done) {
         for (size_t i = 0; i < places_.size(); ++i) apply_stream_keys(i);
@@ -61,7 +47,9 @@ class Resolver {
                            .text = loaded_.run.hardware.allocator_conf}});
     check_streams(loaded_.run, places_, origin_of("output.file"), origin_of("output.combine"));
     check_fields(loaded_.run, places_, list_fields);
-    settle_passages(loaded_.run, [this](const std::string& path) { return origin_of(path); });
+    settle_passages(loaded_.run, [this](const std::string& path, size_t stream) {
+      return stream == kEveryStream ? origin_of(path) : origin_of(path, stream);
+    });
     settle_filters(loaded_.run, places_);
     check_output(loaded_.run, places_, origin_of("output.file"), origin_of("output.columns"));
     return std::move(loaded_);
@@ -291,34 +279,10 @@ class Resolver {
                  .hint = "delete one of the two"});
   }
 
-  struct NamedValue {
-    const char* name;
-    Effective& effective;
-  };
-
-  // Two keys that exclude each other. If both are given, the value from the stronger layer is kept,
-  // and the other one becomes `none`.
-  static void settle(const NamedValue& one, const NamedValue& two, const Value& none) {
-    Effective& first = one.effective;
-    Effective& second = two.effective;
-    if (first.value == none || second.value == none) return;
-    if (first.layer == second.layer) {
-      throw Error({.code = "config.conflict",
-                   .exit_code = second.exit_code(),
-                   .what = fmt::format("{} and {} exclude each other", one.name, two.name),
-                   .where = second.origin,
-                   .expected = "one of the two",
-                   .found = fmt::format("both; the {} is at {}", one.name, first.origin),
-                   .hint = "delete one of the two"});
-    }
-    Effective& loser = first.layer < second.layer ? first : second;
-    const Effective& winner = first.layer < second.layer ? second : first;
-    loser = {.value = none, .origin = winner.origin, .layer = winner.layer};
-  }
-
   Effective stream_value(const KeySpec& key, const StreamPlace& place) const {
+    const std::string name = key.in_stream();
     if (key.in(kSingleInput)) {
-      const std::string path = join_key(kSingleInput, key.name);
+      const std::string path = below(kSingleInput, name);
       if (const Given* flag = find(flags_, path)) return from_flag(*flag);
       const Given* given = place.split.empty() ? find(file_.values, path) : nullptr;
       if (given != nullptr) return from_file(*given, path, Layer::kSplitStream);
@@ -326,10 +290,10 @@ class Resolver {
     const auto inherited = all_streams_.find(key.inherits);
     if (inherited != all_streams_.end() && inherited->second.layer == Layer::kFlag)
       return inherited->second;
-    const std::string split_path = join_key(stream_path(place), key.name);
+    const std::string split_path = below(stream_path(place), name);
     if (const Given* given = find(file_.values, split_path))
       return from_file(*given, split_path, Layer::kSplitStream);
-    const std::string shared_path = join_key(join_key("data.streams", place.stream), key.name);
+    const std::string shared_path = below(join_key("data.streams", place.stream), name);
     const Given* shared = place.split.empty() ? nullptr : find(file_.values, shared_path);
     if (shared != nullptr) return from_file(*shared, shared_path, Layer::kSharedStream);
     if (inherited != all_streams_.end()) return inherited->second;
@@ -342,22 +306,28 @@ class Resolver {
                                : join_key(join_key("data.splits", place.split), place.stream);
   }
 
+  // Returns the path of a key of KeySpec::in_stream() below the section of a stream.
+  static std::string below(const std::string& section, const std::string& key) {
+    return section + "." + key;
+  }
+
   void apply_stream_keys(size_t index) {
     const StreamPlace& place = places_[index];
-    std::map<std::string, Effective> values;
+    std::map<std::string, Effective>& values = stream_values_.emplace_back();
     for (const KeySpec& key : config_keys()) {
-      if (key.in(kSplitStreams)) values[key.name] = stream_value(key, place);
+      if (const std::string name = key.in_stream(); !name.empty())
+        values[name] = stream_value(key, place);
     }
     settle({"prompt", values.at("prompt")}, {"prompt_name", values.at("prompt_name")},
            std::monostate());
     settle({"field", values.at("field")}, {"text", values.at("text")}, std::string());
     for (const KeySpec& key : config_keys()) {
-      if (!key.in(kSplitStreams)) continue;
-      const Effective& value = values.at(key.name);
+      const std::string name = key.in_stream();
+      if (name.empty()) continue;
+      const Effective& value = values.at(name);
       key.set_stream(loaded_.run.streams[index], value.value);
-      if (!place.split.empty() || key.in(kSingleInput)) {
-        add_setting(join_key(stream_path(place), key.name), value);
-      }
+      if (!place.split.empty() || key.in(kSingleInput))
+        add_setting(below(stream_path(place), name), value);
     }
   }
 
@@ -382,11 +352,16 @@ class Resolver {
     const Effective& value = all_streams_.at(path);
     return {.where = value.origin, .exit_code = value.exit_code()};
   }
+  Origin origin_of(const std::string& name, size_t stream) const {
+    const Effective& value = stream_values_[stream].at(name);
+    return {.where = value.origin, .exit_code = value.exit_code()};
+  }
 
   const ConfigFile& file_;
   std::map<std::string, Given> flags_;
   std::vector<StreamPlace> places_;
   std::map<std::string, Effective> all_streams_;  // by key; only keys that apply to all streams
+  std::vector<std::map<std::string, Effective>> stream_values_;  // by KeySpec::in_stream()
   LoadedConfig loaded_;
 };
 

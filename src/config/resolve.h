@@ -7,6 +7,8 @@
 // - the default.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -48,13 +50,18 @@ Error combine_of_one(const CombineConfig& combine, const Origin& origin);
 void check_fields(const RunConfig& run, const std::vector<StreamPlace>& places,
                   const FieldLister& list_fields);
 
-// Returns the place at which a key such as "semantic.pooling" was given.
-using OriginFinder = std::function<Origin(const std::string& path)>;
+// Returns the place at which a key was given: KeySpec::in_stream() of a stream, or a key such as
+// "semantic.pooling" of kEveryStream.
+inline constexpr size_t kEveryStream = SIZE_MAX;
+using OriginFinder = std::function<Origin(const std::string& path, size_t stream)>;
 
-// Adds place_columns() to a table of passages, and checks the settings of passages. Throws Error
-// "config.conflict" if one is given and the texts are not cut, if they repeat as many tokens as
-// they have, if every token has a vector, or if streams are combined whose rows have several
-// vectors.
+// Settles the passages of each stream: without any, none of their options is set. Adds
+// place_columns() to tables of passages. Throws Error "config.conflict" if
+// - an option of passages is given and the texts are not cut,
+// - passages repeat as many tokens as they have, or every token has a vector,
+// - the field that is cut is not once in the template,
+// - streams are combined whose rows have several vectors,
+// - only some of the tables of a run have a row for each passage.
 void settle_passages(RunConfig& run, const OriginFinder& origin_of);
 
 // Reads the filters of the streams and gives each stream the filter of its split. Adds the column

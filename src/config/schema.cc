@@ -16,11 +16,18 @@ struct SectionHelp {
   std::string_view help;
 };
 
-constexpr std::array<SectionHelp, 14> kSectionHelp = {{
+constexpr const char* kStreamPassages =
+    "The passages that the texts of this stream are cut into. A key that is not given here has the "
+    "value of semantic.passages. A plain text is short for by: `passages: none` cuts no text.";
+
+constexpr std::array<SectionHelp, 16> kSectionHelp = {{
     {"semantic", "The model, and how it encodes texts."},
     {"hardware", "The device that the model runs on."},
     {"semantic.passages",
-     "The passages that every text is cut into. The texts are cut if max_tokens or by is given."},
+     "The passages that every text is cut into. The texts are cut if max_tokens or by is given. A "
+     "plain text is short for by."},
+    {"data.streams.<stream>.passages", kStreamPassages},
+    {"data.splits.<split>.<stream>.passages", kStreamPassages},
     {"semantic.embedding_cache", "A cache of embeddings for all runs of a machine."},
     {"hardware.allocator", "The CUDA memory allocator."},
     {"data", "The streams of an experiment. It excludes input."},
@@ -91,6 +98,15 @@ bool is_name(const std::string& text) {
 
 bool KeySpec::in(const std::string& section) const {
   return std::find(sections.begin(), sections.end(), section) != sections.end();
+}
+
+std::string KeySpec::in_stream() const {
+  const std::string split = kSplitStreams;
+  for (const std::string& section : sections) {
+    if (section == split) return name;
+    if (section.starts_with(split + ".")) return join_key(section.substr(split.size() + 1), name);
+  }
+  return "";
 }
 
 std::span<const RetiredKey> retired_keys() { return kRetiredKeys; }
@@ -171,6 +187,11 @@ const SchemaNode* SchemaNode::child(const std::string& child_name) const {
     if (candidate.name == child_name || alias) return &candidate;
   }
   return wildcard();
+}
+
+const SchemaNode* SchemaNode::short_for() const {
+  if (path == kSplitStreams) return child("file");
+  return name == kPassageSection ? child("by") : nullptr;
 }
 
 const SchemaNode* SchemaNode::wildcard() const {

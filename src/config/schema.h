@@ -20,6 +20,8 @@ inline constexpr const char* kSharedStreams = "data.streams.<stream>";  // a str
 // A stream in one split. It overrides kSharedStreams.
 inline constexpr const char* kSplitStreams = "data.splits.<split>.<stream>";
 inline constexpr const char* kSingleInput = "input";  // the only stream of a run without `data`
+inline constexpr const char* kPassageSection =
+    "passages";  // the section of `semantic` or of a stream
 
 // The names that splits and streams may have. They are restricted, because they become parts of
 // file names.
@@ -62,6 +64,9 @@ struct KeySpec {
   void (*set_stream)(StreamConfig&, const Value&) = nullptr;
 
   bool in(const std::string& section) const;
+  // Returns the key as it is below the sections of a stream ("prompt", "passages.field"), or "" if
+  // no stream has it.
+  std::string in_stream() const;
   Value default_value() const;    // may be called only if there is a default_text
   std::string flag_path() const;  // the key as flags and --set name it: "input.field"
 };
@@ -110,9 +115,9 @@ struct SchemaNode {
   // Returns the child with this name or alias, or wildcard() if there is none.
   const SchemaNode* child(const std::string& child_name) const;
   const SchemaNode* wildcard() const;  // returns the child that matches any name, or nullptr
-  // Returns true if a config may have a plain text instead of this section. The text is then the
-  // value of `file`.
-  bool has_short_form() const { return path == kSplitStreams; }
+  // Returns the key whose value a plain text in place of this section is, or nullptr if the section
+  // must be a map: `file` of a stream in a split, and `by` of passages.
+  const SchemaNode* short_for() const;
 };
 
 // The tree lives as long as the process. Any thread may call it.

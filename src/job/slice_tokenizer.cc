@@ -1,6 +1,9 @@
 #include "job/slice_tokenizer.h"
 
 #include <algorithm>
+#include <fmt/format.h>
+#include <iterator>
+#include <string>
 #include <utility>
 
 #include "encode/error.h"
@@ -23,6 +26,7 @@ void append_ids(const std::vector<int32_t>& ids, int64_t max_length, TokenizedRo
 void append(TokenizedTexts part, TokenizedTexts& whole) {
   append(part.sequences, whole.sequences);
   whole.passages.insert(whole.passages.end(), part.passages.begin(), part.passages.end());
+  std::move(part.refused.begin(), part.refused.end(), std::back_inserter(whole.refused));
 }
 
 }  // namespace
@@ -74,8 +78,15 @@ void SliceTokenizer::cut(const Text& text, int64_t number, TokenizedTexts& part)
   std::vector<Passage> passages;
   const int64_t first = part.sequences.size();
   try {
-    plan_.cutter->cut(text.utf8, passages, part.sequences);
+    plan_.cutter->cut(text.framed(), passages, part.sequences);
   } catch (const Error& error) {
+    if (const ErrorDetail& detail = error.detail(); detail.code == kNoPassageRoom) {
+      part.refused.push_back({.row = number,
+                              .code = std::string(kNoPassageRoom.name()),
+                              .message = fmt::format("{}: expected {}, found {}", detail.what,
+                                                     detail.expected, detail.found)});
+      return;
+    }
     throw naming_row(error, text.place());
   }
   for (int64_t i = 0; i < std::ssize(passages); ++i) {

@@ -20,6 +20,9 @@ struct TokenizedTexts {
   // With a cutter the places of the sequences. PassagePlace::row is the number of the text, counted
   // from 0; a text of token ids, which is a row that was set aside, has no passage.
   std::vector<PassagePlace> passages;
+  // The texts whose passages have no room (kNoPassageRoom), ascending. They have no passage, and
+  // SetAsideRow::row is the number of the text.
+  std::vector<SetAsideRow> refused = {};
 };
 
 // Appends the rows of `part` to `whole`. Throws no Error.

@@ -159,6 +159,7 @@ TokenizePlan plan_tokenizing(const JobUnit& unit, const ModelDirectory& director
         PassageSettings{.tokenizer = *tokenizer,
                         .rule = *effective.passages,
                         .prompt = effective.prompt,
+                        .frame = literal_frame(unit.input),
                         .add_special_tokens = options.add_special_tokens},
         directory.path);
   const bool all_pooled = effective.include_prompt || tokenizer == nullptr;

@@ -71,12 +71,16 @@ std::optional<WindowVectors> WindowEncoder::encode(Window window, const Progress
   const ReusedRows copied = copy_duplicates(window.duplicates, *failed, values);
 
   redone->insert(hits.redone.begin(), hits.redone.end());
+  std::vector<SetAsideRow> refused;
+  for (const WindowPart& part : window.parts)
+    refused.insert(refused.end(), part.refused.begin(), part.refused.end());
   WindowVectors result = finish(std::move(window), std::move(values), std::move(*failed), *redone);
   result.reused = {.rows = std::ssize(hits.rows) + copied.rows,
                    .tokens = hits.tokens + copied.tokens};
   if (unit_.effective.row_vector == RowVector::kMean &&
       unit_.effective.vector_precision == VectorPrecision::kFloat16)
     round_to_half(result.values);
+  tell_set_aside(refused);
   tell_set_aside(result.set_aside);
   return result;
 }

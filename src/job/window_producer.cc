@@ -13,6 +13,7 @@
 #include "base/stopwatch.h"
 #include "base/units.h"
 #include "batching/pack.h"
+#include "batching/passage_counts.h"
 #include "job/skip_list.h"
 #include "job/slice_tokenizer.h"
 #include "job/window_part.h"
@@ -90,8 +91,10 @@ class PartSource {
                           : part_of_rows(rows, tokenized.sequences, std::ssize(set_aside));
     part.chunk = task;
     if (unit_.identity.token_embeddings) part.row_vectors = row_tokens(tokenized.sequences);
-    part.stats.set_aside_rows = std::ssize(set_aside);
     part.set_aside = std::move(set_aside);
+    part.refused = std::move(tokenized.refused);
+    add_refused(part);
+    part.stats.set_aside_rows = std::ssize(part.set_aside);
     if (window.size() == 0) {
       window = std::move(tokenized.sequences);
     } else {
@@ -102,6 +105,14 @@ class PartSource {
   }
 
  private:
+  // Returns the bytes that a text counts in WindowSize::text_bytes.
+  int64_t bytes_of(const Text& text) const {
+    const auto bytes =
+        static_cast<int64_t>(text.utf8.size() + text.input_ids.size() * sizeof(int32_t));
+    const int64_t frame = text.bytes_before + text.bytes_after;
+    return frame == 0 || !plan_.cutter ? bytes : framed_bytes(plan_.cutter->rule(), bytes, frame);
+  }
+
   // Returns the rows of the range that were set aside, and clears their texts, so that they get no
   // token.
   std::vector<SetAsideRow> take_set_aside(RowRange range, std::vector<Text>& texts) const {
@@ -117,6 +128,14 @@ class PartSource {
       found.push_back(*row);
     }
     return found;
+  }
+
+  // Numbers the refused rows in the input, and sets them aside.
+  static void add_refused(WindowPart& part) {
+    if (part.refused.empty()) return;
+    for (SetAsideRow& row : part.refused) row.row += part.rows.begin;
+    part.set_aside.insert(part.set_aside.end(), part.refused.begin(), part.refused.end());
+    std::ranges::sort(part.set_aside, {}, &SetAsideRow::row);
   }
 
   void skip_finished() {
@@ -136,7 +155,7 @@ class PartSource {
       }
       // The cutter puts the prompt before every passage.
       if (!plan_.prompt.empty() && !plan_.cutter) text.utf8.insert(0, plan_.prompt);
-      bytes += static_cast<int64_t>(text.utf8.size() + text.input_ids.size() * sizeof(int32_t));
+      bytes += bytes_of(text);
       texts.push_back(text);
     }
     return texts;

@@ -28,6 +28,8 @@ struct WindowPart {
   RowStats stats;
   std::vector<TruncatedRow> truncated;
   std::vector<SetAsideRow> set_aside;  // the rows that were set aside, which have no tokens
+  // Those of them that were set aside when they were tokenized. The supervisor does not know them.
+  std::vector<SetAsideRow> refused = {};
   // The number of vectors of each row: [rows] with StreamIdentity::has_offsets(), else empty.
   std::vector<int32_t> row_vectors = {};
   // The sequences of the part, in order, if its rows are cut into passages. nullopt: each row is a

@@ -62,7 +62,8 @@ class Surveys {
                                  .tokenize = {.max_length = most_tokens(effective),
                                               .add_special_tokens = directory.add_special_tokens},
                                  .prompt = effective.prompt,
-                                 .passages = effective.passages});
+                                 .passages = effective.passages,
+                                 .frame = literal_frame(stream.input)});
     if (request_.rows > 0) scale(found.survey.facts);
     found.request.texts = found.survey.facts;
     return found;

@@ -11,7 +11,6 @@
 #include "encode/text.h"
 
 #include "tokenizer/document_tokens.h"
-#include "tokenizer/passages.h"
 
 namespace encode {
 namespace {
@@ -31,6 +30,7 @@ class Sample {
     cutter_.emplace(PassageSettings{.tokenizer = *options.tokenizer,
                                     .rule = *options.passages,
                                     .prompt = options.prompt,
+                                    .frame = options.frame,
                                     .add_special_tokens = options.tokenize.add_special_tokens},
                     options.model_path);
   }
@@ -95,12 +95,13 @@ class Sample {
     try {
       if (cutter_) {
         std::vector<Passage> passages;
-        cutter_->cut(text.utf8, passages, rows_);
+        cutter_->cut(text.framed(), passages, rows_);
       } else {
         text.utf8.insert(0, options_.prompt);
         options_.tokenizer->encode(text.utf8, options_.tokenize, rows_);
       }
     } catch (const Error& error) {
+      if (error.detail().code == kNoPassageRoom) return;  // the run sets such a row aside
       throw naming_row(error, text.place());
     }
     for (int64_t i = 0; i < rows_.size(); ++i) {

@@ -13,6 +13,7 @@
 #include "encode/tokenizer.h"
 
 #include "run_plan/memory/memory_estimate.h"
+#include "tokenizer/passages.h"
 
 namespace encode {
 
@@ -32,6 +33,7 @@ struct SurveyOptions {
   TokenizeOptions tokenize = {};
   std::string prompt = {};
   std::optional<PassageRule> passages = {};  // cuts the rows, if it is given
+  FrameText frame = {};                      // as in PassageSettings
 };
 
 // Reads all rows and tokenizes a sample of at most 16,384 rows and 32 MiB, spread evenly over the

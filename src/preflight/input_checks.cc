@@ -59,6 +59,7 @@ class SampleTokenizer {
     cutter_.emplace(PassageSettings{.tokenizer = *tokenizer,
                                     .rule = *effective.passages,
                                     .prompt = effective.prompt,
+                                    .frame = literal_frame(stream.plan.config.input),
                                     .add_special_tokens = directory.add_special_tokens},
                     directory.path);
   }
@@ -99,7 +100,7 @@ class SampleTokenizer {
     try {
       if (cutter_) {
         std::vector<Passage> passages;
-        cutter_->cut(text.utf8, passages, rows_);
+        cutter_->cut(text.framed(), passages, rows_);
         sample.passages += std::ssize(passages);
       } else {
         stream_.model->tokenizer->encode(stream_.plan.effective.prompt + text.utf8, options_,

@@ -39,8 +39,8 @@ constexpr auto names(DenseActivation /*tag*/) { return kDenseActivations; }
 constexpr auto names(SentenceModule::Kind /*tag*/) { return kModuleKinds; }
 
 ENCODE_FIELDS(InputFilter, where, paths, format, utf8, max_row_bytes)
-ENCODE_FIELDS(InputOptions, path, more_paths, field, text_template, missing_field, format, bad_row,
-              empty_row, utf8, max_row_bytes, limit_rows, filter)
+ENCODE_FIELDS(InputOptions, path, more_paths, field, text_template, passage_field, missing_field,
+              format, bad_row, empty_row, utf8, max_row_bytes, limit_rows, filter)
 ENCODE_FIELDS(SpeedOptions, batch_size, batch_tokens, threads, tokenizer_threads, prefetch_bytes)
 ENCODE_FIELDS(HardwareOptions, device, devices, all_devices, strict_numerics, expandable_segments,
               allocator_conf, synchronous_launches, max_restarts, worker_chunks, memory_limit_bytes,
@@ -54,7 +54,7 @@ ENCODE_FIELDS(StreamIdentity, name, fingerprint, rows, dim, token_embeddings, pa
 ENCODE_FIELDS(ChunkOrigin, device, libtorch, driver, batch_tokens, products, kernels, cuda_numerics)
 ENCODE_FIELDS(InputScan::File, path, first_row, bytes, sha256, inode, mtime_ns)
 ENCODE_FIELDS(InputScan, rows_in, rows, rejected, filtered, filter_unknown, kept_xxh3_128, empty,
-              blank, tokenized, utf8_replaced, text_bytes, longest_bytes, files, listed,
+              blank, tokenized, utf8_replaced, text_bytes, frame_bytes, longest_bytes, files, listed,
               checkpoints, end_row)
 ENCODE_FIELDS(FileKey, device, inode, size, mtime_ns, ctime_ns)
 ENCODE_FIELDS(FileHash, name, bytes, sha256, settled_key)
@@ -74,10 +74,12 @@ ENCODE_FIELDS(JobUnit, identity, input, scan, speed, model_path, model_files, ef
 ENCODE_FIELDS(JobSpec, cache_dir, lock_token, hardware, embedding_cache, units, product_seconds,
               measure_refused, workers, required_kind, check_only)
 
-// The plans of shards have scans. Those of inputs without a filter lack the fields of a filter, and
-// those of unlisted files the list, as in versions that had neither.
+// The plans of shards have scans. Those of inputs without a filter lack the fields of a filter,
+// those without a field of passages its bytes, and those of unlisted files the list, as in versions
+// that had none of these.
 Json to_json(const InputScan& scan) {
   Json json = JsonWriter::to_value(in_job(scan));
+  if (scan.frame_bytes == 0) json.erase("frame_bytes");
   if (scan.listed) {
     json["listed"]["list"].erase("path");
   } else {
@@ -98,6 +100,7 @@ InputScan scan_from_json(const Json& json) {
   const InputScan none;
   Json whole = json;
   if (whole.is_object()) {
+    whole.emplace("frame_bytes", none.frame_bytes);
     whole.emplace("filtered", none.filtered);
     whole.emplace("filter_unknown", none.filter_unknown);
     whole.emplace("kept_xxh3_128", none.kept_xxh3_128);

@@ -50,6 +50,9 @@ class InputColumns final : public ColumnSource {
     for (const TableColumn& column : columns_) {
       if (is_number_column(column)) continue;
       if (column.source == kTextColumn) {
+        // The places of passages are in the field that is cut.
+        if (row_.text && stream_.identity.passages)
+          row_.text->erase(0, static_cast<size_t>(row_.bytes_before));
         values.push_back(std::move(row_.text));
       } else {
         values.push_back(std::move(*field++));

@@ -124,9 +124,13 @@ int64_t folder_bytes(const std::string& path) {
 
 // Estimates the tokens of texts that are cut into passages.
 TextFacts facts_of_passages(const InputScan& scan, const PassageRule& rule) {
-  const int64_t passages = estimated_passages(rule, scan.rows, scan.text_bytes);
-  const int64_t tokens = scan.text_bytes / kTokenTextBytes * scan.text_bytes /
-                         std::max<int64_t>(1, bytes_without_overlap(rule, scan.text_bytes));
+  const int64_t cut_bytes = scan.text_bytes - scan.frame_bytes;
+  const int64_t frame = scan.frame_bytes / std::max<int64_t>(1, scan.rows);  // of a row
+  const PassageRule inside = rule_inside(rule, frame);
+  const int64_t passages = estimated_passages(inside, scan.rows, cut_bytes);
+  const int64_t tokens = cut_bytes / kTokenTextBytes * cut_bytes /
+                             std::max<int64_t>(1, bytes_without_overlap(inside, cut_bytes)) +
+                         passages * (frame / kTokenTextBytes);
   return {.rows = scan.rows,
           .tokens = tokens + passages,
           .text_bytes = scan.text_bytes,

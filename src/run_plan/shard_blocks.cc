@@ -60,6 +60,7 @@ InputScan scan_of_rows(const InputScan& scan, RowRange rows) {
                     .rows = rows.size(),
                     .tokenized = share(scan.tokenized),
                     .text_bytes = share(scan.text_bytes),
+                    .frame_bytes = share(scan.frame_bytes),
                     .longest_bytes = scan.longest_bytes};
   part.checkpoints.assign(scan.checkpoints.begin() + static_cast<std::ptrdiff_t>(begin),
                           scan.checkpoints.begin() + static_cast<std::ptrdiff_t>(end));

@@ -31,8 +31,8 @@ std::string in_words(const std::optional<T>& value) {
 // until someone decides whether shards must agree on it.
 
 void add_input(const std::string& stream, const InputOptions& input, Settings& settings) {
-  const auto& [path, more_paths, field, text_template, missing_field, format, bad_row, empty_row,
-               utf8, max_row_bytes, limit_rows, filter] = input;
+  const auto& [path, more_paths, field, text_template, passage_field, missing_field, format,
+               bad_row, empty_row, utf8, max_row_bytes, limit_rows, filter] = input;
   std::vector<std::string> files = {last_part(path)};
   for (const std::string& more : more_paths) files.push_back(last_part(more));
   std::string names = fmt::format("{}", fmt::join(files, ", "));
@@ -46,6 +46,7 @@ void add_input(const std::string& stream, const InputOptions& input, Settings& s
   set("field", field);
   // Plans of versions that did not have these options do not have these settings.
   if (!text_template.empty()) set("text", text_template);
+  if (!passage_field.empty()) set("passages.field", passage_field);
   if (missing_field != MissingFieldPolicy::kError)
     set("missing_field", name_of(kMissingFieldPolicies, missing_field));
   if (filter.any()) set("where", filter.where);
@@ -79,7 +80,8 @@ void add_result(const std::string& stream, const ResultOptions& result, Settings
   set("special_tokens", name_of(kSpecialTokensRules, special_tokens));
   set("ignore_custom_code", fmt::to_string(ignore_custom_code));
   if (!passages.cuts()) return;
-  const auto& [max_tokens, overlap, by, row_vector] = passages;
+  const auto& [max_tokens, overlap, by, row_vector, none] = passages;
+  static_cast<void>(none);  // it is false if the rows are cut
   set("passages.max_tokens", in_words(max_tokens));
   set("passages.overlap", fmt::to_string(overlap));
   set("passages.by", by ? name_of(kPassageUnits, *by) : "");

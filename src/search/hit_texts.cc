@@ -88,9 +88,10 @@ std::map<int64_t, RowText> HitTexts::read_passages(const std::vector<int64_t>& v
     RowText& found = texts[vectors[i]];
     found.row = row;
     found.passage = place;
-    const auto begin = std::min(text.utf8.size(), static_cast<size_t>(place.byte_begin));
+    const std::string_view cut = text.framed().text;
+    const auto begin = std::min(cut.size(), static_cast<size_t>(place.byte_begin));
     const auto bytes = static_cast<size_t>(place.byte_end - place.byte_begin);
-    set_text(text, std::string_view(text.utf8).substr(begin, bytes), found);
+    set_text(text, cut.substr(begin, bytes), found);
   }
   return texts;
 }

@@ -159,10 +159,12 @@ void Merge::quantize_parts(size_t stream, const Ranges& ranges) const {
     };
     if (earlier && std::ranges::any_of(earlier->parts, is_this)) return;
     const std::string& from = part(shard, stream).path;
+    const Manifest manifest = read_manifest(from).value();
     convert_part(from, to,
                  {.format = config_.store.final_format,
                   .ranges = &ranges,
-                  .columns = columns_of_part(from, read_manifest(from).value())});
+                  .columns = columns_of_part(from, manifest),
+                  .columns_of_vectors = manifest.identity.passages});
   });
 }
 

@@ -45,18 +45,22 @@ class PartColumn {
 class PartColumns final : public ColumnSource {
  public:
   PartColumns(const std::string& path, const Manifest& manifest)
-      : path_(path), rows_(read_vector_rows(path, manifest)), row_(manifest.identity.first_row) {
+      : path_(path),
+        of_passages_(manifest.identity.passages),
+        rows_(read_vector_rows(path, manifest)),
+        row_(manifest.identity.first_row) {
     for (const TableColumn& column : manifest.table_columns) {
       if (column.source == kSourceRowSource)
         source_rows_ = std::make_unique<PartColumn>(path, manifest.file, column.name);
-      else if (column.source != kRowColumn)
+      else if (!is_number_column(column))
         columns_.push_back(std::make_unique<PartColumn>(path, manifest.file, column.name));
     }
   }
 
   void next(std::vector<std::optional<std::string>>& values) override {
     values.assign(columns_.size(), std::nullopt);
-    if (!rows_.vector_of(row_++)) return;  // the table does not have the row
+    // Without passages, the table may lack the row.
+    if (!of_passages_ && !rows_.vector_of(row_++)) return;
     for (size_t i = 0; i < columns_.size(); ++i) values[i] = columns_[i]->next();
     if (source_rows_ == nullptr) return;
     const std::string number = source_rows_->next().value_or("");
@@ -70,6 +74,7 @@ class PartColumns final : public ColumnSource {
 
  private:
   std::string path_;
+  bool of_passages_;
   VectorRows rows_;
   int64_t row_;
   int64_t source_row_ = 0;                            // of the row before row_
@@ -80,8 +85,9 @@ class PartColumns final : public ColumnSource {
 }  // namespace
 
 bool has_input_columns(const FinalFormat& format) {
-  return std::ranges::any_of(format.columns,
-                             [](const TableColumn& column) { return column.source != kRowColumn; });
+  return std::ranges::any_of(format.columns, [](const TableColumn& column) {
+    return column.source == kSourceRowSource || !is_number_column(column);
+  });
 }
 
 ColumnOpener columns_of_part(const std::string& path, const Manifest& manifest) {

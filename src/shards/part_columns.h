@@ -11,8 +11,9 @@ namespace encode {
 bool has_input_columns(const FinalFormat& format);
 
 // Returns a function that reads these columns from the table `path`, a part with the manifest
-// `manifest`. So a part can be written again without the inputs. Rows that the table does not have
-// get no values. The function throws what open_column() and read_vector_rows() throw.
+// `manifest`. So a part can be written again without the inputs. The columns of a part of passages
+// are those of its vectors. Rows that another table does not have get no values. The function
+// throws what open_column() and read_vector_rows() throw.
 ColumnOpener columns_of_part(const std::string& path, const Manifest& manifest);
 
 }  // namespace encode

@@ -67,15 +67,6 @@ void require_divisible(const RunConfig& config) {
                  .expected = "a run that writes chunks",
                  .found = "use_chunked_encoding: false, or save_chunks: false",
                  .hint = "remove these keys from the config"});
-  // A merge reads the columns of a table row by row.
-  const std::vector<TableColumn>& columns = store.final_format.columns;
-  if (std::any_of(columns.begin(), columns.end(), is_place_column))
-    throw Error({.code = "shards.config",
-                 .what = "a table of passages cannot be divided into shards",
-                 .where = "output.format",
-                 .expected = "a .npy output, or semantic.passages.row_vector: mean",
-                 .found = describe(store.final_format),
-                 .hint = "write .npy files: the places of the passages are beside them"});
   for (const StreamConfig& stream : config.streams) {
     if (stream.input.is_standard_input())
       throw Error({.code = "shards.config",

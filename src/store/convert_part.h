@@ -19,6 +19,8 @@ struct Conversion {
   const FinalFormat& format;
   const Ranges* ranges = nullptr;  // as in FinalSource
   ColumnOpener columns = {};       // as in reformat_final()
+  // True: the columns are those of the vectors, not of the rows, and a text is that of the passage.
+  bool columns_of_vectors = false;
 };
 
 // Does what reformat_final() does.

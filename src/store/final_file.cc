@@ -63,7 +63,8 @@ class TableFile final : public FinalFile, private ByteSink {
   int64_t rows_ = 0;  // of the table
   int64_t row_bytes_ = 0;
   const FinalColumns& columns_;
-  int64_t stream_row_;                    // the row of the stream that comes next
+  int64_t stream_row_;                    // the row of the stream that source_ reads next
+  int64_t row_ = 0;                       // the row of the vector that is appended
   std::unique_ptr<ColumnSource> source_;  // null if no column comes from the input
   std::optional<PassageReader> passages_;
   PassagePlace passage_;  // of the vector that is appended, if there are passages
@@ -109,8 +110,12 @@ void TableFile::append_bytes(std::span<const std::byte> bytes) {
 
 void TableFile::append_row(std::span<const std::byte> vector) {
   if (passages_) passage_ = passages_->next();
-  const int64_t row = passages_ ? passage_.row : columns_.rows.row_of(rows_written_);
-  while (stream_row_ <= row) read_row();
+  row_ = passages_ ? passage_.row : columns_.rows.row_of(rows_written_);
+  if (columns_.of_vectors) {
+    read_row();
+  } else {
+    while (stream_row_ <= row_) read_row();
+  }
   append_columns();
   group_.vectors.insert(group_.vectors.end(), vector.begin(), vector.end());
   group_bytes_ += row_bytes_;
@@ -151,7 +156,7 @@ void TableFile::append_number(const TableColumn& column, TableRows::Column& valu
     values.numbers.push_back(source_->source_row());
   } else {
     values.numbers.push_back(is_place ? place.at(static_cast<size_t>(name - kPlaceColumns.begin()))
-                                      : stream_row_ - 1);
+                                      : row_);
   }
   group_bytes_ += static_cast<int64_t>(sizeof(int64_t));
 }
@@ -160,7 +165,7 @@ void TableFile::append_number(const TableColumn& column, TableRows::Column& valu
 // all.
 std::optional<std::string_view> TableFile::shown(const TableColumn& column,
                                                  const std::optional<std::string>& value) const {
-  if (!value || !passages_ || column.source != kTextColumn) return value;
+  if (!value || !passages_ || columns_.of_vectors || column.source != kTextColumn) return value;
   const auto begin = std::min(value->size(), static_cast<size_t>(passage_.byte_begin));
   return std::string_view(*value).substr(
       begin, static_cast<size_t>(passage_.byte_end - passage_.byte_begin));
@@ -177,7 +182,8 @@ void TableFile::write_group() {
 void TableFile::publish() {
   require_all_rows(file_.path(), rows_, rows_written_);
   write_group();
-  while (stream_row_ < columns_.rows.range().end) read_row();  // the last rows may be dropped ones
+  // The last rows may be dropped ones.
+  while (!columns_.of_vectors && stream_row_ < columns_.rows.range().end) read_row();
   if (source_ != nullptr) source_->finish();
   writer_->finish();
   file_.commit();

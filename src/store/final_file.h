@@ -44,6 +44,7 @@ struct FinalColumns {
   VectorRows rows;    // the rows of the stream and those that the final matrix lacks
   // The file of the passages of the vectors; "": the vectors are not those of passages.
   std::string passages = {};
+  bool of_vectors = false;  // as Conversion::columns_of_vectors
 };
 
 // Begins the file of a final matrix at `path`. `manifest` has its identity, its format and its

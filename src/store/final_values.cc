@@ -71,7 +71,8 @@ void write_final(const FinalSource& source, const std::string& matrix_path, Mani
       .rows =
           VectorRows(manifest.identity.range(),
                      drops ? row_numbers(source.set_aside) : std::vector<int64_t>(), matrix_path),
-      .passages = passages ? passages->temp_path() : ""};
+      .passages = passages ? passages->temp_path() : "",
+      .of_vectors = source.columns_of_vectors};
   const std::unique_ptr<FinalFile> writer = begin_final_file(matrix_path, manifest, columns);
   std::vector<std::byte> bytes;
   LedgerWriter ledger(ledger_path(matrix_path));
@@ -155,6 +156,7 @@ void convert_part(const std::string& float32_path, const std::string& matrix_pat
        .fill_passages = fill_passages,
        .set_aside = set_aside_rows(float32_path, manifest),
        .columns = conversion.columns,
+       .columns_of_vectors = conversion.columns_of_vectors,
        .ranges = conversion.ranges,
        .fill_source_rows = fill_source_rows},
       matrix_path, manifest, conversion.format);

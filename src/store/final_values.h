@@ -32,6 +32,7 @@ struct FinalSource {
   std::vector<SetAsideRow> set_aside;                  // Manifest::quarantine says what they become
   // For a table, and for the source rows of a stream with a filter; called once for each.
   ColumnOpener columns = {};
+  bool columns_of_vectors = false;  // as in Conversion
   // The ranges of a larger matrix that these rows belong to; null: those of format.ranges_file or,
   // without such a file, of these rows.
   const Ranges* ranges = nullptr;

@@ -31,6 +31,7 @@ InputOptions options_for(const InputOptions& input, const std::string& field) {
   InputOptions options = input;
   options.field = field;
   options.text_template.clear();
+  options.passage_field.clear();
   options.more_paths.clear();
   return options;
 }
@@ -125,6 +126,7 @@ class FieldReader final : public ScannedFields {
     if (!texts_->next(text_)) return false;
     row.record = text_.record;
     row.text.reset();
+    row.bytes_before = text_.bytes_before;
     if (!text_.tokenized) row.text = text_.utf8;
     row.fields.clear();
     for (const auto& field : fields_) row.fields.push_back(field->value(text_));

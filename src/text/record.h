@@ -9,6 +9,7 @@
 
 #include "encode/config.h"
 #include "encode/error.h"
+#include "encode/text.h"
 
 #include "base/where_filter.h"
 #include "text/byte_window.h"
@@ -46,6 +47,8 @@ struct Record {
   int64_t line = 0;
   int64_t offset_bytes = 0;  // the offset of the record's first byte in the decompressed input
   std::string_view text;     // valid until the next call of next(); may be invalid UTF-8
+  // With InputOptions::passage_field: the bytes of `text` before this field and after it.
+  size_t bytes_before = 0, bytes_after = 0;
   // The type of the value that `text` has. Only with FileReading::any_values.
   FilterValue::Kind type = FilterValue::Kind::kString;
   bool tokenized = false;              // the record consists of `input_ids`, and `text` is empty
@@ -58,10 +61,17 @@ struct Record {
     line = first_line;
     offset_bytes = first_byte;
     text = {};
+    bytes_before = bytes_after = 0;
     type = FilterValue::Kind::kString;
     tokenized = false;
     input_ids = {};
     problem.code = {};
+  }
+  // The parts of `text`.
+  FramedText framed() const {
+    const size_t end = text.size() - bytes_after;
+    return {text.substr(0, bytes_before), text.substr(bytes_before, end - bytes_before),
+            text.substr(end)};
   }
   int64_t size_bytes() const {
     return static_cast<int64_t>(tokenized ? input_ids.size_bytes() : text.size());

@@ -19,6 +19,12 @@ class RowHash {
   void add(std::span<const int32_t> input_ids) {
     add('i', input_ids.data(), input_ids.size_bytes());
   }
+  // Adds the place of the field that is cut in the text that is added next. Only for an input with
+  // InputOptions::passage_field.
+  void add_frame(int64_t bytes_before, int64_t bytes_after) {
+    const std::array<int64_t, 2> frame = {bytes_before, bytes_after};
+    add('f', frame.data(), sizeof frame);
+  }
   // Adds the number of the record of the row that is added next. Only for an input with a filter.
   void add_record(int64_t number) { add('r', &number, sizeof number); }
   std::array<std::byte, 16> bytes() const { return hash_.bytes(); }  // of all rows so far

@@ -44,13 +44,16 @@ class BlockHashes {
   explicit BlockHashes(std::vector<InputScan::Checkpoint>& checkpoints)
       : checkpoints_(checkpoints) {}
 
-  // Adds an accepted row, which begins at `place`. `filtered` says that the input has a filter.
-  void add(const Record& record, const InputScan::Checkpoint& place, bool filtered) {
+  // Adds an accepted row, which begins at `place`.
+  void add(const Record& record, const InputScan::Checkpoint& place, const InputOptions& options) {
     if (rows_ == 0 || rows_ == most_rows() || bytes_ >= InputScan::kBlockTextBytes) {
       finish();
       checkpoints_.push_back(place);
     }
-    if (filtered) hash_.add_record(place.rows_in);
+    if (options.filter.any()) hash_.add_record(place.rows_in);
+    if (!options.passage_field.empty())
+      hash_.add_frame(static_cast<int64_t>(record.bytes_before),
+                      static_cast<int64_t>(record.bytes_after));
     record.tokenized ? hash_.add(record.input_ids) : hash_.add(record.text);
     ++rows_;
     bytes_ += record.size_bytes();
@@ -83,6 +86,16 @@ std::string reason_of(const RowProblem& problem) {
   if (!problem.found.empty()) reason += ": " + problem.found;
   if (!problem.place.empty()) reason += fmt::format(" ({})", problem.place);
   return reason;
+}
+
+// Returns the byte at which a text is not valid UTF-8. One of its parts must not be.
+size_t first_invalid_byte(const FramedText& parts) {
+  size_t at = 0;
+  for (const std::string_view part : {parts.before, parts.text, parts.after}) {
+    if (!is_valid_utf8(part)) return at + first_invalid_utf8(part);
+    at += part.size();
+  }
+  return at;
 }
 
 InputScan::File scanned_file(const std::string& path, int64_t first_row, const FileDigest& digest) {
@@ -159,6 +172,8 @@ bool RowReader::next(Text& text) {
   text.line = record_.line;
   text.record = records_ - 1;
   text.utf8.assign(record_.text);
+  text.bytes_before = static_cast<int64_t>(record_.bytes_before);
+  text.bytes_after = static_cast<int64_t>(record_.bytes_after);
   text.tokenized = record_.tokenized;
   text.input_ids.assign(record_.input_ids.begin(), record_.input_ids.end());
   text.file = named_.try_emplace(index_, options_.path).first->second;
@@ -201,18 +216,26 @@ RowReader::Verdict RowReader::judge() {
 }
 
 void RowReader::judge_utf8() {
-  if (is_valid_utf8(record_.text)) return;
+  // The parts are repaired one by one, because the passages of the field must be valid on their
+  // own.
+  const auto [before, text, after] = record_.framed();
+  if (is_valid_utf8(before) && is_valid_utf8(text) && is_valid_utf8(after)) return;
   if (options_.utf8 == Utf8Policy::kError) {
     record_.problem = {.code = "text.utf8",
                        .what = "the row is not valid UTF-8",
                        .expected = "UTF-8",
                        .found = fmt::format("an invalid sequence at byte {} of the row",
-                                            first_invalid_utf8(record_.text)),
+                                            first_invalid_byte(record_.framed())),
                        .hint = conversion_advice(options_, record_.text)};
     return;
   }
   repaired_.clear();
-  append_repaired_utf8(record_.text, repaired_);
+  append_repaired_utf8(before, repaired_);
+  record_.bytes_before = repaired_.size();
+  append_repaired_utf8(text, repaired_);
+  const size_t end = repaired_.size();
+  append_repaired_utf8(after, repaired_);
+  record_.bytes_after = repaired_.size() - end;
   record_.text = repaired_;
   record_.replaced = true;
 }
@@ -271,7 +294,7 @@ InputScan RowReader::scan(const std::function<void(const RejectedRow&)>& on_reje
                                          .rows_in = records_ - 1,
                                          .offset_bytes = record_.offset_bytes,
                                          .xxh3_128 = {}};
-    blocks.add(record_, place, filter_ != nullptr);
+    blocks.add(record_, place, options_);
     if (filter_ != nullptr) kept.update(&place.rows_in, sizeof place.rows_in);
     const int64_t size = record_.size_bytes();
     scan.empty += size == 0 ? 1 : 0;
@@ -279,6 +302,7 @@ InputScan RowReader::scan(const std::function<void(const RejectedRow&)>& on_reje
     scan.tokenized += record_.tokenized ? 1 : 0;
     scan.utf8_replaced += record_.replaced ? 1 : 0;
     scan.text_bytes += size;
+    scan.frame_bytes += static_cast<int64_t>(record_.bytes_before + record_.bytes_after);
     scan.longest_bytes = std::max(scan.longest_bytes, size);
   }
   blocks.finish();

@@ -88,6 +88,7 @@ void ScannedReader::read_block(size_t index) {
                            format_count(scan_.rows, "row", "rows"), "fewer rows");
     }
     if (options_.filter.any()) hash.add_record(text.record);
+    if (!options_.passage_field.empty()) hash.add_frame(text.bytes_before, text.bytes_after);
     text.tokenized ? hash.add(text.input_ids) : hash.add(text.utf8);
   }
   if (hash.bytes() != begin.xxh3_128) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,12 +33,14 @@ class TemplateText {
   // makes it the problem of the record, if the options refuse this.
   bool set_missing(size_t field, const RowProblem& problem, Record& record);
 
-  // Sets the text of the record, which is valid until the next call, or its problem. Every field
-  // must have been set.
+  // Sets the text of the record, which is valid until the next call, and the place of
+  // InputOptions::passage_field in it, or the problem of the record. Every field must have been
+  // set.
   void finish(Record& record);
 
  private:
   TextTemplate template_;
+  std::optional<size_t> passage_field_;  // the index of InputOptions::passage_field
   bool missing_is_empty_;
   int64_t most_bytes_;
   std::vector<std::string_view> values_;

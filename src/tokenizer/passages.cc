@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <fmt/format.h>
 #include <limits>
 #include <utility>
 
-#include "encode/error.h"
-
+#include "tokenizer/passage_room.h"
 #include "tokenizer/text_units.h"
 #include "tokenizer/unicode/grapheme_break.h"
 
@@ -51,9 +49,14 @@ struct Filling {
 // until it fits, or gets more until it is full.
 class TextCutter {
  public:
-  // `room`: the tokens of a passage without the prompt and the special tokens.
-  TextCutter(const PassageSettings& settings, int64_t room, std::string_view utf8)
-      : settings_(settings), room_(room), utf8_(utf8), sentences_(utf8) {}
+  // `room`: the tokens of a passage without those around it.
+  TextCutter(const PassageSettings& settings, int64_t room, const FramedText& text)
+      : settings_(settings),
+        room_(room),
+        before_(settings.prompt + std::string(text.before)),
+        utf8_(text.text),
+        after_(text.after),
+        sentences_(text.text) {}
 
   void cut(std::vector<Passage>& passages, TokenizedRows& rows) {
     TokenizedRows row;
@@ -125,11 +128,11 @@ class TextCutter {
   int64_t tokenize(size_t begin, size_t end, TokenizedRows& row) {
     row.clear();
     const std::string_view text = utf8_.substr(begin, end - begin);
-    if (settings_.prompt.empty()) {
+    if (before_.empty() && after_.empty()) {
       settings_.tokenizer.encode(text, options(), row);
     } else {
-      with_prompt_.assign(settings_.prompt).append(text);
-      settings_.tokenizer.encode(with_prompt_, options(), row);
+      framed_.assign(before_).append(text).append(after_);
+      settings_.tokenizer.encode(framed_, options(), row);
     }
     return all_tokens(row);
   }
@@ -357,39 +360,26 @@ class TextCutter {
 
   const PassageSettings& settings_;
   int64_t room_;
+  std::string before_;  // the prompt, and what the row has before every passage
   std::string_view utf8_;
+  std::string_view after_;
   SentenceWindow sentences_;
   int64_t last_pieces_ = 0;  // of the passage before; 0: there is none
-  int64_t last_tokens_ = 0;  // without the prompt and the special tokens
+  int64_t last_tokens_ = 0;  // without those around it
   TokenizedRows guide_rows_;
   TokenizedRows larger_row_;
-  std::string with_prompt_;
+  std::string framed_;
 };
 
 }  // namespace
 
 PassageCutter::PassageCutter(PassageSettings settings, const std::string& where)
-    : settings_(std::move(settings)) {
-  const PassageRule& rule = settings_.rule;
-  TokenizedRows row;
-  settings_.tokenizer.encode(settings_.prompt, {.add_special_tokens = settings_.add_special_tokens},
-                             row);
-  room_ = rule.max_tokens - all_tokens(row);
-  if (room_ > rule.overlap) return;
-  throw Error(
-      {.code = "model.max_length",
-       .what = "max_tokens has no room for the text of a passage",
-       .where = where,
-       .expected = fmt::format("a max_tokens above {}, which are the {} of the prompt and "
-                               "the special tokens, and the overlap of {}",
-                               all_tokens(row) + rule.overlap, all_tokens(row), rule.overlap),
-       .found = fmt::to_string(rule.max_tokens),
-       .hint = "give a larger max_tokens, a smaller overlap or a shorter prompt"});
-}
+    : settings_(std::move(settings)), room_(passage_room(settings_, where)) {}
 
-void PassageCutter::cut(std::string_view utf8, std::vector<Passage>& passages,
+void PassageCutter::cut(const FramedText& text, std::vector<Passage>& passages,
                         TokenizedRows& rows) const {
-  TextCutter(settings_, room_, utf8).cut(passages, rows);
+  const bool framed = !text.before.empty() || !text.after.empty();
+  TextCutter(settings_, framed ? passage_room(settings_, text) : room_, text).cut(passages, rows);
 }
 
 }  // namespace encode

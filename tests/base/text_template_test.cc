@@ -82,6 +82,16 @@ TEST(TextTemplate, HasAtMost64Fields) {
   EXPECT_THAT(refusal(spelled + "{more}").what, HasSubstr("too many fields"));
 }
 
+TEST(TextTemplate, SaysWhereAFieldBegins) {
+  const TextTemplate text("<{a}|{{{b}}}{a}>");
+  const std::vector<std::string_view> values = {"123", "x"};
+  EXPECT_EQ(text.begin_of(0, values), 1U);
+  EXPECT_EQ(text.begin_of(1, values), 6U);
+  EXPECT_EQ(text.occurrences("a"), 2);
+  EXPECT_EQ(text.occurrences("b"), 1);
+  EXPECT_EQ(text.occurrences("c"), 0);
+}
+
 TEST(TextTemplate, RefusesATextThatIsTooLong) {
   const TextTemplate repeated("{a}{a}{a}.");
   const std::vector<std::string_view> values = {"12345"};

@@ -258,11 +258,12 @@ TEST(Keys, EveryFieldOfARunCanBeSet) {
   ASSERT_EQ(run.streams.size(), 1U);
   // The structured bindings name all fields. So a new field is a compile error here until the test
   // checks its key.
-  const auto& [path, more_paths, field, text_template, missing_field, format, bad_row, empty_row,
-               utf8, row_bytes, limit, filter] = run.streams[0].input;
+  const auto& [path, more_paths, field, text_template, passage_field, missing_field, format,
+               bad_row, empty_row, utf8, row_bytes, limit, filter] = run.streams[0].input;
   EXPECT_EQ(filter.where, "a == 1");
   EXPECT_FALSE(filter.reads_other_input());
   EXPECT_TRUE(text_template.empty()) << "a template has a test of its own";
+  EXPECT_TRUE(passage_field.empty()) << "passages have tests of their own";
   EXPECT_EQ(missing_field, MissingFieldPolicy::kEmpty);
   EXPECT_EQ(path + field, "other.csvother");
   EXPECT_TRUE(more_paths.empty()) << "a list has a test of its own";

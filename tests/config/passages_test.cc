@@ -121,5 +121,98 @@ TEST(PassageKeys, ExcludeACombinedMatrixUnlessARowHasOneVector) {
   EXPECT_THAT(error.where, HasSubstr("run.yaml:1"));
 }
 
+// Loads two streams, which differ only in their passages, with a rule of all streams.
+RunConfig load_streams(const std::string& semantic, const std::string& docs,
+                       const std::string& output = "{}", const std::vector<Override>& flags = {}) {
+  const TempDir dir;
+  return load_config(
+             dir.write("run.yaml",
+                       "semantic: {model: m" + semantic + "}\noutput: " + output +
+                           "\ndata:\n  streams:\n    docs: {text: '{a}: {b}'" + docs +
+                           "}\n    questions: {field: t, passages: none}\n  splits: {s: {docs: "
+                           "d.jsonl, questions: q.jsonl}}\n"),
+             flags)
+      .run;
+}
+
+TEST(PassageKeys, AreThoseOfAStream) {
+  const RunConfig own = load_streams("", ", passages: {max_tokens: 64, field: b}");
+  EXPECT_EQ(own.streams[0].result.passages.max_tokens, 64);
+  EXPECT_EQ(own.streams[0].input.passage_field, "b");
+  EXPECT_EQ(own.streams[1].result.passages, PassageOptions());
+  const RunConfig both = load_streams(
+      ", passages: {max_tokens: 64, overlap: 3, by: token, field: b, row_vector: mean}",
+      ", passages: {overlap: 4, field: ''}");
+  EXPECT_EQ(both.streams[0].result.passages.max_tokens, 64);
+  EXPECT_EQ(both.streams[0].result.passages.overlap, 4);
+  EXPECT_EQ(both.streams[0].result.passages.by, PassageUnit::kToken);
+  EXPECT_EQ(both.streams[0].input.passage_field, "");
+  EXPECT_EQ(both.streams[1].result.passages, PassageOptions());
+  EXPECT_EQ(both.streams[1].input.passage_field, "");
+}
+
+TEST(PassageKeys, OfAStreamAreOverriddenByFlags) {
+  const RunConfig run = load_streams("", ", passages: {max_tokens: 64}", "{}",
+                                     {{"semantic.passages.max_tokens", "9", "--passage-tokens"}});
+  EXPECT_EQ(run.streams[0].result.passages.max_tokens, 9);
+  EXPECT_FALSE(run.streams[1].result.passages.cuts()) << "none is the rule of this stream";
+}
+
+TEST(PassageKeys, NoneAndAUnitCanStandInPlaceOfTheMap) {
+  const RunConfig unit = load_streams("", ", passages: paragraph");
+  EXPECT_EQ(unit.streams[0].result.passages.by, PassageUnit::kParagraph);
+  EXPECT_FALSE(load_streams(", passages: none", "").streams[0].result.passages.cuts());
+  EXPECT_EQ(passages_of("max_tokens: 9, overlap: 3, by: none"), PassageOptions());
+  EXPECT_EQ(refused([] { load_streams("", ", passages: words"); }).code.name(), "config.value");
+}
+
+TEST(PassageKeys, AreReadBackFromThePrintedConfig) {
+  const TempDir dir;
+  const std::string path = dir.write(
+      "run.yaml",
+      "semantic: {model: m, passages: {max_tokens: 99, overlap: 5}}\ndata:\n  streams:\n    docs: "
+      "{text: '{a}: {b}', passages: {overlap: 4, field: b}}\n    questions: {field: t, passages: "
+      "none}\n  splits: {s: {docs: d.jsonl, questions: {file: q.jsonl}}}\n");
+  const LoadedConfig loaded = load_config(path, {});
+  for (const PrintedKeys keys : {PrintedKeys::kAll, PrintedKeys::kGiven}) {
+    RunConfig again = load_config(dir.write("again.yaml", print_config(loaded, keys)), {}).run;
+    again.config_path = path;
+    EXPECT_EQ(again, loaded.run);
+  }
+}
+
+TEST(PassageKeys, NeedAFieldThatIsOnceInTheTemplate) {
+  EXPECT_EQ(load_streams("", ", passages: {by: token, field: a}").streams[0].input.passage_field,
+            "a");
+  for (const char* field : {"c", "'a}: {b'"}) {
+    const ErrorDetail error = refused(
+        [&] { load_streams("", std::string(", passages: {by: token, field: ") + field + "}"); });
+    EXPECT_EQ(error.code.name(), "config.conflict");
+    EXPECT_THAT(error.where, HasSubstr("run.yaml:5"));
+  }
+  EXPECT_EQ(refused([] { load("by: token, field: other"); }).code.name(), "config.conflict");
+  EXPECT_EQ(refused([] { load("field: t"); }).code.name(), "config.conflict");
+  EXPECT_EQ(load("by: token, field: t").streams.front().input.passage_field, "")
+      << "the whole text is cut";
+}
+
+TEST(PassageKeys, OfAStreamThatIsNotCombinedCanGiveItSeveralVectors) {
+  const ErrorDetail error =
+      refused([] { load_streams("", ", passages: {by: token}", "{combine: [docs, questions]}"); });
+  EXPECT_EQ(error.code.name(), "config.conflict");
+  EXPECT_THAT(error.found, HasSubstr("s_docs"));
+  EXPECT_NO_THROW(load_streams("", ", passages: {by: token, row_vector: mean}",
+                               "{combine: [docs, questions]}"));
+}
+
+TEST(PassageKeys, GiveAllTablesOfARunTheSameColumns) {
+  const ErrorDetail error =
+      refused([] { load_streams("", ", passages: {by: token}", "{format: parquet}"); });
+  EXPECT_EQ(error.code.name(), "config.conflict");
+  EXPECT_THAT(error.found, HasSubstr("s_questions"));
+  EXPECT_NO_THROW(
+      load_streams("", ", passages: {by: token, row_vector: mean}", "{format: parquet}"));
+}
+
 }  // namespace
 }  // namespace encode::testing

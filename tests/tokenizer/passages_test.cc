@@ -30,12 +30,16 @@ struct Cut {
   TokenizedRows rows;
 };
 
-Cut cut_text(const Tokenizer& tokenizer, const PassageRule& rule, std::string_view text,
-             const std::string& prompt = "") {
+Cut cut_framed(const Tokenizer& tokenizer, const PassageRule& rule, const FramedText& text,
+               const std::string& prompt) {
   Cut result;
   PassageCutter({.tokenizer = tokenizer, .rule = rule, .prompt = prompt}, "a test")
       .cut(text, result.passages, result.rows);
   return result;
+}
+
+Cut cut_text(const Tokenizer& tokenizer, const PassageRule& rule, std::string_view text) {
+  return cut_framed(tokenizer, rule, {.text = text}, "");
 }
 
 std::string_view text_of(std::string_view text, const Passage& passage) {
@@ -106,9 +110,10 @@ std::string random_text(std::mt19937& random, int pieces) {
   return text;
 }
 
-void expect_promises(const Tokenizer& tokenizer, const PassageRule& rule, std::string_view text,
+void expect_promises(const Tokenizer& tokenizer, const PassageRule& rule, const FramedText& framed,
                      const std::string& prompt) {
-  const Cut cut = cut_text(tokenizer, rule, text, prompt);
+  const Cut cut = cut_framed(tokenizer, rule, framed, prompt);
+  const std::string_view text = framed.text;
   const std::set<size_t> clusters = cluster_starts(text);
   ASSERT_FALSE(cut.passages.empty());
   ASSERT_EQ(cut.rows.size(), static_cast<int64_t>(cut.passages.size()));
@@ -132,8 +137,9 @@ void expect_promises(const Tokenizer& tokenizer, const PassageRule& rule, std::s
       }
     }
     TokenizedRows alone;
-    tokenizer.encode(prompt + std::string(text_of(text, passage)), {.max_length = rule.max_tokens},
-                     alone);
+    std::string encoded = prompt;
+    encoded.append(framed.before).append(text_of(text, passage)).append(framed.after);
+    tokenizer.encode(encoded, {.max_length = rule.max_tokens}, alone);
     const auto row = cut.rows.row(static_cast<int64_t>(i));
     EXPECT_TRUE(std::ranges::equal(row, alone.row(0)));
     EXPECT_EQ(cut.rows.lost_tokens[i], alone.lost_tokens[0]);
@@ -159,12 +165,77 @@ TEST(Passages, KeepTheirPromisesForRandomTexts) {
       PassageRule rule = {.max_tokens = 12 + static_cast<int64_t>(random() % 60),
                           .by = static_cast<PassageUnit>(random() % 3)};
       if (random() % 2 == 0) rule.overlap = static_cast<int64_t>(random()) % (rule.max_tokens - 10);
-      expect_promises(*tokenizer, rule, text, i % 3 == 0 ? "q: " : "");
+      expect_promises(*tokenizer, rule, {.text = text}, i % 3 == 0 ? "q: " : "");
       if (::testing::Test::HasFailure()) {
         FAIL() << family << " max_tokens " << rule.max_tokens << " overlap " << rule.overlap
                << " by " << static_cast<int>(rule.by) << " text '" << text << "'";
       }
     }
+  }
+}
+
+// The frame may end and begin with what a tokenizer joins with the text.
+TEST(Passages, KeepTheirPromisesInAFrame) {
+  std::mt19937 random(8);
+  for (const std::string family : {"wordpiece", "gpt2", "llama2", "unigram", "gemma"}) {
+    const auto tokenizer = load_family(family);
+    for (int i = 0; i < 60; ++i) {
+      const std::string before = random_text(random, static_cast<int>(random() % 12));
+      const std::string text = random_text(random, static_cast<int>(random() % 200));
+      const std::string after = random_text(random, static_cast<int>(random() % 12));
+      const PassageRule rule = {.max_tokens = 150 + static_cast<int64_t>(random() % 60),
+                                .overlap = static_cast<int64_t>(random() % 20),
+                                .by = static_cast<PassageUnit>(random() % 3)};
+      const FramedText framed = {.before = before, .text = text, .after = after};
+      expect_promises(*tokenizer, rule, framed, i % 3 == 0 ? "q: " : "");
+      if (::testing::Test::HasFailure()) {
+        FAIL() << family << " max_tokens " << rule.max_tokens << " overlap " << rule.overlap
+               << " before '" << before << "' text '" << text << "' after '" << after << "'";
+      }
+    }
+  }
+}
+
+TEST(Passages, AFrameWithoutRoomForTheOverlapIsRefused) {
+  const auto tokenizer = load_family("wordpiece");  // puts two tokens around every row
+  const PassageRule rule = {.max_tokens = 12, .overlap = 3};
+  const auto code_of = [&](const FramedText& text) -> std::string {
+    try {
+      const Cut cut = cut_framed(*tokenizer, rule, text, "");
+      EXPECT_GE(cut.passages.size(), 1U);
+      return "";
+    } catch (const Error& error) {
+      return std::string(error.detail().code.name());
+    }
+  };
+  EXPECT_EQ(code_of({.before = "a b c", .text = "d", .after = "e f g"}), "");
+  EXPECT_EQ(code_of({.before = "a b c", .text = "d", .after = "e f g h"}), "passages.no_room");
+  EXPECT_EQ(code_of({.before = "a b c", .text = "", .after = "e f g h"}), "passages.no_room");
+}
+
+TEST(Passages, ATemplateWithoutRoomIsRefusedBeforeARowIsRead) {
+  const auto tokenizer = load_family("wordpiece");
+  InputOptions input;
+  input.text_template = "a {title} b {{c}} {body} {title} d";
+  input.passage_field = "body";
+  const FrameText frame = literal_frame(input);
+  EXPECT_EQ(frame.before, "a  b {c} ");
+  EXPECT_EQ(frame.after, "  d");
+  const auto cutter = [&](int64_t max_tokens) {
+    PassageCutter(
+        {.tokenizer = *tokenizer, .rule = {.max_tokens = max_tokens}, .prompt = "", .frame = frame},
+        "a test");
+  };
+  TokenizedRows row;
+  tokenizer->encode(frame.before + frame.after, {}, row);
+  const auto around = static_cast<int64_t>(row.ids.size());
+  EXPECT_NO_THROW(cutter(around + 1));
+  try {
+    cutter(around);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.detail().code.name(), "model.max_length");
+    EXPECT_NE(error.detail().expected.find("template"), std::string::npos);
   }
 }
 
@@ -229,7 +300,8 @@ TEST(Passages, AWordThatIsTooLongIsCutAndTheCutterComesToItsEnd) {
     for (const PassageUnit by :
          {PassageUnit::kSentence, PassageUnit::kParagraph, PassageUnit::kToken}) {
       for (const int64_t overlap : {0, 5, 20})
-        expect_promises(*tokenizer, {.max_tokens = 32, .overlap = overlap, .by = by}, text, "");
+        expect_promises(*tokenizer, {.max_tokens = 32, .overlap = overlap, .by = by},
+                        {.text = text}, "");
     }
   }
 }
@@ -258,7 +330,7 @@ TEST(Passages, AClusterAboveTheLimitIsTruncatedAndCounted) {
   const std::string cluster = "e" + repeated("\u0301", 200);
   const std::string text = "before " + cluster + " after";
   const Cut cut = cut_text(*tokenizer, {.max_tokens = 32}, text);
-  expect_promises(*tokenizer, {.max_tokens = 32}, text, "");
+  expect_promises(*tokenizer, {.max_tokens = 32}, {.text = text}, "");
   EXPECT_EQ(std::ranges::count_if(cut.rows.lost_tokens, [](int32_t lost) { return lost > 0; }), 1);
 }
 

@@ -121,8 +121,12 @@ class Edit {
       }
       map = &entry->value;
       if (map->kind != YamlNode::Kind::kMap) {
-        refuse("a map below " + parts_[depth], "a plain text, which is short for its file",
-               "write the stream as a map: {file: ...}");
+        const bool passages = parts_[depth] == kPassageSection;
+        const char* key = passages ? "by" : "file";
+        refuse("a map below " + parts_[depth],
+               fmt::format("a plain text, which is short for its {}", key),
+               fmt::format("write the {} as a map: {{{}: ...}}", passages ? "passages" : "stream",
+                           key));
       }
     }
   }

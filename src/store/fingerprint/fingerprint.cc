@@ -31,8 +31,8 @@ Json or_null(const std::optional<T>& value) {
 // compile until someone decides whether the field belongs to the fingerprint.
 
 Json input_part(const Fingerprint& fingerprint) {
-  const auto& [path, more_paths, field, text_template, missing_field, format, bad_row, empty_row,
-               utf8, max_row_bytes, limit_rows, filter] = fingerprint.input;
+  const auto& [path, more_paths, field, text_template, passage_field, missing_field, format,
+               bad_row, empty_row, utf8, max_row_bytes, limit_rows, filter] = fingerprint.input;
   Json json = {{"field", field},
                {"bad_row", name_of(kBadRowPolicies, bad_row)},
                {"empty_row", name_of(kEmptyRowPolicies, empty_row)},
@@ -42,6 +42,7 @@ Json input_part(const Fingerprint& fingerprint) {
   // Options with their default are left out. So the fingerprint equals the fingerprint of versions
   // that did not have the option.
   if (!text_template.empty()) json["text"] = text_template;
+  if (!passage_field.empty()) json["passage_field"] = passage_field;
   if (missing_field != MissingFieldPolicy::kError)
     json["missing_field"] = name_of(kMissingFieldPolicies, missing_field);
   if (filter.any()) json["where"] = filter.where;
@@ -170,6 +171,7 @@ InputOptions input_options(const JsonFields& fields) {
   InputOptions input;
   input.field = fields.string("field");
   if (fields.has("text")) input.text_template = fields.string("text");
+  if (fields.has("passage_field")) input.passage_field = fields.string("passage_field");
   if (fields.has("missing_field"))
     input.missing_field = named_value(fields, "missing_field", kMissingFieldPolicies);
   if (fields.has("where")) input.filter.where = fields.string("where");

@@ -35,18 +35,20 @@ TEST(Fingerprint, ChangesWithEveryReaderOption) {
   const Fingerprint fingerprint = base();
   // The list below has one case for each field. A new field breaks this structured binding, which
   // reminds its author to add a case.
-  const auto& [path, more_paths, field, text_template, missing_field, format, bad_row, empty_row,
-               utf8, max_row_bytes, limit_rows, filter] = fingerprint.input;
+  const auto& [path, more_paths, field, text_template, passage_field, missing_field, format,
+               bad_row, empty_row, utf8, max_row_bytes, limit_rows, filter] = fingerprint.input;
   ASSERT_FALSE(filter.any());
   static_cast<void>(path);  // the paths are not part of the fingerprint: see MovedFileKeepsIt
   static_cast<void>(more_paths);
   ASSERT_TRUE(field.empty() && format == TextFormat::kAuto && bad_row == BadRowPolicy::kError);
   ASSERT_TRUE(empty_row == EmptyRowPolicy::kKeep && utf8 == Utf8Policy::kReplace);
   ASSERT_TRUE(max_row_bytes != 1 && limit_rows != 1);
-  ASSERT_TRUE(text_template.empty() && missing_field == MissingFieldPolicy::kError);
+  ASSERT_TRUE(text_template.empty() && passage_field.empty());
+  ASSERT_TRUE(missing_field == MissingFieldPolicy::kError);
   expect_each_counts({[](Fingerprint& f) { f.input.field = "text"; },
                       [](Fingerprint& f) { f.input.text_template = "{text}"; },
                       [](Fingerprint& f) { f.input.text_template = "{text} {text}"; },
+                      [](Fingerprint& f) { f.input.passage_field = "text"; },
                       [](Fingerprint& f) {
                         f.input.text_template = "{text}";
                         f.input.missing_field = MissingFieldPolicy::kEmpty;

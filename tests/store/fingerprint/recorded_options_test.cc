@@ -18,6 +18,7 @@ Fingerprint unusual() {
   fingerprint.input.path = "texts.csv.gz";
   fingerprint.input.field = "text";
   fingerprint.input.text_template = "{a}";
+  fingerprint.input.passage_field = "a";
   fingerprint.input.missing_field = MissingFieldPolicy::kEmpty;
   fingerprint.input.filter.where = "a == 1";
   fingerprint.input.format = TextFormat::kTsv;
