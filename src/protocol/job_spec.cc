@@ -69,8 +69,8 @@ ENCODE_FIELDS(EffectiveResult, pooling, normalize, truncate_dim, modules, max_le
 ENCODE_FIELDS(JobUnit, identity, input, scan, speed, model_path, model_files, effective, chunk_rows,
               chunk_files, final_path, window_share, host_share, budget_limits, set_aside, probe,
               avoid, alone)
-ENCODE_FIELDS(JobSpec, cache_dir, lock_token, hardware, embedding_cache, units, product_seconds,
-              measure_refused, workers, required_kind, check_only)
+ENCODE_FIELDS(JobSpec, cache_dir, lock_token, lock_dir, hardware, embedding_cache, units,
+              product_seconds, measure_refused, workers, required_kind, check_only)
 
 // The plans of shards have scans. Those of inputs without a filter lack the fields of a filter, as
 // in versions that had no filter.

@@ -1,5 +1,6 @@
 #include "run_plan/leavings.h"
 
+#include <filesystem>
 #include <optional>
 #include <string_view>
 
@@ -35,6 +36,12 @@ void copy_durably(const std::string& from, const std::string& to) {
   copy.commit();
 }
 
+// Returns the options that the user has given to a run in an attempt.
+StoreOptions of_user(StoreOptions store) {
+  store.cache_dir = store.matrix_dir();
+  return store;
+}
+
 // Returns false for a record that cannot be read, so that it is replaced.
 bool has_record_of(const std::string& output, const Manifest& manifest) {
   try {
@@ -49,15 +56,19 @@ bool has_record_of(const std::string& output, const Manifest& manifest) {
 
 }  // namespace
 
-void check_leavings(const StoreOptions& store, const OutputGuard& guard) {
+void check_leavings(const StoreOptions& options, const OutputGuard& guard) {
+  const StoreOptions store = of_user(options);
   if (!has_own_cache(store)) return;
   const std::string list = rejected_rows_path(store.output);
   guard.check_beside(list, is_foreign_list(list));
   guard.check_beside(finished_run_path(store.output), is_foreign_finished_run(store.output));
 }
 
-std::string lasting_list(const StoreOptions& store, const std::string& list) {
-  return list.empty() || !has_own_cache(store) ? list : rejected_rows_path(store.output);
+std::string lasting_list(const StoreOptions& options, const std::string& list) {
+  const StoreOptions store = of_user(options);
+  if (list.empty()) return "";
+  if (has_own_cache(store)) return rejected_rows_path(store.output);
+  return join_path(store.cache_dir, std::filesystem::path(list).filename().string());
 }
 
 void leave_rejected_rows(const StreamPlan& stream) {

@@ -16,11 +16,12 @@ namespace encode {
 
 // Throws the errors of OutputGuard if a file that encode did not write has the path of the list of
 // rejected rows, or of the record of the run. Does nothing for other runs.
-void check_leavings(const StoreOptions& store, const OutputGuard& guard);
+void check_leavings(const StoreOptions& options, const OutputGuard& guard);
 
 // Returns where the list of rejected rows is when a run has ended: beside the output, if the run
-// has a cache directory of its own. `list` is the path of the list during the run, or "".
-std::string lasting_list(const StoreOptions& store, const std::string& list);
+// has a cache directory of its own, or else in the cache directory of the user. `list` is the path
+// of the list during the run, or "".
+std::string lasting_list(const StoreOptions& options, const std::string& list);
 
 // Publishes the list of rejected rows beside the final matrix, or deletes the list of an earlier
 // run. Throws what AtomicFile and remove_file() throw.

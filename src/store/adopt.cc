@@ -1,4 +1,5 @@
 // Takes over the committed chunks of other cache directories.
+#include <algorithm>
 #include <optional>
 #include <set>
 #include <utility>
@@ -8,49 +9,77 @@
 
 #include "base/file.h"
 #include "base/file_link.h"
+#include "store/attempt_folders.h"
 #include "store/layout.h"
 #include "store/records.h"
 
 namespace encode {
 namespace {
 
+// The chunks of one directory.
+struct Source {
+  std::string directory;
+  StreamFile stream;
+  std::vector<ChunkRecord> records = {};  // the newest first
+};
+
 // What has been taken over so far.
 class Adoption {
  public:
-  Adoption(std::string directory, const StreamIdentity& identity)
-      : directory_(std::move(directory)), identity_(identity) {}
+  explicit Adoption(std::string directory) : directory_(std::move(directory)) {}
 
-  void take_from(const std::string& directory) {
-    const std::optional<StreamFile> stream = stream_of(directory);
-    if (!stream || (stream_ && stream_->checksum != stream->checksum)) return;
-    if (!stream_) create_directories_durably(directory_);
-    stream_ = stream;
-    for (const LogRecord& record : read_chunk_log(join_path(directory, kLogFile)).records) {
-      if (!record.belongs_to(*stream_) || taken_.contains(record.chunk.index)) continue;
-      if (!take_files(directory, record.chunk)) continue;
-      taken_.insert(record.chunk.index);
-      records_.push_back(record.chunk);
+  // Reads the chunks of a directory if they belong to `identity`, or if there is no `identity`, to
+  // the stream of the first directory that has chunks.
+  void add_source(const std::string& directory, const StreamIdentity* identity) {
+    std::optional<StreamFile> stream = stream_of(directory);
+    if (!stream || (identity != nullptr && !same_stream(stream->identity, *identity))) return;
+    if (!sources_.empty() && sources_.front().stream.checksum != stream->checksum) return;
+    Source source = {.directory = directory, .stream = *std::move(stream)};
+    for (LogRecord& record : read_chunk_log(join_path(directory, kLogFile)).records) {
+      if (record.belongs_to(source.stream)) source.records.push_back(std::move(record.chunk));
+    }
+    std::ranges::reverse(source.records);
+    if (!source.records.empty()) sources_.push_back(std::move(source));
+  }
+
+  // A chunk in which every row has a vector comes before one that lacks rows: `encode retry-failed`
+  // may have made it.
+  void take() {
+    if (sources_.empty()) return;
+    create_directories_durably(directory_);
+    for (const bool lacks_rows : {false, true}) {
+      for (const Source& source : sources_) take_from(source, lacks_rows);
     }
   }
 
   // The records are published last, so that an interruption leaves only files without a record.
-  int64_t finish() const {
-    if (!stream_) return 0;
+  int64_t finish() {
+    if (sources_.empty()) return 0;
+    const StreamFile& stream = sources_.front().stream;
+    std::ranges::sort(records_, {}, &ChunkRecord::index);
     sync_directory(directory_);
-    write_file_durably(join_path(directory_, kStreamFile), stream_->text());
-    write_file_durably(join_path(directory_, kLogFile), log_text(*stream_, records_));
+    write_file_durably(join_path(directory_, kStreamFile), stream.text());
+    write_file_durably(join_path(directory_, kLogFile), log_text(stream, records_));
     return std::ssize(records_);
   }
 
  private:
-  std::optional<StreamFile> stream_of(const std::string& directory) const {
+  static std::optional<StreamFile> stream_of(const std::string& directory) {
     try {
-      StreamFile stream = read_stream_file(join_path(directory, kStreamFile));
-      if (same_stream(stream.identity, identity_)) return stream;
+      return read_stream_file(join_path(directory, kStreamFile));
     } catch (const Error& error) {  // a damaged file costs only the chunks of this directory
       if (error.exit_code() != ExitCode::kNoInput && error.exit_code() != ExitCode::kData) throw;
     }
     return std::nullopt;
+  }
+
+  void take_from(const Source& source, bool lacks_rows) {
+    for (const ChunkRecord& record : source.records) {
+      if (record.set_aside.has_value() != lacks_rows || taken_.contains(record.index)) continue;
+      if (!take_files(source.directory, record)) continue;
+      taken_.insert(record.index);
+      records_.push_back(record);
+    }
   }
 
   // Returns false, and takes nothing, if a file of the chunk is gone, because the other run has
@@ -79,20 +108,30 @@ class Adoption {
   }
 
   std::string directory_;
-  const StreamIdentity& identity_;
-  std::optional<StreamFile> stream_;
+  std::vector<Source> sources_;
   std::set<int64_t> taken_;
   std::vector<ChunkRecord> records_;
 };
+
+int64_t adopt(const std::vector<std::string>& from, const std::string& to, const std::string& name,
+              const StreamIdentity* identity) {
+  Adoption adoption(chunks_dir(to, name));
+  for (const std::string& cache_dir : from)
+    adoption.add_source(chunks_dir(cache_dir, name), identity);
+  adoption.take();
+  return adoption.finish();
+}
 
 }  // namespace
 
 int64_t adopt_chunks(const std::vector<std::string>& from, const std::string& to,
                      const StreamIdentity& identity) {
-  Adoption adoption(chunks_dir(to, identity.name), identity);
-  for (const std::string& cache_dir : from)
-    adoption.take_from(chunks_dir(cache_dir, identity.name));
-  return adoption.finish();
+  return adopt(from, to, identity.name, &identity);
+}
+
+int64_t adopt_chunks_of_any(const std::vector<std::string>& from, const std::string& to,
+                            const std::string& stream_name) {
+  return adopt(from, to, stream_name, nullptr);
 }
 
 }  // namespace encode
