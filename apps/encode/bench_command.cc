@@ -1,6 +1,7 @@
 #include <cstdio>
 #include <memory>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 #include "bench/bench.h"

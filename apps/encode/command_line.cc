@@ -24,12 +24,13 @@ struct Misuse {
   std::string expected;
   std::string found;
   std::string hint;
+  std::string where = "command line";
 };
 
 [[noreturn]] void refuse(Misuse misuse) {
   throw Error({.code = "usage",
                .what = std::move(misuse.what),
-               .where = "command line",
+               .where = std::move(misuse.where),
                .expected = std::move(misuse.expected),
                .found = std::move(misuse.found),
                .hint = std::move(misuse.hint)});
@@ -70,6 +71,32 @@ constexpr const char* kSeveralFiles =
           .hint = name == "--input" ? kSeveralFiles : "leave out all but one of them"});
 }
 
+// Refuses the value of a flag, or its absence. Does nothing if the error is about something else.
+// CLI11 writes "-k: Value 0 not in range 1 to 10000", "--format: x not in {lines,json}" and
+// "--field: 1 required NAME missing".
+void refuse_value(const CLI::App& command, const CLI::ParseError& error, const std::string& help) {
+  const std::string message = error.what();
+  const std::string name = message.substr(0, message.find(": "));
+  const CLI::Option* option = command.get_option_no_throw(name);
+  if (option == nullptr) return;
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr && option->results().empty())
+    refuse({.what = fmt::format("{} needs a value", name),
+            .expected = fmt::format("{} {}", name, option->get_type_name()),
+            .found = "no value",
+            .hint = "see " + help,
+            .where = name});
+  constexpr std::string_view kOutside = " not in ";
+  const size_t outside = message.find(kOutside);
+  if (dynamic_cast<const CLI::ValidationError*>(&error) == nullptr ||
+      outside == std::string::npos || option->results().empty())
+    return;
+  refuse({.what = fmt::format("the value of {} is not valid", name),
+          .expected = fmt::format("a value in {}", message.substr(outside + kOutside.size())),
+          .found = fmt::format("'{}'", preview(option->results().back())),
+          .hint = "see " + help,
+          .where = name});
+}
+
 // Refuses a command line that CLI11 does not accept. CLI11's messages name its classes and types,
 // so only the sentence about the flag is shown.
 [[noreturn]] void refuse(const CLI::App& main, const CLI::ParseError& error,
@@ -79,6 +106,7 @@ constexpr const char* kSeveralFiles =
     if (option->count() > 1 && option->get_items_expected_max() == 1) refuse_repeated(*option);
   }
   const CommandEntry entry = entry_of(main, command);
+  refuse_value(command, error, help_command(entry));
   std::vector<std::string> names;
   for (const CommandEntry& sub : entry.commands) names.push_back(sub.path.back());
   const bool no_command =

@@ -31,7 +31,7 @@ struct VerifyFlags {
 // Removes the streams that read standard input, because it cannot be read a second time.
 RunConfig without_standard_input(RunConfig config) {
   std::erase_if(config.streams,
-                [](const StreamConfig& stream) { return stream.input.path == "-"; });
+                [](const StreamConfig& stream) { return stream.input.is_standard_input(); });
   config.combine.clear();
   return config;
 }
@@ -41,9 +41,7 @@ RunConfig without_standard_input(RunConfig config) {
 std::vector<ExpectedMatrix> expected_matrices(const RunConfig& config) {
   Terminal err(STDERR_FILENO);
   Terminal out(STDOUT_FILENO);
-  LogOptions quiet;
-  quiet.level = "warning";
-  RunLog log(quiet, err, out);
+  RunLog log({.level = "warning"}, err, out);
   std::vector<ExpectedMatrix> expected;
   for (const StreamPlan& stream :
        make_plan(without_standard_input(config), PlanPurpose::kAudit, log).streams) {
@@ -57,7 +55,7 @@ std::vector<ExpectedMatrix> expected_matrices(const RunConfig& config) {
                         .quarantine = config.store.quarantine});
   }
   for (const StreamConfig& stream : config.streams) {
-    if (stream.input.path != "-") continue;
+    if (!stream.input.is_standard_input()) continue;
     expected.push_back({.name = stream.name(),
                         .path = final_path_of(config, stream.name()),
                         .group = stream.split,

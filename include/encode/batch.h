@@ -15,7 +15,7 @@ struct PackedBatch {
   // [B + 1]: sequence b has the tokens [cu_seqlens[b], cu_seqlens[b + 1]). The first entry is 0 and
   // the last entry is T. Every sequence has at least one token.
   std::vector<int32_t> cu_seqlens;
-  std::vector<int64_t> rows;  // [B], the index of each sequence's row in the window
+  std::vector<int64_t> rows;  // [B], the row of the window that each sequence is
   // [B], the number of tokens in the window before this sequence's row. If every token keeps its
   // own vector, the vectors of the row begin at this position of the output.
   std::vector<int64_t> token_offsets;

@@ -1,4 +1,4 @@
-// The limits of the embedding cache that the config checks and the cache relies on.
+// The limit of the embedding cache that the config checks and on which the cache relies.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What the store records of the rows of a chunk: plain values.
+// What the store records of the rows of a chunk: plain values. Any thread may call the functions.
 #pragma once
 
 #include <cstdint>
@@ -47,10 +47,10 @@ struct PassagePlace {
   bool operator==(const PassagePlace&) const = default;
 };
 
-// A quarantined row ("set aside" in names and messages): it has no vector, because encoding it
-// failed, and all other rows of the stream are encoded without it. The chunk of the row has zeros
-// in its place and lists the row in a ledger. QuarantinePolicy decides what the final matrix has.
-// The texts come from errors: escape them before they are shown.
+// A row that was set aside: it has no vector, because encoding it failed, and all other rows of the
+// stream are encoded without it. The chunk of the row has zeros in its place and lists the row in a
+// ledger. QuarantinePolicy decides what the final matrix has. The texts come from errors: escape
+// them before they are shown.
 struct SetAsideRow {
   int64_t row = 0;      // the row of the stream
   std::string code;     // ErrorDetail::code of the failure; a ledger keeps the first 100 bytes
@@ -104,7 +104,7 @@ struct ChunkRecord {
   ChunkOrigin origin;
   std::optional<FileSeal> ledger = {};     // present if the chunk has truncated rows
   std::optional<FileSeal> offsets = {};    // present if StreamIdentity::has_offsets()
-  std::optional<FileSeal> set_aside = {};  // present if the chunk has quarantined rows
+  std::optional<FileSeal> set_aside = {};  // present if the chunk has rows that were set aside
   std::optional<FileSeal> passages = {};   // present if the vectors are those of passages
 };
 

@@ -47,7 +47,7 @@ struct InputFilter {
 
 struct InputOptions {
   // A file, a folder that datasets.save_to_disk wrote, or a pattern such as data/part-*.jsonl; see
-  // input_files(). "-" is standard input.
+  // input_files(); "-": standard input.
   std::string path;
   // Further paths of this kind, which follow `path`. All files have the same format.
   std::vector<std::string> more_paths = {};
@@ -67,6 +67,7 @@ struct InputOptions {
   int64_t limit_rows = 0;           // the most rows that are accepted; 0: no limit
   InputFilter filter = {};
 
+  bool is_standard_input() const { return path == "-"; }
   bool names_fields() const { return !field.empty() || !text_template.empty(); }
   bool operator==(const InputOptions&) const = default;
 };
@@ -249,7 +250,7 @@ struct HardwareOptions {
 
 struct LogOptions {
   std::string level = "info";  // trace | debug | info | warning | error
-  std::string file;            // "": <cache_dir>/encode.log
+  std::string file = {};       // "": <cache_dir>/encode.log
   bool json = false;           // true: standard output gets JSON lines instead of text
   bool progress = true;
 

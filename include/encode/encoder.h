@@ -22,8 +22,8 @@ class Encoder {
  public:
   virtual ~Encoder() = default;
 
-  // Called after each batch. The calls may come from several threads, but never at the same time.
-  // Returns false to stop.
+  // Called after each batch, when its vectors are in `out`. The calls may come from several
+  // threads, but never at the same time. Returns false to stop.
   using OnBatch = std::function<bool(const PackedBatch&)>;
 
   // Encodes the batches of one window. Sequence b of a batch belongs to window row batch.rows[b].
@@ -42,11 +42,12 @@ class Encoder {
   // stay valid until the next call.
   using NextBatches = std::function<std::span<const PackedBatch>()>;
 
-  // Does what encode() does, and on a GPU also begins the work of the next call. When the last
-  // batch has been launched, the encoder calls `next` until it returns batches, and launches the
-  // first few of them. It does not wait for these. The next call uses their results if its first
-  // batches are equal to them, and drops the results otherwise. So the vectors do not depend on
-  // `next`.
+  // Does what encode() does, and on a GPU also begins the work of the next call. After the last
+  // batch of this call has been launched, and before each wait for a batch that is still running,
+  // the encoder calls `next` on the caller's thread, until `next` has once returned batches. It
+  // launches the first few of these and does not wait for them. The next call uses their results if
+  // its first batches are equal to them, and drops the results otherwise. So the vectors do not
+  // depend on `next`, which may be empty.
   // - If a batch of `next` cannot be launched, this call succeeds, and the next call fails.
   // - If the device is lost after the launch of a batch of `next`, this call fails.
   virtual bool encode_ahead(std::span<const PackedBatch> batches, std::span<float> out,

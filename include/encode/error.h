@@ -1,4 +1,4 @@
-// The only exception type of the project.
+// The only exception type of the project. Any thread may call the functions.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,9 @@
 #include "encode/exit_code.h"
 
 namespace encode {
+
+// ErrorDetail::hint of an error that cannot happen if encode has no defect.
+inline constexpr const char* kDefectHint = "this is a defect of encode; please report it";
 
 // What a user needs to know to correct an error. `code` never changes its meaning. Every text is a
 // short phrase, or "" if it does not apply.

@@ -225,7 +225,7 @@ inline constexpr auto kRows = std::to_array<ErrorFacts>({
     {"device.cuda",
      {kTempFail},
      "the CUDA context failed; another worker continues the run",
-     "run the same command again; it goes on after the last committed chunk"},
+     "run the same command again; it continues after the last committed chunk"},
     {"device.bfloat16",
      {kUnavailable},
      "`dtype: bfloat16` on a GPU older than compute capability 8.0 (Ampere), which has no "
@@ -249,7 +249,7 @@ inline constexpr auto kRows = std::to_array<ErrorFacts>({
      {kTempFail},
      "the allocator could not ask NVML about the device memory, which is probably full; another "
      "worker continues without expandable segments",
-     "run the same command again; it goes on after the last committed chunk"},
+     "run the same command again; it continues after the last committed chunk"},
     {"device.products",
      {kUnavailable},
      "a matrix product gives equal rows unequal bits on this GPU, whatever the size of its "
@@ -657,7 +657,7 @@ inline constexpr auto kRows = std::to_array<ErrorFacts>({
     {"search.empty",
      {kData},
      "`encode search`: the matrix has no rows",
-     "search a matrix of texts"},
+     "look at the input of the run that made the matrix: it had no rows"},
     {"search.kind",
      {kConfig},
      "`encode search`: the matrix is a combined one, or has a vector for each token",
@@ -753,8 +753,7 @@ inline constexpr auto kRows = std::to_array<ErrorFacts>({
      "encode the streams of one split with the same `output_dtype`"},
     {"store.damaged",
      {kData},
-     "a file of the cache is damaged; run `encode run` again, and delete the file if the error "
-     "comes again",
+     "a file of the cache is damaged",
      "run `encode run` again; delete the file if the error comes again"},
     {"store.float16", {kData}, "a value does not fit float16", "use `output_dtype: float32`"},
     {"store.foreign",
@@ -877,6 +876,11 @@ inline constexpr auto kRows = std::to_array<ErrorFacts>({
      {kData},
      "a text cannot be tokenized, or the offsets of its tokens cannot be found",
      "split, shorten or remove the row; ids need no `--offsets`"},
+    {"tokenizer.round_trip",
+     {kData},
+     "`encode preflight`: the tokenizer gives an id without a token, or other ids for the same "
+     "text",
+     "download the whole model directory again"},
     {"usage",
      {kUsage},
      "a flag or a command is unknown; the error names the nearest one",

@@ -1,6 +1,7 @@
 // The cache directory: chunks that survive a crash, and the final matrices that are made of them.
 // docs/store-format.md describes the format on disk. Only this module writes it. An audit also
-// reads it through store/audit.h.
+// reads it through store/audit.h. Any thread may call the free functions. A class says which
+// threads may use it.
 #pragma once
 
 #include <cstdint>
@@ -133,9 +134,9 @@ class MatrixWriter {
 
 class ChunkWriter : public MatrixWriter {
  public:
-  // Adds quarantined rows, in ascending order. It must get all of them before commit(). The vectors
-  // that append() gets for them are zeros; with StreamIdentity::has_offsets() they have no vector.
-  // Throws Error kIoError.
+  // Adds rows that were set aside, in ascending order. It must get all of them before commit(). The
+  // vectors that append() gets for them are zeros; with StreamIdentity::has_offsets() they have no
+  // vector. Throws Error kIoError.
   virtual void append_set_aside(std::span<const SetAsideRow> rows) = 0;
   // Commits the chunk alone: see ChunkStore::commit().
   virtual ChunkRecord commit(const RowStats& stats, const ChunkOrigin& origin) = 0;
@@ -177,7 +178,7 @@ struct FinalContent {
   FinalFormat format;
   QuarantinePolicy quarantine = QuarantinePolicy::kError;
   // The rows that the policy applies to, ascending. They contain ChunkStore::set_aside(). With
-  // kDrop they can also contain rows that were quarantined in another stream of the split.
+  // kDrop they can also contain rows that were set aside in another stream of the split.
   std::vector<SetAsideRow> set_aside = {};
   // Must be set if a column of the format comes from the input, and for a stream with a filter.
   ColumnOpener columns = {};
@@ -233,8 +234,8 @@ class ChunkStore {
   // are missing.
   virtual std::vector<ChunkRecord> commit(std::span<const WrittenChunk> chunks) = 0;
 
-  // Returns the quarantined rows of the committed chunks, ascending. Throws Error kData if a ledger
-  // does not fit its record, and kIoError.
+  // Returns the rows of the committed chunks that were set aside, ascending. Throws Error kData if
+  // a ledger does not fit its record, and kIoError.
   virtual std::vector<SetAsideRow> set_aside() const = 0;
   // Deletes committed chunks, which are pending again on return. Throws Error kIoError, and
   // kInternal for a chunk that is not committed.
@@ -244,7 +245,7 @@ class ChunkStore {
   // the matrix with its manifest. It reads the chunks twice if the format needs the ranges of all
   // rows first. It calls `on_chunk` with the index of each chunk that it has read. Throws Error:
   // kData that names a damaged chunk, kConfig "store.ranges", kIoError, and kInternal if a chunk is
-  // pending, if a row was quarantined and the policy is kError, or if rows with several vectors are
+  // pending, if a row was set aside and the policy is kError, or if rows with several vectors are
   // to be dropped. Passes on what `on_chunk` throws, and then publishes nothing.
   virtual void assemble(const std::string& final_path, const FinalContent& content,
                         const std::function<void(int64_t)>& on_chunk) = 0;
@@ -322,16 +323,16 @@ struct Manifest {
   // Present if the stream has a filter: an int64 vector with an entry for each row of the matrix,
   // the number of the record of the input that the row was made from.
   std::optional<FileSeal> source_rows = {};
-  // What the matrix has in place of the quarantined rows. kError if there are none.
+  // What the matrix has in place of the rows that were set aside. kError if there are none.
   QuarantinePolicy quarantine = QuarantinePolicy::kError;
   std::optional<FileSeal> set_aside = {};  // the ledger of these rows; absent in a combined matrix
-  int64_t dropped_rows = 0;                // the number of quarantined rows with kDrop, else 0
-  std::optional<FileSeal> passages = {};   // present if identity.passages
+  int64_t dropped_rows = 0;  // the number of rows that were set aside with kDrop, else 0
+  std::optional<FileSeal> passages = {};  // present if identity.passages
   // Of a matrix that was made of the parts of shards: a hash of the hashes of these parts; or "".
   std::string made_from = {};
 
   int64_t vectors() const { return identity.vectors_of(stats, identity.rows - dropped_rows); }
-  // False if rows were quarantined and the matrix treats them in another way than `policy` says.
+  // False if rows were set aside and the matrix treats them in another way than `policy` says.
   bool fits(QuarantinePolicy policy) const {
     return quarantine == QuarantinePolicy::kError || quarantine == policy;
   }
@@ -353,8 +354,8 @@ enum class FinalState { kAbsent, kValid, kForeign, kDamaged };
 // Throws what read_manifest() throws, except that kData becomes kDamaged.
 FinalState final_state(const std::string& matrix_path, const StreamIdentity& identity,
                        bool check_hash);
-// Returns the quarantined rows of the final matrix, ascending; for a combined matrix none. Throws
-// Error kData if the ledger does not fit the manifest, also in the number of its rows, and
+// Returns the rows of the final matrix that were set aside, ascending; for a combined matrix none.
+// Throws Error kData if the ledger does not fit the manifest, also in the number of its rows, and
 // kIoError. encode/vector_rows.h says which rows the vectors belong to if these rows were dropped.
 std::vector<SetAsideRow> set_aside_rows(const std::string& matrix_path, const Manifest& manifest);
 // Returns true if the final matrix that the manifest describes has this format. Throws Error if

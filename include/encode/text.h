@@ -1,6 +1,6 @@
 // Reads rows of text in bounded memory from files of text, plain or compressed, and from columnar
 // files. base/input_format.h has the formats. An input is one file or several files, one after the
-// other.
+// other. Any thread may call the free functions. A class says which threads may use it.
 //
 // In every format of text:
 // - The file is UTF-8. One byte order mark at its start is dropped. UTF-16, and a compressed file

@@ -1,6 +1,6 @@
 // Turns text into token ids. A tokenizer.json gives the same ids as Hugging Face `tokenizers`, and
 // the older files of a directory give the same ids as transformers 4.57.6. A lone .model file gives
-// the same ids as the sentencepiece library.
+// the same ids as the sentencepiece library. Any thread may call the free functions.
 #pragma once
 
 #include <cstdint>

@@ -70,8 +70,8 @@ std::string_view to_string(VectorPrecision precision);  // "float32", "float16"
 enum class SpecialTokensRule { kByClass, kAsInTokenizerJson };
 std::string_view to_string(SpecialTokensRule rule);  // "by_class", "as_in_tokenizer_json"
 
-// What a final matrix has in place of a quarantined row (SetAsideRow).
-// - kError: there is no final matrix while a row is quarantined.
+// What a final matrix has in place of a row that was set aside (SetAsideRow).
+// - kError: there is no final matrix while a row is set aside.
 // - kZeros: a vector of zeros.
 // - kDrop: nothing. The matrices of the other streams of the split do not have the row either, so
 //   that vector i of each of these matrices is from the same row.

@@ -90,9 +90,10 @@ Advice advice_for(int error_number) {
   switch (error_number) {
     case ENOSPC:
     case EDQUOT:
-      return {"free space on the file system",
-              "free space, then run the same command again (a run goes on after its last committed "
-              "chunk)"};
+      return {
+          "free space on the file system",
+          "free space, then run the same command again (a run continues after its last committed "
+          "chunk)"};
     case EFBIG:
       return {"a file that may grow this far",
               "raise the limit on the size of files (ulimit -f), or choose another file system"};
@@ -170,7 +171,7 @@ ErrorDetail current_error() {
                        .where = "encode",
                        .expected = "no failure",
                        .found = "an unexpected exception",
-                       .hint = "this is a defect of encode; please report it"};
+                       .hint = kDefectHint};
   };
   try {
     throw;

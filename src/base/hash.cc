@@ -32,7 +32,7 @@ Error no_sha() {
                 .where = "encode",
                 .expected = "a hash function of OpenSSL that works",
                 .found = "an error of the library",
-                .hint = "this is a defect of encode; please report it"});
+                .hint = kDefectHint});
 }
 
 std::array<std::byte, 16> canonical_bytes(XXH128_hash_t hash) {

@@ -1,6 +1,7 @@
 #include "base/own_files.h"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <fmt/format.h>
 

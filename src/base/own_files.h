@@ -2,7 +2,6 @@
 // thread may call these functions.
 #pragma once
 
-#include <array>
 #include <string>
 #include <string_view>
 

@@ -6,7 +6,6 @@
 #include <array>
 #include <cstddef>
 #include <string_view>
-#include <utility>
 
 #include "encode/pooling_mode.h"
 

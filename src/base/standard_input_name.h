@@ -2,8 +2,6 @@
 // thread may call this function. It throws no Error.
 #pragma once
 
-#include <string>
-
 #include "encode/config.h"
 #include "encode/error.h"
 

@@ -2,7 +2,8 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
+#include <optional>
+#include <span>
 
 #include "encode/error.h"
 
@@ -11,12 +12,11 @@ namespace encode {
 // The largest vocabulary of a model, and of its tokenizer.
 inline constexpr int64_t kMaxVocabSize = 4'000'000;
 
-// The hint of an error about the token ids of a row.
-inline constexpr const char* kTokenIdsHint =
-    "make the token ids with the tokenizer of this model, or download the model again";
+enum class IdSource { kInput, kTokenizer };
 
-// Makes the error kData "batch.token_id" for an id that is not in [0, vocab_size).
-// `where` names the row. Throws no Error.
-ErrorDetail outside_vocabulary(int64_t id, int64_t vocab_size, std::string where);
+// Returns the error kData "batch.token_id" for the first of the ids of a row that is not in
+// [0, vocab_size), or nullopt. The caller sets ErrorDetail::where, which names the row.
+std::optional<ErrorDetail> outside_vocabulary(std::span<const int32_t> ids, int64_t vocab_size,
+                                              IdSource source);
 
 }  // namespace encode

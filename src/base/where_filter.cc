@@ -1,6 +1,5 @@
 #include "base/where_filter.h"
 
-#include <algorithm>
 #include <fmt/format.h>
 #include <optional>
 #include <utility>

@@ -168,7 +168,7 @@ RunConfig Bench::timed_config(RunConfig config) const {
   config.hardware.max_restarts = 0;  // restarts would make the times misleading
   config.log = {.level = "warning", .file = "", .json = false, .progress = false};
   for (StreamConfig& stream : config.streams) {
-    if (stream.input.path == "-") {
+    if (stream.input.is_standard_input()) {
       throw Error({.code = "bench.stdin",
                    .what = "standard input can be read only once",
                    .where = stream.name(),
@@ -186,9 +186,8 @@ void Bench::add_case(const RunConfig& config) {
   Case added;
   added.config = timed_config(config);
   Terminal out(-1);
-  LogOptions quiet;  // the plan is silent here, because the first run reports the same warnings
-  quiet.level = "error";
-  RunLog log(quiet, err_, out);
+  // The plan is silent here, because the first run reports the same warnings.
+  RunLog log({.level = "error"}, err_, out);
   added.plan = make_plan(added.config, PlanPurpose::kAudit, log);
   added.products = {.cache_dir = scratch_.path(),
                     .hardware = one_device(config.hardware),

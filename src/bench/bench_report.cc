@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/aligned.h"

@@ -6,8 +6,6 @@
 #include <mutex>
 #include <optional>
 #include <span>
-#include <string>
-#include <vector>
 
 #include "encode/cache_counts.h"
 #include "encode/config.h"

@@ -288,8 +288,8 @@ uint64_t LmdbPages::check_overflow(const LmdbNode& node, const LmdbTreeRules& ru
   const auto header = copied_from<LmdbPageHeader>(read(node.page));
   const uint64_t least = overflow_pages_of(node.value_bytes, page_bytes_);
   const uint64_t pages = header.overflow_pages();
-  // If a list of free pages becomes shorter, LMDB writes it over the old list, and the value keeps
-  // all pages of the old list.
+  // LMDB writes a list of free pages that has become shorter over the old list, and leaves it the
+  // pages of the old one. So the value may have more pages than it needs.
   const bool shortened = rules.values == LmdbTreeRules::Values::kFreePages && pages > least &&
                          pages <= state_.last_page - node.page + 1;
   if (header.number != node.page || header.flags != LmdbPageHeader::kOverflow ||

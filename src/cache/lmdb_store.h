@@ -7,7 +7,6 @@
 #include <optional>
 #include <shared_mutex>
 #include <span>
-#include <string>
 #include <utility>
 
 #include "cache/embedding_key.h"

@@ -113,8 +113,8 @@ std::optional<std::span<const std::byte>> LmdbStore::Reading::block(uint64_t num
   return bytes_of(*found);
 }
 
-// Returns the number of the block that LMDB has found. Throws if it is below `number`: the numbers
-// of a walk over the blocks must grow, so that the walk ends.
+// Returns the number of the block that LMDB has found. Throws if it is below `number` (the numbers
+// of a walk over the blocks must grow, so that the walk ends), above kMostBlocks, or no number.
 uint64_t LmdbStore::Reading::risen(const MDB_val& name, uint64_t number) const {
   const auto found = as<uint64_t>(name);
   if (!found || *found < number || *found > kMostBlocks) store_.fail(MDB_CORRUPTED, "read");

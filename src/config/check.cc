@@ -70,7 +70,7 @@ Error error_of_input(const Origin& origin, ErrorDetail detail) {
 
 // Returns true if the run guesses the format of standard input.
 bool is_guessed(const InputOptions& input) {
-  return input.path == "-" && input.more_paths.empty() && input.format == TextFormat::kAuto;
+  return input.is_standard_input() && input.more_paths.empty() && input.format == TextFormat::kAuto;
 }
 
 // Refuses a path without the suffix of a format, and paths of different formats, because an input

@@ -13,7 +13,7 @@
 namespace encode {
 namespace {
 
-constexpr const char* kCommandLine = "the command line";
+constexpr const char* kCommandLine = "command line";
 
 // The sources of a value. A later source overrides an earlier one.
 enum class Layer { kDefault, kAllStreams, kSharedStream, kSplitStream, kFlag };
@@ -128,12 +128,12 @@ class Resolver {
       throw Error(
           {.code = "config.required",
            .exit_code = content_error(),
-           .what = "there is nothing to encode",
+           .what = "no input is given",
            .where = has_file_section("data") ? file_.sections.at("data") : file_or_command_line(),
            .expected = "--input FILE, or a config with input or data.splits",
            .found = "neither",
-           .hint = "give --input FILE (--input - reads standard input), or --config FILE "
-                   "(docs/config.md describes it)"});
+           .hint = "give --config FILE (docs/config.md describes it), or --input FILE (--input - "
+                   "reads standard input); a command about a run needs the settings of that run"});
     }
     check_shared_streams();
     return input;

@@ -1,6 +1,5 @@
 // The keys of the run itself: batches, chunks and the cache directory.
 #include <fmt/format.h>
-#include <string>
 
 #include "base/names.h"
 #include "base/units.h"

@@ -200,7 +200,7 @@ std::string suggest_key(const SchemaNode& section, const std::string& unknown) {
   const std::string near = nearest(unknown, names.data(), names.size());
   if (!near.empty()) return fmt::format("did you mean '{}'?", near);
   const KeySpec* elsewhere = find_leaf(unknown, true);
-  if (elsewhere == nullptr) return "delete the key; encode config --all lists all keys";
+  if (elsewhere == nullptr) return "leave it out; encode config --all lists all keys";
   return fmt::format("did you mean {}?", join_key(elsewhere->sections[0], elsewhere->name));
 }
 

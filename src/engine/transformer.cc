@@ -34,12 +34,13 @@ void check_batch(const PackedBatch& batch, const Transformer& transformer) {
                    .where = place_of(batch.rows[b]),
                    .expected = fmt::format("at most {} tokens", transformer.effective.max_length),
                    .found = fmt::format("{} tokens", end - begin),
-                   .hint = kTokenIdsHint});
+                   .hint = "make the ids with the tokenizer of this model, or cut the row"});
     }
-    for (int32_t t = begin; t < end; ++t) {
-      const int32_t id = batch.input_ids[static_cast<size_t>(t)];
-      if (id < 0 || id >= transformer.vocab_size)
-        throw Error(outside_vocabulary(id, transformer.vocab_size, place_of(batch.rows[b])));
+    const std::span<const int32_t> ids(&batch.input_ids[static_cast<size_t>(begin)],
+                                       static_cast<size_t>(end - begin));
+    if (auto error = outside_vocabulary(ids, transformer.vocab_size, IdSource::kInput)) {
+      error->where = place_of(batch.rows[b]);
+      throw Error(*std::move(error));
     }
   }
 }

@@ -136,8 +136,10 @@ CommitThread::~CommitThread() {
   if (thread_.joinable()) thread_.join();
 }
 
-void CommitThread::push(EncodedWindow window) {
+std::vector<float> CommitThread::push(EncodedWindow window) {
   if (!queue_.push(std::move(window))) rethrow_failure();
+  const std::lock_guard lock(spare_mutex_);
+  return std::exchange(spare_, {});
 }
 
 void CommitThread::finish() {
@@ -153,10 +155,14 @@ void CommitThread::rethrow_failure() {
 void CommitThread::run() {
   try {
     // The window stays in the queue until it is on disk, so that push() waits for it.
-    while (const EncodedWindow* window = queue_.front()) {
+    while (EncodedWindow* window = queue_.front()) {
       Stopwatch watch;
       write(*window);
       seconds_ += watch.lap();
+      {
+        const std::lock_guard lock(spare_mutex_);
+        spare_ = std::move(window->values);
+      }
       queue_.pop();
     }
   } catch (...) {

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <thread>
@@ -73,8 +74,10 @@ class CommitThread {
   // Writes the windows that were pushed. Drops a chunk that is not complete after them.
   ~CommitThread();
 
-  // Waits until the previous window is durable. Throws what writing an earlier window threw.
-  void push(EncodedWindow window);
+  // Hands a window to the thread that writes, after it has waited until the previous window is
+  // durable. Returns the values of a durable window for reuse as the memory of a new one; they may
+  // be empty. Throws what writing an earlier window threw.
+  std::vector<float> push(EncodedWindow window);
   // Returns when all windows are durable. Throws what writing a window threw.
   void finish();
   // Returns the seconds that the thread has spent so far on the windows that it has written.
@@ -97,6 +100,8 @@ class CommitThread {
   double chunk_seconds_ = 0;      // see ChunkDone::seconds
   std::vector<ChunkDone> ended_;  // chunks that are not committed, without their files
   std::atomic<double> seconds_ = 0;
+  std::mutex spare_mutex_;
+  std::vector<float> spare_;  // the values of the last window that is durable
   // The thread sets this before it abandons the queue. Other threads may read it only after push()
   // has failed, or after the join.
   std::exception_ptr failure_;

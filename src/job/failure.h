@@ -2,8 +2,6 @@
 // with its exit code. Any thread may call the function.
 #pragma once
 
-#include <exception>
-
 #include "encode/error.h"
 
 namespace encode {

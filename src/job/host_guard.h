@@ -2,8 +2,6 @@
 // throw no Error.
 #pragma once
 
-#include <cstdint>
-
 #include "encode/batch_plan.h"
 #include "encode/job.h"
 

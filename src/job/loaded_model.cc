@@ -7,6 +7,7 @@
 #include "encode/error.h"
 #include "encode/tokenizer_file.h"
 
+#include "base/compute_types.h"
 #include "base/host.h"
 #include "base/stopwatch.h"
 #include "job/self_test.h"
@@ -17,14 +18,6 @@
 
 namespace encode {
 namespace {
-
-// Returns the compute type of the operations that `type` does not quantize. Returns nullopt if
-// `type` quantizes nothing.
-std::optional<ComputeType> exact_type_of(ComputeType type) {
-  if (type == ComputeType::kInt8) return ComputeType::kFloat32;
-  if (type == ComputeType::kFp8) return ComputeType::kBFloat16;
-  return std::nullopt;
-}
 
 // Returns `effective` without its prompt. A prompt is text before a row, so units with different
 // prompts can share a model.
@@ -99,10 +92,9 @@ void ModelKeeper::load(int64_t unit_number) {
 
 Parity ModelKeeper::check_quantized(const JobUnit& unit) {
   constexpr double kLeastCosine = 0.95;  // usual models have at least 0.98
-  const std::optional<ComputeType> exact_type = exact_type_of(unit.effective.dtype);
-  if (!exact_type) return {};
+  if (!quantizes(unit.effective.dtype)) return {};
   EffectiveResult exact = unit.effective;
-  exact.dtype = *exact_type;
+  exact.dtype = facts_of(unit.effective.dtype).exact;
   const LoadedEncoder reference =
       load_encoder(model_->directory, exact, encoder_options(context_, unit));
   const Parity parity = {.cosine = least_cosine_of_fixed_texts(*reference.encoder, *model_->encoder,

@@ -76,7 +76,7 @@ class PassageResult {
     if (first != redone_.end() && *first < sequence(group.end)) ++part.stats.redone_rows;
   }
 
-  // Returns why a row is quarantined: the failure of its first passage that failed.
+  // Returns why a row is set aside: the failure of its first passage that failed.
   std::optional<SetAsideRow> failure(int64_t row, const Group& group) {
     while (next_failed_ < failed_.size() && failed_[next_failed_].place.row < sequence(group.begin))
       ++next_failed_;

@@ -1,11 +1,11 @@
 #include "job/slice_tokenizer.h"
 
 #include <algorithm>
-#include <fmt/format.h>
 #include <utility>
 
 #include "encode/error.h"
 
+#include "base/vocabulary_limit.h"
 #include "tokenizer/passages.h"
 
 namespace encode {
@@ -93,18 +93,11 @@ void SliceTokenizer::cut(const Text& text, int64_t number, TokenizedTexts& part)
 // Checked here, because the error names the row, which the engine does not know.
 void SliceTokenizer::check_ids(const Text& text, std::span<const int32_t> ids) const {
   if (plan_.vocab_size == 0) return;
-  const auto bad = std::find_if(ids.begin(), ids.end(),
-                                [this](int32_t id) { return id < 0 || id >= plan_.vocab_size; });
-  if (bad == ids.end()) return;
-  throw Error(
-      {.code = "batch.token_id",
-       .what = text.tokenized ? "a row has a token id that the model does not have"
-                              : "the tokenizer gives a token id that the model does not have",
-       .where = text.place(),
-       .expected = fmt::format("0 to {}", plan_.vocab_size - 1),
-       .found = fmt::format("{} as entry {}", *bad, bad - ids.begin()),
-       .hint = text.tokenized ? "make the ids with the tokenizer of this model, or drop the row"
-                              : "use the tokenizer and the weights of the same model"});
+  auto error = outside_vocabulary(ids, plan_.vocab_size,
+                                  text.tokenized ? IdSource::kInput : IdSource::kTokenizer);
+  if (!error) return;
+  error->where = text.place();
+  throw Error(*std::move(error));
 }
 
 }  // namespace encode

@@ -155,7 +155,7 @@ bool UnitRun::probe() {
   plan.window.tokens = 0;  // each task has windows of its own
   WindowProducer producer(unit_, probe_tasks(unit_.probe), plan);
   while (auto window = producer.next()) {
-    if (window->batches.empty()) continue;  // all its rows were quarantined, or have no tokens
+    if (window->batches.empty()) continue;  // all its rows were set aside, or have no tokens
     const RowRange rows = window->rows();
     context_.events.send(ProbeStarted{.unit = number_, .rows = rows});
     const WindowEncoder::Progress progress = {
@@ -203,6 +203,7 @@ UnitRun::End UnitRun::encode_all(WindowProducer& producer, CommitThread& committ
   // Released, because ReleaseRule must not count memory of the model's checks or of another stream.
   model_.encoder->release_cached_memory();
   Stopwatch watch;
+  std::vector<float> memory;  // of a window that is durable
   while (auto window = producer.next()) {
     rows = window->rows();
     const double awaited = watch.lap();
@@ -215,7 +216,8 @@ UnitRun::End UnitRun::encode_all(WindowProducer& producer, CommitThread& committ
     deduplicated_rows_ += std::ssize(window->duplicates);
     window_rows_ = {.first = rows_, .rows = rows.size(), .sequences = window->sequences()};
     const bool last = window->last;
-    std::optional<WindowVectors> vectors = encoder_.encode(std::move(*window), progress);
+    std::optional<WindowVectors> vectors =
+        encoder_.encode(std::move(*window), progress, std::move(memory));
     if (!vectors) return End::kStopped;
     count_sequences(vectors->reused.rows);
     tokens_ += vectors->reused.tokens;
@@ -234,8 +236,11 @@ UnitRun::End UnitRun::encode_all(WindowProducer& producer, CommitThread& committ
     EncodedWindow encoded = encoded_window(std::move(*vectors));
     encoded.seconds = watch.lap();
     seconds_.encode += encoded.seconds;
-    committer.push(std::move(encoded));
-    if (pressed()) trim_heap();
+    memory = committer.push(std::move(encoded));
+    if (pressed()) {
+      memory = {};
+      trim_heap();
+    }
     seconds_.commit_awaited += watch.lap();
     if (closed > 0) tell_reuse();
     retirement.count({.chunks = closed,

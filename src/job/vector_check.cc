@@ -6,23 +6,25 @@
 #include <numeric>
 #include <utility>
 
-#include "base/non_finite.h"
+#include "base/half.h"
 #include "base/unit_norm.h"
 
 namespace encode {
 
-VectorRules vector_rules(const ModelDirectory& directory, const EffectiveResult& effective) {
-  return {.unit_norm = !effective.token_embeddings() && !effective.modules.empty() &&
-                       effective.modules.back().kind == SentenceModule::Kind::kNormalize,
-          .may_be_zero = directory.model_type == kStaticEmbedding};
+namespace {
+
+// The sum is finite exactly if all values are, because the square of the largest float is far below
+// the largest double.
+double sum_of_squares(std::span<const float> vector) {
+  return std::transform_reduce(vector.begin(), vector.end(), 0.0, std::plus<>(), [](float value) {
+    return static_cast<double>(value) * static_cast<double>(value);
+  });
 }
 
-std::optional<BadVector> check_vector(std::span<const float> vector, const VectorRules& rules) {
-  if (find_non_finite(vector))
+// Returns what is wrong with a vector that has this sum.
+std::optional<BadVector> check_sum(double squares, const VectorRules& rules) {
+  if (!std::isfinite(squares))
     return BadVector{.code = "vector.not_finite", .message = "a value is NaN or infinite"};
-  const double squares = std::transform_reduce(
-      vector.begin(), vector.end(), 0.0, std::plus<>(),
-      [](float value) { return static_cast<double>(value) * static_cast<double>(value); });
   if (squares == 0) {
     if (rules.may_be_zero) return std::nullopt;
     return BadVector{.code = "vector.zero", .message = "all values are 0"};
@@ -35,19 +37,55 @@ std::optional<BadVector> check_vector(std::span<const float> vector, const Vecto
   return std::nullopt;
 }
 
-CheckedRows check_vectors(std::span<const PackedRow> rows, const WindowValues& values,
-                          const VectorRules& rules) {
+}  // namespace
+
+VectorRules vector_rules(const ModelDirectory& directory, const EffectiveResult& effective) {
+  return {.unit_norm = !effective.token_embeddings() && !effective.modules.empty() &&
+                       effective.modules.back().kind == SentenceModule::Kind::kNormalize,
+          .may_be_zero = directory.model_type == kStaticEmbedding};
+}
+
+std::optional<BadVector> check_vector(std::span<const float> vector, const VectorRules& rules) {
+  return check_sum(sum_of_squares(vector), rules);
+}
+
+void WindowCheck::add(const PackedBatch& batch) {
+  for (const PackedRow& row : rows_of({&batch, 1})) {
+    const double squares = sum_of_squares(values_.of(row));
+    if (!std::isfinite(squares)) {
+      not_finite_.push_back(row);
+    } else if (precision_ == VectorPrecision::kFloat16) {
+      round_and_check(row);
+    } else if (std::optional<BadVector> wrong = check_sum(squares, rules_)) {
+      bad_.emplace(row.row, *std::move(wrong));
+    }
+  }
+}
+
+CheckedRows WindowCheck::result(std::vector<PackedRow> rows) {
+  for (const PackedRow& row : not_finite_) round_and_check(row);
   CheckedRows checked;
+  if (bad_.empty()) {
+    checked.good = std::move(rows);
+    return checked;
+  }
   for (const PackedRow& row : rows) {
-    std::optional<BadVector> wrong = check_vector(values.of(row), rules);
-    if (wrong) {
-      checked.bad.push_back(
-          {.place = row, .code = wrong->code, .message = std::move(wrong->message)});
-    } else {
+    const auto wrong = bad_.find(row.row);
+    if (wrong == bad_.end()) {
       checked.good.push_back(row);
+    } else {
+      checked.bad.push_back(
+          {.place = row, .code = wrong->second.code, .message = std::move(wrong->second.message)});
     }
   }
   return checked;
+}
+
+void WindowCheck::round_and_check(const PackedRow& row) {
+  const std::span<float> vector = values_.of(row);
+  if (precision_ == VectorPrecision::kFloat16) round_to_half(vector);
+  if (std::optional<BadVector> wrong = check_vector(vector, rules_))
+    bad_.emplace(row.row, *std::move(wrong));
 }
 
 }  // namespace encode

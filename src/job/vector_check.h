@@ -1,14 +1,17 @@
-// Checks vectors before they are committed. Any thread may call these functions. They throw no
-// Error.
+// Checks vectors before they are committed. Any thread may call the functions. They throw no Error.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "encode/batch.h"
 #include "encode/error_code.h"
 #include "encode/model_directory.h"
+#include "encode/types.h"
 
 #include "job/packed_rows.h"
 
@@ -39,7 +42,33 @@ struct CheckedRows {
   std::vector<PackedRow> good;
   std::vector<FailedRow> bad;
 };
-CheckedRows check_vectors(std::span<const PackedRow> rows, const WindowValues& values,
-                          const VectorRules& rules);
+
+// Checks the vectors of a window batch by batch. A batch that has just been copied from the device
+// is still in the processor's cache, and the device computes the next batch meanwhile: a pass over
+// the whole window would leave the device without work. Not thread-safe.
+class WindowCheck {
+ public:
+  // Rounds vectors to float16 before the check if `precision` says so. `values` must outlive the
+  // WindowCheck.
+  WindowCheck(WindowValues& values, const VectorRules& rules, VectorPrecision precision)
+      : values_(values), rules_(rules), precision_(precision) {}
+
+  // Rounds and checks the vectors of a batch, except those that are not finite.
+  void add(const PackedBatch& batch);
+  // Returns the rows that add() found not to be finite. Their vectors may still be replaced.
+  std::span<const PackedRow> not_finite() const { return not_finite_; }
+  // Rounds and checks the vectors of not_finite(), and returns the result for `rows`, all of which
+  // add() must have got. Must be called once.
+  CheckedRows result(std::vector<PackedRow> rows);
+
+ private:
+  void round_and_check(const PackedRow& row);
+
+  WindowValues& values_;
+  const VectorRules& rules_;
+  const VectorPrecision precision_;
+  std::vector<PackedRow> not_finite_;
+  std::map<int64_t, BadVector> bad_;  // by PackedRow::row
+};
 
 }  // namespace encode

@@ -9,16 +9,11 @@
 namespace encode {
 namespace {
 
-bool is_finite(std::span<const float> values) { return !find_non_finite(values); }
-
-// Returns batches of the rows whose values are not finite.
-std::vector<PackedBatch> not_finite(std::span<const PackedBatch> batches, int64_t batch_tokens,
-                                    const WindowValues& values) {
-  std::set<int64_t> finite;
-  for (const PackedRow& row : rows_of(batches)) {
-    if (is_finite(values.of(row))) finite.insert(row.row);
-  }
-  return repack(batches, batch_tokens, [&finite](int64_t row) { return finite.contains(row); });
+std::vector<PackedBatch> batches_of(const WiderRedo::Request& request) {
+  std::set<int64_t> rows;
+  for (const PackedRow& row : request.rows) rows.insert(row.row);
+  return repack(request.batches, request.batch_tokens,
+                [&rows](int64_t row) { return !rows.contains(row); });
 }
 
 // Renumbers the rows and the token offsets of the batches from 0, without gaps. Returns zeros for
@@ -50,16 +45,16 @@ WiderRedo::WiderRedo(const ModelDirectory& directory, EffectiveResult narrow,
   effective_.dtype = ComputeType::kFloat32;
 }
 
-WiderRedo::Outcome WiderRedo::run(std::span<const PackedBatch> batches, int64_t batch_tokens,
-                                  WindowValues& values, const Encoder::OnBatch& done) {
-  if (!can_widen_ || is_finite(values.floats)) return {};
+WiderRedo::Outcome WiderRedo::run(const Request& request, WindowValues& values,
+                                  const Encoder::OnBatch& done) {
+  if (!can_widen_ || request.rows.empty()) return {};
   Outcome outcome;
   if (!wide_) {
     LoadedEncoder loaded = load_encoder(directory_, effective_, options_);
     wide_ = std::move(loaded.encoder);
     outcome.notes = std::move(loaded.notes);
   }
-  std::vector<PackedBatch> again = not_finite(batches, batch_tokens, values);
+  std::vector<PackedBatch> again = batches_of(request);
   const std::vector<PackedRow> narrow_rows = rows_of(again);
   WindowValues wider = number_from_0(again, values);
   const std::vector<PackedRow> wide_rows = rows_of(again);
@@ -67,7 +62,7 @@ WiderRedo::Outcome WiderRedo::run(std::span<const PackedBatch> batches, int64_t 
   if (!outcome.finished) return outcome;
   for (size_t i = 0; i < wide_rows.size(); ++i) {
     const std::span<const float> vector = wider.of(wide_rows[i]);
-    if (!is_finite(vector)) continue;
+    if (find_non_finite(vector)) continue;
     std::copy(vector.begin(), vector.end(), values.of(narrow_rows[i]).begin());
     outcome.redone.insert(narrow_rows[i].row);
   }

@@ -30,14 +30,19 @@ class WiderRedo {
     std::vector<LoadNote> notes;  // of the float32 model, if this call loaded it
   };
 
-  // Replaces each vector in `values` that is not finite by a vector from a float32 encoder on the
-  // same device. `batches` are what the first encoder got, and `batch_tokens` is
-  // BatchPlan::budget_tokens. If the float32 vector is not finite either, the old vector stays. The
-  // first call that needs the float32 model loads it, and both models then stay loaded. Does
-  // nothing if the first encoder computes in float32. Throws the errors of load_encoder() and
-  // Encoder::encode().
-  Outcome run(std::span<const PackedBatch> batches, int64_t batch_tokens, WindowValues& values,
-              const Encoder::OnBatch& done);
+  // The rows of a window that need another vector.
+  struct Request {
+    std::span<const PackedBatch> batches;  // the batches that the first encoder got
+    std::span<const PackedRow> rows;       // those of their rows whose vectors are not finite
+    int64_t batch_tokens = 0;              // BatchPlan::budget_tokens
+  };
+
+  // Replaces the vectors of `request.rows` in `values` by vectors from a float32 encoder on the
+  // same device. If the float32 vector is not finite either, the old vector stays. The first call
+  // that needs the float32 model loads it, and both models then stay loaded. Does nothing if there
+  // are no such rows, or if the first encoder computes in float32. Throws the errors of
+  // load_encoder() and Encoder::encode().
+  Outcome run(const Request& request, WindowValues& values, const Encoder::OnBatch& done);
 
  private:
   const ModelDirectory& directory_;

@@ -19,14 +19,16 @@ namespace {
 // An event has at most this number of rows, so that its line stays short.
 constexpr size_t kEventRows = 64;
 
-// Returns values for all sequences of a window, which are 0.
-WindowValues zeros_for(const Window& window, const Encoder& encoder) {
+// Returns values for all sequences of a window, which are 0. Uses `memory` if its size fits.
+WindowValues zeros_for(const Window& window, const Encoder& encoder, std::vector<float> memory) {
   int64_t vectors = encoder.token_embeddings() ? 0 : window.sequences();
   if (encoder.token_embeddings())
     for (const WindowPart& part : window.parts) vectors += part.vectors();
-  return {.dim = encoder.dim(),
-          .per_token = encoder.token_embeddings(),
-          .floats = std::vector<float>(static_cast<size_t>(vectors * encoder.dim()))};
+  const auto size = static_cast<size_t>(vectors * encoder.dim());
+  if (memory.capacity() < size || memory.capacity() / 2 > size) memory = {};
+  memory.assign(size, 0.0F);
+  return {
+      .dim = encoder.dim(), .per_token = encoder.token_embeddings(), .floats = std::move(memory)};
 }
 
 }  // namespace
@@ -41,23 +43,28 @@ WindowEncoder::WindowEncoder(const WorkerContext& context, int64_t unit, LoadedM
       rules_(vector_rules(model.directory, unit_.effective)),
       loop_(context, unit, *model.encoder) {}
 
-std::optional<WindowVectors> WindowEncoder::encode(Window window, const Progress& progress) {
-  WindowValues values = zeros_for(window, *model_.encoder);
+std::optional<WindowVectors> WindowEncoder::encode(Window window, const Progress& progress,
+                                                   std::vector<float> memory) {
+  WindowValues values = zeros_for(window, *model_.encoder, std::move(memory));
   const WindowCache cache(cache_, window.keys);
   const CacheHits hits = cache.find(rows_of(window.batches), values);
   if (!hits.rows.empty()) {
     window.batches = repack(window.batches, plan().budget_tokens,
                             [&hits](int64_t row) { return hits.rows.contains(row); });
   }
+  WindowCheck check(values, rules_, unit_.effective.vector_precision);
+  const auto batch_done = [&check, &progress](const PackedBatch& batch) {
+    check.add(batch);
+    return progress.batch_done(batch);
+  };
   std::optional<std::vector<FailedRow>> failed =
-      loop_.run(window.batches, values.floats, progress.batch_done, progress.next);
+      loop_.run(window.batches, values.floats, batch_done, progress.next);
   if (!failed) return std::nullopt;
-  std::optional<std::set<int64_t>> redone = redo_in_float32(window, values, progress);
+  std::optional<std::set<int64_t>> redone =
+      redo_in_float32(window, check.not_finite(), values, progress);
   if (!redone) return std::nullopt;
-  if (unit_.effective.vector_precision == VectorPrecision::kFloat16) round_to_half(values.floats);
 
-  const CheckedRows checked =
-      check_vectors(without(rows_of(window.batches), *failed), values, rules_);
+  const CheckedRows checked = check.result(without(rows_of(window.batches), *failed));
   require_a_good_row(checked, hits, window.rows());
   cache.put(checked.good, *redone, values);
   failed->insert(failed->end(), checked.bad.begin(), checked.bad.end());
@@ -76,12 +83,16 @@ std::optional<WindowVectors> WindowEncoder::encode(Window window, const Progress
 
 // Returns the rows that were computed again, or nullopt to stop.
 std::optional<std::set<int64_t>> WindowEncoder::redo_in_float32(const Window& window,
+                                                                std::span<const PackedRow> rows,
                                                                 WindowValues& values,
                                                                 const Progress& progress) {
+  if (rows.empty()) return std::set<int64_t>();
   const auto go_on = [&progress](const PackedBatch& /*batch*/) { return progress.go_on(); };
   WiderRedo::Outcome redo;
   try {
-    redo = model_.wider_redo->run(window.batches, plan().budget_tokens, values, go_on);
+    redo = model_.wider_redo->run(
+        {.batches = window.batches, .rows = rows, .batch_tokens = plan().budget_tokens}, values,
+        go_on);
   } catch (...) {
     const Failure failure = current_failure();
     if (failure.kind != FailureKind::kOutOfDeviceMemory) throw;

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <span>
+#include <vector>
 
 #include "encode/batch_plan.h"
 
@@ -22,8 +23,8 @@ namespace encode {
 
 // - A row is not encoded if the embedding cache has its vector, or if it is equal to another row of
 //   its window.
-// - A row is quarantined if BatchLoop refuses it, or if its vector is not finite or has a wrong
-//   norm. Then all equal rows of the window are also quarantined. The other rows are encoded.
+// - A row is set aside if BatchLoop refuses it, or if its vector is not finite or has a wrong norm.
+//   Then all equal rows of the window are also set aside. The other rows are encoded.
 // Not thread-safe.
 class WindowEncoder {
  public:
@@ -41,20 +42,22 @@ class WindowEncoder {
     Encoder::NextBatches next = {};
   };
 
-  // Encodes the rows of a window. Sends RowsSetAside for the rows that it quarantines. Returns
-  // nullopt if `progress` asked to stop. Throws:
+  // Encodes the rows of a window. Sends RowsSetAside for the rows that it sets aside. `memory` is
+  // used for the vectors if its size fits: a large vector that is used again has no page faults.
+  // Returns nullopt if `progress` asked to stop. Throws:
   // - what BatchLoop::run() throws,
   // - Error kData "vectors.all_bad" if a window has several rows and none of them has a good
-  // vector,
-  //   because then the model is broken and not the rows.
-  std::optional<WindowVectors> encode(Window window, const Progress& progress);
+  //   vector, because then the model is broken and not the rows.
+  std::optional<WindowVectors> encode(Window window, const Progress& progress,
+                                      std::vector<float> memory = {});
 
   // Returns the plan, with the budget that the device has memory for.
   const BatchPlan& plan() const { return loop_.plan(); }
 
  private:
-  std::optional<std::set<int64_t>> redo_in_float32(const Window& window, WindowValues& values,
-                                                   const Progress& progress);
+  std::optional<std::set<int64_t>> redo_in_float32(const Window& window,
+                                                   std::span<const PackedRow> rows,
+                                                   WindowValues& values, const Progress& progress);
   void require_a_good_row(const CheckedRows& checked, const CacheHits& hits, RowRange rows) const;
   void tell_set_aside(std::span<const SetAsideRow> rows) const;
 

@@ -102,7 +102,8 @@ class PartSource {
   }
 
  private:
-  // Returns the quarantined rows of the range, and clears their texts, so that they get no token.
+  // Returns the rows of the range that were set aside, and clears their texts, so that they get no
+  // token.
   std::vector<SetAsideRow> take_set_aside(RowRange range, std::vector<Text>& texts) const {
     const auto first =
         std::lower_bound(unit_.set_aside.begin(), unit_.set_aside.end(), range.begin,

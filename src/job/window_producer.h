@@ -27,7 +27,7 @@ struct WindowPart {
   RowRange rows;
   RowStats stats;
   std::vector<TruncatedRow> truncated;
-  std::vector<SetAsideRow> set_aside;  // the quarantined rows, which have no tokens
+  std::vector<SetAsideRow> set_aside;  // the rows that were set aside, which have no tokens
   // The number of vectors of each row: [rows] with StreamIdentity::has_offsets(), else empty.
   std::vector<int32_t> row_vectors = {};
   // The sequences of the part, in order, if its rows are cut into passages. nullopt: each row is a

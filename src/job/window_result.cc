@@ -1,7 +1,6 @@
 #include "job/window_result.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <span>
 #include <string>
 #include <utility>

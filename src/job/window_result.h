@@ -15,17 +15,17 @@ namespace encode {
 
 struct WindowVectors {
   std::vector<WindowPart> parts;  // their counts and lists are final
-  // [vectors of all parts, dim]. With pooling, a quarantined row has zeros.
+  // [vectors of all parts, dim]. With pooling, a row that was set aside has zeros.
   std::vector<float> values;
   std::vector<SetAsideRow> set_aside;  // the failed rows and their duplicates, in ascending order
   ReusedRows reused;
 };
 
 // Makes the result of a window, with `reused` empty.
-// - The failed rows and their duplicates are quarantined. Their parts list them. Of the counts in
-//   RowStats, only set_aside_rows and redone_rows include them.
-// - With token embeddings, the values and the counts leave out the tokens of quarantined rows and
-//   the tokens in Window::skipped.
+// - The failed rows and their duplicates are set aside: the lists of their parts name them, and
+//   RowStats counts them only in set_aside_rows and redone_rows.
+// - With token embeddings, the values and the counts leave out the tokens of rows that were set
+//   aside and the tokens in Window::skipped.
 // - The rows of `redone` and their duplicates count in RowStats::redone_rows.
 // `values` has the vectors of the whole window. Does not throw Error.
 WindowVectors finish(Window window, WindowValues values, std::vector<FailedRow> failed,

@@ -101,6 +101,16 @@ Error missing(const std::string& path, std::string hint) {
                 .hint = std::move(hint)});
 }
 
+Error missing_folder(const std::string& path) {
+  return Error(
+      {.code = "model.missing",
+       .what = "a folder of the model is missing",
+       .where = path,
+       .expected = "a folder, which modules.json names",
+       .found = "nothing under this name",
+       .hint = "the copy or download of the model may be incomplete: copy or download it again"});
+}
+
 Error bad_link(const std::string& path, const FolderChain::Entry& entry) {
   const bool loop = entry.kind == FolderChain::Entry::Kind::kLinkLoop;
   return Error(
@@ -174,7 +184,7 @@ ModelFolder ModelFolder::subfolder(const std::string& path) const {
   require_safe_path(path, path_);
   FolderChain::Entry entry = chain_.resolve(path);
   if (entry.kind == FolderChain::Entry::Kind::kNothing && entry.link.empty())
-    throw missing(path_of(path), "modules.json names this folder");
+    throw missing_folder(path_of(path));
   require_found(entry, path);
   if (!S_ISDIR(entry.mode)) throw open_error("open", path_of(path), ENOTDIR);
   ModelFolder folder(std::move(entry.folder), path_of(path));

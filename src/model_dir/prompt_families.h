@@ -22,7 +22,7 @@ struct PromptFamily {
 };
 
 // Returns all families. They live as long as the process, and any thread may read them.
-// docs/howto/prompts.md shows the same table.
+// docs/howto/prompts.md shows the same table. Only tests call this function.
 std::span<const PromptFamily> prompt_families();
 
 // Returns a prompt of the table with its line ends as "\n".

@@ -292,8 +292,8 @@ int64_t output_dim(const std::vector<SentenceModule>& modules, int64_t hidden_si
                  .where = where,
                  .expected = fmt::format("{} {}", name, dim),
                  .found = fmt::to_string(module.in_features),
-                 .hint = "the modules need the pooling that the model was trained with: do not "
-                         "set another pooling"});
+                 .hint = "config.json and the modules must be of one model; if `pooling` is set, "
+                         "leave it out"});
   };
   for (const SentenceModule& module : modules) {
     if (module.kind == SentenceModule::Kind::kPooling) {

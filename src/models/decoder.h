@@ -61,6 +61,9 @@ struct AttentionBias {
 SelfAttention load_attention(const ModuleLoader& self_attn, const DecoderConfig& config,
                              const AttentionBias& bias);
 
+// The default of sliding_window in the configurations of transformers (Mistral, Qwen2, Gemma 2).
+inline constexpr int64_t kDefaultSlidingWindow = 4096;
+
 // The names of the tensors of MLP(x) = down(hidden_act(gate(x)) * up(x)).
 struct GatedMlpNames {
   const char* gate;

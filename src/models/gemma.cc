@@ -14,7 +14,6 @@ namespace encode {
 namespace {
 
 // The defaults of GemmaConfig, Gemma2Config and Gemma3TextConfig in transformers.
-constexpr int64_t kSlidingWindow = 4096;
 constexpr double kSoftcap = 50;
 constexpr double kQueryPreAttnScalar = 256;
 constexpr int64_t kSlidingWindowPattern = 6;
@@ -45,6 +44,7 @@ ResidualSum scaled_embeddings(const at::Tensor& embed_tokens, const PackedInput&
 //   MLP(z) = down_proj(gelu(gate_proj(z)) * up_proj(z)),  gelu is the tanh approximation
 // Several heads of q share a head of k and v (grouped-query attention). q and k are rotated by
 // their positions.
+// PreNormLayer::forward() in models/layers.h computes the first two lines.
 using GemmaLayer = PreNormLayer<RmsNorm>;
 
 GemmaLayer load_gemma_layer(const ModuleLoader& layer, const DecoderConfig& config) {
@@ -149,7 +149,8 @@ class Gemma3 : public Model {
                         source.max_positions, source.device),
         window_(config.full()) {
     const JsonFields& json = source.config;
-    const int64_t width = json.integer_or("sliding_window", kSlidingWindow, 1, kMaxWindowTokens);
+    const int64_t width =
+        json.integer_or("sliding_window", kDefaultSlidingWindow, 1, kMaxWindowTokens);
     // In a bidirectional model sliding_window counts the tokens on both sides together.
     sliding_window_ = config.sliding(config.causal ? width : width / 2);
     const int64_t every = json.integer_or(
@@ -231,7 +232,7 @@ std::unique_ptr<Model> load_gemma2(const ModelSource& source) {
           ? 0
           : json.number_or("attn_logit_softcapping", kSoftcap, 0, kMaxScaling);
   const AttentionWindow window =
-      config.sliding(json.integer_or("sliding_window", kSlidingWindow, 1, kMaxWindowTokens));
+      config.sliding(json.integer_or("sliding_window", kDefaultSlidingWindow, 1, kMaxWindowTokens));
   const std::vector<bool> sliding =
       sliding_layers(json, config.num_hidden_layers, [](int64_t layer) { return layer % 2 == 0; });
   return load(source, config, load_gemma2_layer, layer_windows(config, sliding, window));

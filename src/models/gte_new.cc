@@ -14,6 +14,7 @@ namespace {
 //   Attention(x) = o_proj softmax(q k^T / sqrt(head_dim)) v,  (q, k, v) = qkv_proj(x)
 // q and k are rotated by their positions. act is hidden_act, which is gelu in the published
 // models.
+// PostNormLayer::forward() in models/layers.h computes the first two lines.
 using GteLayer = PostNormLayer<>;
 
 GteLayer load_gte_layer(const ModuleLoader& layer, const EncoderConfig& config) {

@@ -17,6 +17,7 @@ namespace {
 //   Attention(x) = Wo softmax(q k^T / sqrt(head_dim) - slope of the head x |distance|) v + bo
 // q, k and v are projections of x with biases. act is gelu if feed_forward_type is "geglu", and
 // relu if it is "reglu".
+// PostNormLayer::forward() in models/layers.h computes the first two lines.
 using JinaLayer = PostNormLayer<>;
 
 JinaLayer load_jina_layer(const ModuleLoader& layer, const EncoderConfig& config,

@@ -39,6 +39,7 @@ namespace {
 //   MLP(z) = down_proj(act(gate_proj(z)) * up_proj(z)),  act is hidden_act (silu)
 // Several heads of q share a head of k and v (grouped-query attention). q and k are rotated by
 // their positions.
+// PreNormLayer::forward() in models/layers.h computes the first two lines.
 using LlamaLayer = PreNormLayer<RmsNorm>;
 
 // Multiplies the rotated queries by 1 + beta x log(1 + floor(position / trained_length)). The
@@ -162,10 +163,11 @@ std::unique_ptr<Model> load_eurobert(const ModelSource& source) {
 
 std::unique_ptr<Model> load_mistral(const ModelSource& source) {
   const DecoderConfig config(source);
-  // Later releases have sliding_window: null. The default of MistralConfig in transformers is 4096.
+  // Later releases have sliding_window: null.
   AttentionWindow window = config.full();
   if (!states_null(source.document, "sliding_window"))
-    window = config.sliding(source.config.integer_or("sliding_window", 4096, 1, kMaxWindowTokens));
+    window = config.sliding(
+        source.config.integer_or("sliding_window", kDefaultSlidingWindow, 1, kMaxWindowTokens));
   return load(source, config, {.windows = config.every_layer(window)});
 }
 
@@ -175,7 +177,7 @@ std::unique_ptr<Model> load_ministral(const ModelSource& source) {
   // window, unless sliding_window is null.
   const DecoderConfig config(source);
   const AttentionWindow window =
-      config.sliding(json.integer_or("sliding_window", 4096, 1, kMaxWindowTokens));
+      config.sliding(json.integer_or("sliding_window", kDefaultSlidingWindow, 1, kMaxWindowTokens));
   const bool slides = !states_null(source.document, "sliding_window");
   const std::vector<bool> sliding =
       sliding_layers(json, config.num_hidden_layers, [slides](int64_t) { return slides; });

@@ -86,7 +86,8 @@ Qwen3MoeLayer load_qwen3_moe_layer(const ModuleLoader& layer, const DecoderConfi
 // All layers have the same window. The default 4,096 is from Qwen3MoeConfig.
 AttentionWindow window_of(const JsonFields& json, const DecoderConfig& config) {
   return json.boolean_or("use_sliding_window", false)
-             ? config.sliding(json.integer_or("sliding_window", 4096, 1, kMaxWindowTokens))
+             ? config.sliding(
+                   json.integer_or("sliding_window", kDefaultSlidingWindow, 1, kMaxWindowTokens))
              : config.full();
 }
 

@@ -1,7 +1,6 @@
 #include "plan/cluster_report.h"
 
 #include <cmath>
-#include <cstdint>
 #include <fmt/format.h>
 
 #include "base/json_values.h"

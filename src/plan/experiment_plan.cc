@@ -72,7 +72,7 @@ class Surveys {
 
  private:
   static void refuse_standard_input(const StreamConfig& stream) {
-    if (stream.input.path != "-") return;
+    if (!stream.input.is_standard_input()) return;
     throw Error({.code = "plan.stdin",
                  .what = "a plan reads the input before the run does, and standard input can be "
                          "read only once",

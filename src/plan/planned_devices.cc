@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <memory>
 #include <unistd.h>
+#include <utility>
 
 #include "base/host.h"
 #include "base/nvidia_driver.h"

@@ -123,7 +123,7 @@ struct StreamOutlook {
   bool finished = false;                  // the final matrix exists, or only has to be converted
   bool encoded = false;                   // no row is left to encode
   int64_t chunk_rows = 0;                 // the rows in a chunk of the cache; 0: there are none
-  int64_t rows_set_aside = 0;             // the quarantined rows of the committed chunks
+  int64_t rows_set_aside = 0;             // of the committed chunks
   std::vector<ChunkOrigin> origins = {};  // where the committed chunks were computed
 };
 

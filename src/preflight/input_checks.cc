@@ -78,8 +78,10 @@ class SampleTokenizer {
       return;
     }
     const int64_t vocab_size = stream_.model->opened.directory.vocab_size;
-    for (const int32_t id : rows_.ids) {
-      if (id >= vocab_size) throw Error(outside_vocabulary(id, vocab_size, text.place()));
+    if (auto error = outside_vocabulary(rows_.ids, vocab_size,
+                                        text.tokenized ? IdSource::kInput : IdSource::kTokenizer)) {
+      error->where = text.place();
+      throw Error(*std::move(error));
     }
     sample.tokens += std::ssize(rows_.ids);
     int64_t all_lost = 0;
@@ -216,7 +218,7 @@ bool warn(const CheckedStream& stream, const Sample& sample, const std::string& 
 
 void check_input(CheckedStream& stream, const std::string& check, PreflightFindings& findings) {
   InputOptions& input = stream.plan.config.input;
-  if (input.path == "-") {
+  if (input.is_standard_input()) {
     findings.yellow(check, "standard input is read only by the run itself",
                     "write the rows to a file to have them checked");
     return;

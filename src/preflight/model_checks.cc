@@ -7,6 +7,7 @@
 #include "encode/model_directory.h"
 
 #include "base/units.h"
+#include "base/vocabulary_limit.h"
 #include "config/schema.h"
 #include "model_dir/prompt_families.h"
 #include "preflight/checks.h"
@@ -30,15 +31,8 @@ std::string folder_name(const std::string& path) {
   return std::filesystem::path(path).filename().string();
 }
 
-ErrorDetail tokenizer_error(const ModelDirectory& model, std::string what, std::string expected,
-                            std::string found) {
-  return {.code = "batch.token_id",
-          .what = std::move(what),
-          .where = model.transformer_path,
-          .expected = std::move(expected),
-          .found = std::move(found),
-          .hint = "download the whole model directory again: the tokenizer is of another model"};
-}
+constexpr const char* kTokenizerHint =
+    "download the whole model directory again: the tokenizer is of another model";
 
 // Tokenizes a text and turns the ids back into tokens.
 void round_trip(const ModelDirectory& model, const Tokenizer& tokenizer,
@@ -53,17 +47,18 @@ void round_trip(const ModelDirectory& model, const Tokenizer& tokenizer,
     return !tokenizer.token(id).empty();
   });
   if (!same || !spelled || rows.row(0).empty()) {
-    findings.red("tokenizer", tokenizer_error(model, "the tokenizer fails a round trip",
-                                              "ids that have a spelling, and the same ids twice",
-                                              same ? "an id without a token" : "other ids"));
+    findings.red("tokenizer", {.code = "tokenizer.round_trip",
+                               .what = "the tokenizer fails a round trip",
+                               .where = model.transformer_path,
+                               .expected = "ids that have a spelling, and the same ids twice",
+                               .found = same ? "an id without a token" : "other ids",
+                               .hint = kTokenizerHint});
     return;
   }
-  const int32_t largest = *std::max_element(rows.ids.begin(), rows.ids.end());
-  if (largest >= model.vocab_size) {
-    findings.red("tokenizer",
-                 tokenizer_error(model, "the tokenizer gives ids that the model does not have",
-                                 fmt::format("ids below {}", model.vocab_size),
-                                 fmt::format("id {}", largest)));
+  if (auto error = outside_vocabulary(rows.row(0), model.vocab_size, IdSource::kTokenizer)) {
+    error->where = model.transformer_path;
+    error->hint = kTokenizerHint;
+    findings.red("tokenizer", *std::move(error));
     return;
   }
   if (tokenizer.vocab_size() > model.vocab_size) {

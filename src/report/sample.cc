@@ -139,7 +139,7 @@ std::optional<SampleMatrix> read_chunk_vectors(const std::string& cache_dir,
 SampleTexts read_texts(const StreamConfig& stream, const StreamIdentity& encoded,
                        const std::vector<int64_t>& rows) {
   SampleTexts texts;
-  if (stream.input.path == "-") {
+  if (stream.input.is_standard_input()) {
     throw Error({.code = "report.stdin",
                  .exit_code = ExitCode::kUsage,
                  .what = "standard input cannot be read a second time",

@@ -79,7 +79,7 @@ Error naming_directory(const Error& error, const std::string& directory) {
                     .where = directory,
                     .expected = "space for the chunks, the matrices and the records of the run",
                     .found = format_bytes(space.usable_bytes) + " free",
-                    .hint = "free some space, then run the same command again: it goes on after "
+                    .hint = "free some space, then run the same command again: it continues after "
                             "the last committed chunk"});
     }
   }

@@ -1,5 +1,7 @@
 #include "run_plan/earlier_name.h"
 
+#include <utility>
+
 #include "encode/error.h"
 #include "encode/store.h"
 

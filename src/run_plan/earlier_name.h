@@ -2,8 +2,6 @@
 // file. Any thread may call the function.
 #pragma once
 
-#include <string>
-
 #include "encode/config.h"
 
 #include "run_plan/plan.h"

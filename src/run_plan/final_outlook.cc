@@ -15,7 +15,8 @@ namespace encode {
 namespace {
 
 // Looks for a float32 final matrix of another file format, which has another name. A matrix with
-// quarantined rows is not taken, because `encode retry-failed` may have asked for these rows.
+// rows that were set aside is not taken, because `encode retry-failed` may have asked for these
+// rows.
 std::string other_file(const StoreOptions& options, const StreamPlan& stream, bool check_hash) {
   if (!options.output.empty()) return "";
   for (const auto& [name, format] : kMatrixFormats) {

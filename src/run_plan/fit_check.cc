@@ -55,8 +55,8 @@ MemoryLimit limit_of(const GpuStatus& gpu) {
           .free_bytes = gpu.free_bytes.value_or(0)};
 }
 
-// Returns the GPU that CUDA calls by the number in `hardware.device` (0 if there is none), or
-// nullopt if it is not known which of the `gpus` this is.
+// Returns the memory of the GPU that CUDA gives the number in `hardware.device` (0 if it has none),
+// or nullopt if it is not known which of the `gpus` this is.
 std::optional<MemoryLimit> numbered_gpu(const std::vector<GpuStatus>& gpus,
                                         const HardwareOptions& hardware) {
   const auto place = visible_gpu(gpus, hardware.device.ordinal(), gpu_selection_of_environment());

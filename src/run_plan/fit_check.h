@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "encode/config.h"
@@ -21,14 +22,14 @@ namespace encode {
 // Makes the memory request of a stream whose texts and batches are not known yet.
 MemoryRequest memory_request(const ModelDirectory& directory, const EffectiveResult& effective);
 
-// Makes the memory request of a stream whose `scan` is set, with the batches that a device will
-// use.
+// Returns what the memory estimate needs to know of a stream that was scanned, with the batches
+// that a run on `device` would have.
 MemoryRequest planned_request(const StreamPlan& stream, const ModelDirectory& directory,
                               const DeviceFacts& device);
 
-// Returns `hardware.memory_limit`. There is no limit if the run does not look at it
-// (HardwareOptions::memory_pressure_percent is 0). A run on all devices counts as one with a single
-// worker, because the number of devices is not known before a worker has started.
+// Returns `hardware.memory_limit`, or no limit if memory_pressure_percent is 0, because then
+// nothing watches it. `devices: all` counts as one worker: the number of devices is known only
+// after a worker has started.
 RunLimit run_limit(const HardwareOptions& hardware);
 
 // Returns the memory of the device of this run, which has to hold the model, and run_limit().

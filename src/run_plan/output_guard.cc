@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <utility>
 
 #include "encode/error.h"
 #include "encode/store.h"

@@ -3,7 +3,6 @@
 
 #include <string>
 #include <sys/stat.h>
-#include <utility>
 #include <vector>
 
 #include "encode/model_directory.h"

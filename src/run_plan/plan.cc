@@ -1,6 +1,5 @@
 #include "run_plan/plan.h"
 
-#include <algorithm>
 #include <fmt/format.h>
 #include <functional>
 #include <map>
@@ -200,7 +199,7 @@ InputOptions spool(const StreamConfig& stream, const std::string& cache_dir, Run
 void copy_standard_input(std::vector<StreamPlan>& streams, const std::string& cache_dir,
                          RunLog& log) {
   for (StreamPlan& source : streams) {
-    source.standard_input = source.config.input.path == "-";
+    source.standard_input = source.config.input.is_standard_input();
     if (!source.standard_input) continue;
     source.config.input = spool(source.config, cache_dir, log);
     for (StreamPlan& stream : streams) {
@@ -337,8 +336,9 @@ RunPlan make_plan(const RunConfig& config, PlanPurpose purpose, RunLog& log, con
   const std::optional<MemoryLimit> limit = memory_limit_of(config.hardware);
   Models models(RunFiles(cache_dir).model_hashes(), limit, log);
   RunPlan plan;
-  // The models come first, because a mistake in a model shows at once, and the inputs may take
-  // minutes to read.
+  // The models come first, because mistakes in config.json and the modules show at once, and the
+  // inputs may take minutes to read. Mistakes in the tokenizer and in the shapes of weights show
+  // when a worker loads the model; `encode preflight` finds them before a run.
   for (const StreamConfig& stream : config.streams) {
     const OpenedModel& model = models.open(stream.result);
     guard.protect(model.directory);

@@ -21,8 +21,8 @@ void check_quarantine(const StoreOptions& options, const RunPlan& plan);
 // Returns the streams of each split that has any, as indices into RunPlan::streams.
 std::vector<std::vector<size_t>> streams_of_splits(const RunPlan& plan);
 
-// Returns the rows that are quarantined in any stream of a split, ascending, each once. If a row is
-// quarantined only in another stream, its message says so. `own` has the rows of each stream.
+// Returns the rows that are set aside in any stream of a split, ascending, each once. If a row is
+// set aside only in another stream, its message says so. `own` has the rows of each stream.
 std::vector<SetAsideRow> rows_of_split(const std::vector<std::string>& names,
                                        const std::vector<std::vector<SetAsideRow>>& own);
 

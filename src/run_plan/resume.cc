@@ -324,7 +324,7 @@ void StreamFinisher::publish(const StreamPlan& stream, ChunkStore& store,
   store.assemble(work_path_of(options_, stream.final_path), content, [this](int64_t /*chunk*/) {
     if (stop_.number() != 0) throw Stopped();
   });
-  // Chunks with quarantined rows are kept: another policy, or another try, needs them.
+  // Chunks with rows that were set aside are kept: another policy, or another try, needs them.
   const bool keep = options_.keep_chunk_cache || !rows.empty();
   const int64_t chunks = store.chunk_count();
   lock_.require();  // another run may need these chunks

@@ -70,22 +70,22 @@ class StreamFinisher {
   // file cannot be deleted.
   StreamState resume(const StreamPlan& stream) const;
 
-  // Makes quarantined rows of earlier runs pending again: deletes the chunks that lack them, and a
-  // final matrix that lacks rows. Must be called before resume(). Returns the number of quarantined
-  // rows in the deleted chunks. Throws the errors of ChunkStore.
+  // Makes rows that earlier runs have set aside pending again: deletes the chunks that lack
+  // them, and a final matrix that lacks rows. Must be called before resume(). Returns the number of
+  // rows that were set aside in the deleted chunks. Throws the errors of ChunkStore.
   int64_t take_back(const StreamPlan& stream);
 
   // Must be called when a worker has finished the stream or has ended. Assembles the final matrix
-  // if every chunk is committed, except in two cases: rows are quarantined and
-  // StoreOptions::quarantine is kError, or it is kDrop and publish_split() assembles. `alone`
-  // says that no worker writes to the stream's folder. A damaged or missing chunk is then dropped,
-  // and the state says that rows are missing. If workers still write, the state is empty instead,
-  // and finish() must be called again when they have ended. Throws the errors of ChunkStore and
+  // if every chunk is committed, except in two cases: rows are set aside and
+  // StoreOptions::quarantine is kError, or it is kDrop and publish_split() assembles. `alone` says
+  // that no worker writes to the stream's folder. A damaged or missing chunk is then dropped, and
+  // the state says that rows are missing. If workers still write, the state is empty instead, and
+  // finish() must be called again when they have ended. Throws the errors of ChunkStore and
   // require_unchanged() and require_lock(), and Stopped if a signal comes while it assembles.
   StreamState finish(const StreamPlan& stream, bool alone) const;
 
   // With QuarantinePolicy::kDrop: publishes the final matrices of the streams of a split, which
-  // must all be encoded, without the rows that are quarantined in any of them. Sets their states,
+  // must all be encoded, without the rows that are set aside in any of them. Sets their states,
   // `states`, to finished. Also throws Error kConfig "run.dropped_rows" if an earlier final matrix
   // of the split lacks other rows and has no chunks any more.
   void publish_split(const std::vector<const StreamPlan*>& streams,

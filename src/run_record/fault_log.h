@@ -39,7 +39,7 @@ enum class FaultAction {
   kWindowHalved,
   kBisecting,     // parts of the window are encoded, to find the row that causes the fault
   kRowSetAside,   // the row has no vector for now; everything else is encoded
-  kRowEncoded,    // a quarantined row has its vector now
+  kRowEncoded,    // a row that was set aside has its vector now
   kGaveUp,        // the run ended with this fault
   kWithoutCache,  // the run goes on without the embedding cache
   kDeviceLost,    // the run goes on without this device

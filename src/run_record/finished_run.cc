@@ -12,6 +12,7 @@
 #include "base/utf8.h"
 #include "run_record/fault_log.h"
 #include "run_record/memory_log.h"
+#include "store/layout.h"
 #include "store/run_files.h"
 #include "store/sealed_json.h"
 
@@ -107,13 +108,14 @@ std::optional<FinishedRun> read_finished_run(const std::string& output) {
   if (text.ends_with('\n')) text.pop_back();
   const Json json = unseal(text, path);
   const JsonFields fields(json, path, kCode);
-  if (const int64_t format = fields.integer("format", 1, INT64_MAX); format != kFormat) {
+  if (const int64_t format = fields.integer("format", 1, kMaxInteger); format != kFormat) {
     throw Error({.code = "store.format",
                  .what = "another version of encode wrote this file",
                  .where = path,
                  .expected = fmt::format("format {}", kFormat),
                  .found = fmt::format("format {}", format),
-                 .hint = "use that version"});
+                 .hint = fmt::format("use a newer version of encode: this one reads only format {}",
+                                     kFormat)});
   }
   FinishedRun run;
   run.xxh3_128 = fields.string("xxh3_128");

@@ -5,7 +5,6 @@
 
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "base/json.h"
 #include "run_record/record_file.h"

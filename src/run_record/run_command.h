@@ -31,7 +31,7 @@ RunCommand run_command_from(const JsonFields& fields);
 // resume_command() returns the command that continues the run. It leaves out --fresh, which would
 // delete the results. If the run has read standard input, the command reads the copy, `input_copy`.
 std::string resume_command(const RunCommand& command, const std::string& input_copy);
-// retry_command() returns the command that encodes the quarantined rows again.
+// retry_command() returns the command that encodes the rows that were set aside again.
 std::string retry_command(const RunCommand& command, const std::string& input_copy);
 
 // Returns the copy of the standard input that a run of this stream has left in its cache directory;

@@ -133,7 +133,7 @@ void check_rows(const RunSummary& summary) {
          .expected = fmt::format("{} rows, as many as were read", matrix.rows_in),
          .found = fmt::format("{} written + {} rejected + {} filtered + {} dropped", matrix.rows,
                               matrix.rejected, matrix.filtered, matrix.dropped),
-         .hint = "this is a defect of encode; please report it"});
+         .hint = kDefectHint});
   }
 }
 

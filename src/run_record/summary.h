@@ -18,7 +18,7 @@ struct FinishedMatrix {
   int64_t rejected = 0;
   std::string rejected_path = {};  // the list of these rows; "" if there are none
   int64_t filtered = 0;            // records that the filter left out
-  int64_t dropped = 0;             // quarantined rows that were dropped
+  int64_t dropped = 0;             // rows that were set aside that were dropped
   int64_t rows = 0;                // the rows of the matrix
   int64_t dim = 0;
   int64_t tokens = 0;

@@ -35,7 +35,7 @@ class HitTexts {
   static constexpr int64_t kMostBytes = 16 << 10;
 
   // `options` and `scan` describe the input of the matrix; both must outlive the object. Reads the
-  // ledger of the quarantined rows if the matrix was made without them. Throws what
+  // ledger of the rows that were set aside if the matrix was made without them. Throws what
   // read_vector_rows() throws.
   HitTexts(const Matrix& matrix, const InputOptions& options, const InputScan& scan);
 

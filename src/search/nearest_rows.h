@@ -30,10 +30,10 @@ struct WantedRows {
 std::vector<std::vector<ScoredRow>> nearest_rows(const Matrix& matrix, const RowScorer& scorer,
                                                  const WantedRows& wanted, ThreadPool& pool);
 
-// Returns the rows whose vector is zeros, ascending: those without tokens, and quarantined rows
-// with `quarantine: zeros`. A quantized row counts if it has the bytes that zeros get. Reads the
-// matrix only if its manifest counts such rows. Throws what Matrix::stored() and Ranges::of_final()
-// throw.
+// Returns the rows whose vector is zeros, ascending: those without tokens, and rows that were set
+// aside with `quarantine: zeros`. A quantized row counts if it has the bytes that zeros get. Reads
+// the matrix only if its manifest counts such rows. Throws what Matrix::stored() and
+// Ranges::of_final() throw.
 std::vector<int64_t> zero_rows(const Matrix& matrix);
 
 }  // namespace encode

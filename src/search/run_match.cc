@@ -65,7 +65,7 @@ void require_searchable(const Matrix& matrix) {
                .where = matrix.path(),
                .expected = "at least one row",
                .found = "no rows",
-               .hint = "search a matrix of texts"});
+               .hint = "look at the input of the run that made the matrix: it had no rows"});
 }
 
 ResultOptions options_of_run(const Matrix& matrix, const OpenedModel& model) {

@@ -114,7 +114,7 @@ SearchTarget find_stream(const RunConfig& config, const std::string& name) {
   target.hardware = config.hardware;
   target.threads = stream.speed.threads;
   target.hash_cache = RunFiles(config.store.cache_dir).model_hashes();
-  if (stream.input.path == "-") return target;  // the manifest has the path of the copy
+  if (stream.input.is_standard_input()) return target;  // the manifest has the path of the copy
   target.texts = {stream.input.path};
   target.texts.insert(target.texts.end(), stream.input.more_paths.begin(),
                       stream.input.more_paths.end());

@@ -1,7 +1,6 @@
 #include "shards/attempt.h"
 
 #include <filesystem>
-#include <fmt/format.h>
 
 #include "encode/error.h"
 

@@ -1,5 +1,4 @@
 // `encode shards plan --extend`.
-#include <algorithm>
 #include <fmt/format.h>
 #include <map>
 #include <optional>

@@ -13,6 +13,7 @@
 #include "run_record/run_paths.h"
 #include "shards/attempt.h"
 #include "store/attempt_folders.h"
+#include "store/layout.h"
 #include "store/sealed_json.h"
 
 namespace encode {
@@ -112,7 +113,7 @@ Part part_of(const Record& record, const RunConfig& config, int64_t shard,
     const JsonFields matrix(matrices[i], path, kDamaged);
     if (matrix.string("name") != part.matrices[i].name)
       matrix.refuse("name", part.matrices[i].name, matrix.string("name"));
-    part.matrices[i].seal = {.file_bytes = matrix.integer("file_bytes", 0, INT64_MAX),
+    part.matrices[i].seal = {.file_bytes = matrix.integer("file_bytes", 0, kMaxInteger),
                              .xxh3_128 = matrix.string("xxh3_128")};
   }
   return part;

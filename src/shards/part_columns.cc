@@ -4,7 +4,6 @@
 #include <charconv>
 #include <memory>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "encode/vector_rows.h"

@@ -77,7 +77,7 @@ void require_divisible(const RunConfig& config) {
                  .found = describe(store.final_format),
                  .hint = "write .npy files: the places of the passages are beside them"});
   for (const StreamConfig& stream : config.streams) {
-    if (stream.input.path == "-")
+    if (stream.input.is_standard_input())
       throw Error({.code = "shards.config",
                    .what = "standard input cannot be divided into shards",
                    .where = stream.name(),

@@ -2,7 +2,6 @@
 #include <array>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <string_view>
 #include <utility>
 
 #include "base/json.h"

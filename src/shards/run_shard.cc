@@ -63,8 +63,8 @@ std::string finished_attempt(const RunConfig& config, const Shard& shard,
   return "";
 }
 
-// Deletes the chunks of an attempt whose part is published, except those with quarantined rows:
-// another policy, or another try, needs them.
+// Deletes the chunks of an attempt whose part is published, except those with rows that were set
+// aside: another policy, or another try, needs them.
 void remove_chunks_of(const RunConfig& own, bool keep) {
   if (keep) return;
   const CacheLock lock = CacheLock::acquire(own.store.cache_dir, CacheLock::Need::kIfPossible);

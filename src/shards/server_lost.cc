@@ -1,7 +1,6 @@
 #include "shards/server_lost.h"
 
 #include <algorithm>
-#include <fmt/format.h>
 #include <optional>
 
 #include "encode/store.h"

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
-#include <map>
-#include <optional>
 #include <system_error>
 #include <tuple>
 #include <utility>

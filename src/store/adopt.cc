@@ -20,7 +20,7 @@ namespace {
 struct Source {
   std::string directory;
   StreamFile stream;
-  std::vector<ChunkRecord> records = {};  // the newest first
+  std::vector<ChunkRecord> records = {};
 };
 
 // What has been taken over so far.
@@ -35,10 +35,9 @@ class Adoption {
     if (!stream || (identity != nullptr && !same_stream(stream->identity, *identity))) return;
     if (!sources_.empty() && sources_.front().stream.checksum != stream->checksum) return;
     Source source = {.directory = directory, .stream = *std::move(stream)};
-    for (LogRecord& record : read_chunk_log(join_path(directory, kLogFile)).records) {
-      if (record.belongs_to(source.stream)) source.records.push_back(std::move(record.chunk));
-    }
-    std::ranges::reverse(source.records);
+    const ChunkLog log = read_chunk_log(join_path(directory, kLogFile));
+    for (const auto& [index, record] : committed_chunks(log, source.stream))
+      source.records.push_back(record);
     if (!source.records.empty()) sources_.push_back(std::move(source));
   }
 

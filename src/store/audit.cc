@@ -45,16 +45,13 @@ std::string own_run_dir(const std::string& output) {
 ChunkProgress read_chunk_progress(const std::string& directory) {
   const StreamFile stream = read_stream_file(join_path(directory, kStreamFile));
   const std::string log_path = join_path(directory, kLogFile);
-  ChunkLog log = read_chunk_log(log_path);
+  const ChunkLog log = read_chunk_log(log_path);
   ChunkProgress progress;
   progress.identity = stream.identity;
   progress.chunk_rows = stream.chunk_rows;
   progress.chunk_count = stream.chunk_count();
-  progress.problems = std::move(log.problems);
-  std::set<int64_t> chunks;
-  for (const LogRecord& record : log.records) {
-    const int64_t index = record.chunk.index;
-    if (!record.belongs_to(stream) || !chunks.insert(index).second) continue;
+  progress.problems = log.problems;
+  for (const auto& [index, record] : committed_chunks(log, stream)) {
     const std::string path = join_path(directory, chunk_file_name(index));
     // When the matrix is published, a run deletes the log and then the chunks. If both are gone,
     // the rows of the chunk are in the matrix.
@@ -64,8 +61,8 @@ ChunkProgress read_chunk_progress(const std::string& directory) {
     }
     ++progress.chunks;
     progress.rows += stream.chunk(index).size();
-    progress.rows_set_aside += record.chunk.stats.set_aside_rows;
-    add_origin(progress.origins, record.chunk.origin);
+    progress.rows_set_aside += record.stats.set_aside_rows;
+    add_origin(progress.origins, record.origin);
   }
   return progress;
 }
@@ -76,12 +73,10 @@ std::optional<int64_t> logged_rows(const std::string& cache_dir, const StreamIde
   if (!path_exists(stream_path, "store.stream")) return std::nullopt;
   const StreamFile stream = read_stream_file(stream_path);
   if (!same_stream(stream.identity, identity)) return std::nullopt;
-  std::set<int64_t> chunks;
+  const ChunkLog log = read_chunk_log(join_path(directory, kLogFile));
   int64_t rows = 0;
-  for (const LogRecord& record : read_chunk_log(join_path(directory, kLogFile)).records) {
-    if (record.belongs_to(stream) && chunks.insert(record.chunk.index).second)
-      rows += stream.chunk(record.chunk.index).size();
-  }
+  for (const auto& [index, record] : committed_chunks(log, stream))
+    rows += stream.chunk(index).size();
   return rows;
 }
 

@@ -52,8 +52,8 @@ bool ranges_fit(const std::string& matrix_path, const Manifest& manifest);
 // ledger that no manifest names is from encode if it is empty or begins with a line of a ledger.
 // Source rows that no manifest names are foreign.
 std::string foreign_final_file(const std::string& matrix_path);
-// Returns true if the ledger of quarantined rows beside a matrix is foreign: the manifest does not
-// name it, and it does not begin as encode writes such a ledger.
+// Returns true if the ledger of rows that were set aside beside a matrix is foreign: the manifest
+// does not name it, and it does not begin as encode writes such a ledger.
 bool is_foreign_set_aside(const std::string& matrix_path);
 
 // The state of a chunk folder on disk.
@@ -90,7 +90,7 @@ struct ChunkProgress {
   int64_t chunk_count = 0;            // the chunks of the whole stream
   int64_t chunks = 0;                 // the committed chunks; each has a record and a file
   int64_t rows = 0;                   // the rows of these chunks
-  int64_t rows_set_aside = 0;         // the quarantined rows of these chunks
+  int64_t rows_set_aside = 0;         // of these chunks
   std::vector<ChunkOrigin> origins;   // where they were computed, each once
   std::vector<std::string> problems;  // one sentence for each thing that cannot be read
 };

@@ -1,6 +1,5 @@
 // Reads single rows of committed chunks. The rest of the store reads a chunk as a whole.
 #include <map>
-#include <utility>
 
 #include "encode/store.h"
 
@@ -11,17 +10,6 @@
 
 namespace encode {
 namespace {
-
-// Returns the committed chunks by their numbers. A later record of a chunk replaces an earlier one.
-std::map<int64_t, ChunkRecord> committed_chunks(const std::string& directory,
-                                                const StreamFile& stream) {
-  std::map<int64_t, ChunkRecord> chunks;
-  for (LogRecord& record : read_chunk_log(join_path(directory, kLogFile)).records) {
-    if (record.belongs_to(stream))
-      chunks.insert_or_assign(record.chunk.index, std::move(record.chunk));
-  }
-  return chunks;
-}
 
 // An open chunk file, whose header fits its record.
 class ChunkFile {
@@ -57,7 +45,8 @@ std::optional<std::vector<float>> read_committed_rows(const std::string& cache_d
   if (!entry_exists(stream_path, "store.stream")) return std::nullopt;
   const StreamFile stream = read_stream_file(stream_path);
   if (!same_stream(stream.identity, identity)) return std::nullopt;
-  const std::map<int64_t, ChunkRecord> chunks = committed_chunks(directory, stream);
+  const std::map<int64_t, ChunkRecord> chunks =
+      committed_chunks(read_chunk_log(join_path(directory, kLogFile)), stream);
   const auto dim = static_cast<size_t>(identity.dim);
   std::vector<float> values(rows.size() * dim);
   std::optional<ChunkFile> file;

@@ -24,7 +24,7 @@ struct BesideFinal {
   LedgerWriter* ledger = nullptr;    // not published if it is empty; null for a combined matrix
   OffsetsWriter* offsets = nullptr;  // null unless identity.has_offsets()
   SourceRowsWriter* source_rows = nullptr;  // null unless the stream has a filter
-  LedgerWriter* set_aside = nullptr;        // null if no row was quarantined
+  LedgerWriter* set_aside = nullptr;        // null if no row was set aside
   PassagesWriter* passages = nullptr;       // null unless identity.passages
   std::string ranges_bytes = "";  // the content of the ranges file, or "" if there is none
 };

@@ -55,8 +55,8 @@ bool is_own_ledger(const std::string& path) {
   return head.empty() || has_line;
 }
 
-// Recognises a list of quarantined rows. Its lines begin with the key "code", because ledger_line()
-// sorts the keys.
+// Recognises a list of rows that were set aside. Its lines begin with the key "code", because
+// ledger_line() sorts the keys.
 bool is_own_set_aside(const std::string& path) {
   constexpr std::string_view kBegin = R"({"code":")";
   const std::string head = read_head(path, std::ssize(kBegin), kFinalCode);

@@ -16,7 +16,7 @@
 namespace encode {
 
 // The value of "format" in stream.json and in manifests. A manifest of format 1 has "devices", a
-// list of names, instead of "origins". Before format 3 no row could be quarantined.
+// list of names, instead of "origins". Before format 3 no row could be set aside.
 inline constexpr int64_t kStoreFormat = 3;
 // The largest count in a record. The sum of two such counts does not overflow.
 inline constexpr int64_t kMaxInteger = std::numeric_limits<int64_t>::max() / 2;

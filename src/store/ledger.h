@@ -1,7 +1,7 @@
 // Writes ledgers. A truncation ledger lists the rows that max_length has truncated, and how many
-// tokens they lost. Another ledger lists the quarantined rows, and why. A chunk, or a final matrix,
-// has a ledger only if it has such rows. The truncation ledger of a final matrix consists of the
-// ledgers of its chunks, one after the other.
+// tokens they lost. Another ledger lists the rows that were set aside, and why. A chunk, or a final
+// matrix, has a ledger only if it has such rows. The truncation ledger of a final matrix consists
+// of the ledgers of its chunks, one after the other.
 #pragma once
 
 #include <optional>

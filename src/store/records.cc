@@ -321,4 +321,12 @@ ChunkLog read_chunk_log(const std::string& path) {
   }
 }
 
+std::map<int64_t, ChunkRecord> committed_chunks(const ChunkLog& log, const StreamFile& stream) {
+  std::map<int64_t, ChunkRecord> chunks;
+  for (const LogRecord& record : log.records) {
+    if (record.belongs_to(stream)) chunks.insert_or_assign(record.chunk.index, record.chunk);
+  }
+  return chunks;
+}
+
 }  // namespace encode

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -95,5 +96,8 @@ struct ChunkLog {
 // `problems`. Returns an empty log if the file does not exist. Throws Error kIoError or
 // kNoPermission.
 ChunkLog read_chunk_log(const std::string& path);
+// Returns the records of `stream` by the index of their chunk. If a chunk has several records, the
+// last one counts.
+std::map<int64_t, ChunkRecord> committed_chunks(const ChunkLog& log, const StreamFile& stream);
 
 }  // namespace encode

@@ -71,7 +71,7 @@ Error misuse(std::string what, std::string where, std::string expected, std::str
                 .where = std::move(where),
                 .expected = std::move(expected),
                 .found = std::move(found),
-                .hint = "this is a defect of encode; please report it"});
+                .hint = kDefectHint});
 }
 
 }  // namespace encode

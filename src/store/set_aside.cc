@@ -1,6 +1,7 @@
 #include "store/set_aside.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <fmt/format.h>
 #include <string_view>
 

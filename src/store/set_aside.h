@@ -1,5 +1,5 @@
-// Reads the ledgers of quarantined rows, and leaves such rows out of a matrix. LedgerWriter writes
-// these ledgers.
+// Reads the ledgers of rows that were set aside, and leaves such rows out of a matrix. LedgerWriter
+// writes these ledgers.
 #pragma once
 
 #include <cstdint>

@@ -3,7 +3,6 @@
 // from.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>

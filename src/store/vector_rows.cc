@@ -1,6 +1,7 @@
 #include "encode/vector_rows.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <fmt/format.h>
 #include <functional>
 #include <numeric>

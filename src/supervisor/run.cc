@@ -243,7 +243,7 @@ void Run::announce_reading() {
   const bool from_keyboard =
       ::isatty(STDIN_FILENO) == 1 &&
       std::any_of(config_.streams.begin(), config_.streams.end(),
-                  [](const StreamConfig& stream) { return stream.input.path == "-"; });
+                  [](const StreamConfig& stream) { return stream.input.is_standard_input(); });
   if (!from_keyboard) return progress_.step("reading the texts and the model");
   log_.warning("keyboard_input", "reading texts from the keyboard; end with Ctrl-D");
 }

@@ -30,7 +30,7 @@ struct RunEnvironment {
   double first_restart_delay_seconds = 1;  // see FaultPolicy::restart()
   std::string version;                     // of encode, for the log
   RunCommand command = {};                 // for status.json and for messages
-  // True: the quarantined rows of earlier runs are tried again.
+  // True: the rows that earlier runs have set aside are tried again.
   bool retry_set_aside = false;
   // The run stops when this StopSignal has received a signal. It must outlive the run. If it is
   // null, the run catches the signals itself. `encode bench` has one StopSignal for several runs.

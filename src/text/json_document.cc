@@ -327,7 +327,7 @@ bool JsonDocument::step_into_object(const JsonFieldPath& path, const std::string
   record.problem = {.code = missing ? ErrorCode("jsonl.missing") : "jsonl.duplicate",
                     .what = fmt::format("the {} {}", described(path),
                                         missing ? "is missing" : "occurs more than once"),
-                    .expected = fmt::format("'{}' once", preview(token)),
+                    .expected = fmt::format("'{}'{}", preview(token), missing ? "" : " once"),
                     .found = fmt::format("{} fields with this name", matches),
                     .no_value = missing};
   return false;

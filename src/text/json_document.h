@@ -2,7 +2,6 @@
 // or the values of the fields in a template.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>

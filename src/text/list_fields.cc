@@ -18,7 +18,7 @@ std::string list_fields(const InputOptions& options) {
   first.field = "\x1f";  // no input has a field of this name
   try {
     first.path = input_files(first).front();
-    if (first.path == "-") return "";
+    if (first.is_standard_input()) return "";
     const std::unique_ptr<InputFile> file =
         open_input_file(first, {.block_bytes = RowReader::kBlockBytes});
     Record record;

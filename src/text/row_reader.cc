@@ -18,7 +18,7 @@ namespace encode {
 namespace {
 
 InputOptions checked(InputOptions options) {
-  if (options.path == "-") {
+  if (options.is_standard_input()) {
     throw Error({.code = "text.stdin",
                  .what = "standard input can be read only once",
                  .where = "-",

@@ -43,7 +43,7 @@ void ScannedReader::seek(int64_t row) {
                  .where = options_.path,
                  .expected = fmt::format("{} to {}", begin, scan_.end_row),
                  .found = fmt::to_string(row),
-                 .hint = "this is a defect of encode; please report it"});
+                 .hint = kDefectHint});
   }
   row_ = row;
 }

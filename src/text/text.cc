@@ -1,8 +1,6 @@
 #include "encode/text.h"
 
 #include <memory>
-#include <string>
-#include <vector>
 
 #include "text/row_reader.h"
 #include "text/scanned_reader.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <map>
-#include <optional>
 #include <utility>
 
 #include "encode/error.h"

@@ -156,6 +156,15 @@ class Errors(unittest.TestCase):
     def test_a_missing_command_lists_the_commands(self):
         self.assertIn("one of: stats, verify, clear, prune", self.error("cache"))
 
+    def test_a_value_that_is_not_valid_is_named_with_the_values_that_are(self):
+        for words, flag, expected, found in ((("search", "x.npy", "y", "-k", "0"), "-k", "a value in range 1 to 10000", "'0'"),
+                                             (("bench", "--runs", "x"), "--runs", "a value in range 1 to 1000", "'x'"),
+                                             (("merge", "--parts", "two"), "--parts", "a value in {many,one}", "'two'"),
+                                             (("run", "--field"), "--field", "--field NAME", "no value")):
+            message = self.error(*words)
+            for line in (f"where     {flag}\n", f"expected  {expected}\n", f"found     {found}\n"):
+                self.assertIn(line, message, words)
+
     def test_an_unknown_first_flag_points_to_the_help_of_the_program(self):
         self.assertIn("see encode --help", self.error("-x"))
         self.assertIn("did you mean --model?", self.error("--modle", "x"))

@@ -1,5 +1,4 @@
 // Tests ErrorCode, and compares the table of error codes with the sources and the tests.
-#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <set>

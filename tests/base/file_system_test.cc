@@ -2,7 +2,6 @@
 
 #include <cerrno>
 #include <filesystem>
-#include <string>
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,6 @@
 // Tests where the count of kills for lack of memory comes from, with copies of the kernel's files.
 #include "base/oom_kills.h"
 
-#include <string>
-
 #include <gtest/gtest.h>
 
 #include "support/temp_dir.h"

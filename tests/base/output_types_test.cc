@@ -1,6 +1,5 @@
 #include "base/output_types.h"
 
-#include <optional>
 #include <set>
 #include <string>
 #include <vector>

@@ -1,8 +1,6 @@
 // A function for assertions about the error that a call throws.
 #pragma once
 
-#include <string>
-
 #include "encode/error.h"
 
 namespace encode::testing {

@@ -1,7 +1,6 @@
 // Tests how text is broken into the lines of a terminal.
 #include "base/wrap_text.h"
 
-#include <algorithm>
 #include <sstream>
 
 #include <gmock/gmock.h>

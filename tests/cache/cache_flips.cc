@@ -2,7 +2,6 @@
 //   cache_flips DIR headers|branches|FIRST:STEP    flips these bits
 //   cache_flips DIR list                           only prints the bits of headers and branches
 // DIR must not exist. Returns 1 if a flip had a consequence that it must not have.
-#include <cstdio>
 #include <fmt/format.h>
 #include <string>
 #include <vector>

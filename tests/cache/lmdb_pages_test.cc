@@ -3,7 +3,6 @@
 #include "cache/lmdb_pages.h"
 
 #include <cstring>
-#include <filesystem>
 #include <string>
 #include <unistd.h>
 

@@ -379,7 +379,7 @@ TEST(BrokenFlag, WithoutAFileWhatIsMissingIsAnErrorOfTheCommandLine) {
     } catch (const Error& error) {
       EXPECT_EQ(error.exit_code(), ExitCode::kUsage);
       EXPECT_EQ(error.detail().code.name(), "config.required");
-      EXPECT_EQ(error.detail().where, "the command line");
+      EXPECT_EQ(error.detail().where, "command line");
     }
   }
 }

@@ -1,6 +1,5 @@
 // Tests `encode run --device cuda:1` as a whole program, on the stand-in for LibTorch's CUDA
 // library.
-#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>

@@ -2,7 +2,6 @@
 // memory, after a first pass has filled the allocator's cache. An unneeded wait in a batch would
 // leave the GPU idle.
 #include <cstdlib>
-#include <functional>
 #include <string_view>
 
 #include <gtest/gtest.h>

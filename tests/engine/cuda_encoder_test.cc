@@ -1,6 +1,5 @@
 // Compares the CUDA encoder with the CPU encoder. The tests are skipped if there is no GPU.
 #include <algorithm>
-#include <cmath>
 #include <cstdlib>
 #include <cstring>
 

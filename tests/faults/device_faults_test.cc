@@ -102,7 +102,7 @@ TEST(Always, PublishesNothingWrong) {
   for (const auto& [code, runs] : ends) std::cout << fmt::format("exit {}: {} runs\n", code, runs);
 }
 
-// The code with which a row is quarantined.
+// The code with which a row is set aside.
 std::string code_of_row(const std::string& fault) {
   static const std::map<std::string, std::string> kCodes = {
       {"oom", "device.memory"},         {"cuda", "device.cuda"},      {"late", "device.cuda"},
@@ -196,7 +196,7 @@ TEST_P(WrongVector, IsNotPublishedInStandardMode) {
 
 INSTANTIATE_TEST_SUITE_P(Faults, WrongVector, ::testing::Values("nan", "inf", "zero", "norm"));
 
-// Shows that the tests above can fail: without a fault no row is quarantined.
+// Shows that the tests above can fail: without a fault no row is set aside.
 TEST(PoisonRow, IsNoOneOnADeviceThatWorks) {
   FaultRun run({0, 77, 119});
   const FaultRunEnd end = run.run();

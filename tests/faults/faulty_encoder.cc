@@ -1,7 +1,6 @@
 #include "faulty_encoder.h"
 
 #include <algorithm>
-#include <cmath>
 #include <csignal>
 #include <cstdlib>
 #include <fmt/format.h>
@@ -47,8 +46,11 @@ class FaultyEncoder : public Encoder {
       ++number_;
       const Fault* fault = due(batch);
       if (fault != nullptr && !changes_values(fault->what)) fail(fault->what);
-      if (!encoder_->encode({&batch, 1}, out, done)) return false;
-      if (fault != nullptr) spoil(*fault, batch, out);
+      const auto spoiled = [&](const PackedBatch& encoded) {
+        if (fault != nullptr) spoil(*fault, encoded, out);
+        return done(encoded);
+      };
+      if (!encoder_->encode({&batch, 1}, out, spoiled)) return false;
     }
     throw_if_lost();
     return true;

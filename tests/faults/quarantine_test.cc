@@ -1,4 +1,4 @@
-// What becomes of quarantined rows: the policies, and later runs.
+// What becomes of rows that were set aside: the policies, and later runs.
 #include <filesystem>
 #include <string>
 #include <vector>

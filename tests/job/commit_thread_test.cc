@@ -114,6 +114,17 @@ TEST_F(CommitThreadTest, CountsItsSecondsWhileItRuns) {
   EXPECT_GT(committer.seconds(), first);
 }
 
+TEST_F(CommitThreadTest, GivesBackTheMemoryOfADurableWindow) {
+  sink_.allowed = kAllChunks;
+  CommitThread committer(sink_, events_, 0, {.device = "cpu"});
+  EncodedWindow first = window_of_row(0);
+  const float* const values = first.values.data();
+  // The first window may be durable before the first call returns, and is so when the second does.
+  const std::vector<float> early = committer.push(std::move(first));
+  const std::vector<float> late = committer.push(window_of_row(1));
+  EXPECT_TRUE(early.data() == values || late.data() == values);
+}
+
 TEST_F(CommitThreadTest, AFailedWriteEndsTheNextPush) {
   CommitThread committer(sink_, events_, 0, {.device = "cpu"});
   sink_.fails = true;

@@ -3,7 +3,6 @@
 #include <csignal>
 #include <cstring>
 #include <filesystem>
-#include <fmt/format.h>
 #include <sstream>
 #include <string>
 #include <sys/wait.h>

@@ -186,7 +186,7 @@ TEST_F(LateInteraction, RowsOfTokenIdsGetNoMarker) {
   EXPECT_TRUE(read_bytes(runs_.matrix("ids")) == read_bytes(runs_.matrix("texts")));
 }
 
-// Makes the embedding of a token NaN, so that each row with this token is quarantined.
+// Makes the embedding of a token NaN, so that each row with this token is set aside.
 void spoil_token(const std::string& weights, int64_t token) {
   std::string bytes = read_bytes(weights);
   uint64_t header_bytes = 0;

@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <string>
-#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,5 @@
 // Tests rows of token ids, runs without pooling, vectors that a 16-bit type cannot hold, and the
 // self-test.
-#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <fmt/format.h>

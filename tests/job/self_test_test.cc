@@ -2,7 +2,6 @@
 // accepted.
 #include "job/self_test.h"
 
-#include <algorithm>
 #include <limits>
 
 #include <gtest/gtest.h>

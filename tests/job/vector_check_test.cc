@@ -17,8 +17,27 @@ constexpr float kNotANumber = std::numeric_limits<float>::quiet_NaN();
 
 PackedRow numbered(int64_t row) { return {.row = row, .token_offset = 2 * row, .tokens = 2}; }
 
+// A batch of rows, each of two tokens.
+PackedBatch batch_of(const std::vector<PackedRow>& rows) {
+  PackedBatch batch;
+  batch.cu_seqlens = {0};
+  for (const PackedRow& row : rows) {
+    batch.rows.push_back(row.row);
+    batch.token_offsets.push_back(row.token_offset);
+    batch.cu_seqlens.push_back(batch.cu_seqlens.back() + static_cast<int32_t>(row.tokens));
+  }
+  return batch;
+}
+
+CheckedRows check_vectors(const std::vector<PackedRow>& rows, WindowValues& values,
+                          const VectorRules& rules) {
+  WindowCheck check(values, rules, VectorPrecision::kFloat32);
+  check.add(batch_of(rows));
+  return check.result(rows);
+}
+
 TEST(VectorCheck, SortsTheRowsIntoGoodAndBadOnes) {
-  const WindowValues values = {
+  WindowValues values = {
       .dim = 2, .per_token = false, .floats = {0.6F, 0.8F, kNotANumber, 1, 0, 0, 3, 4}};
   const std::vector<PackedRow> rows = {numbered(3), numbered(0), numbered(2), numbered(1)};
   const CheckedRows checked = check_vectors(rows, values, {.unit_norm = true});
@@ -36,8 +55,7 @@ TEST(VectorCheck, SortsTheRowsIntoGoodAndBadOnes) {
 }
 
 TEST(VectorCheck, LooksOnlyAtTheRowsThatItIsAskedFor) {
-  const WindowValues values = {
-      .dim = 2, .per_token = false, .floats = {1, 1, kNotANumber, 1, 0, 0}};
+  WindowValues values = {.dim = 2, .per_token = false, .floats = {1, 1, kNotANumber, 1, 0, 0}};
   const std::vector<PackedRow> rows = {numbered(0), numbered(2)};
   const CheckedRows checked = check_vectors(rows, values, {.may_be_zero = true});
   EXPECT_EQ(checked.good, rows);
@@ -45,13 +63,44 @@ TEST(VectorCheck, LooksOnlyAtTheRowsThatItIsAskedFor) {
 }
 
 TEST(VectorCheck, LooksAtEachTokenOfARow) {
-  const WindowValues values = {
-      .dim = 2, .per_token = true, .floats = {1, 1, 1, 1, 1, 1, 1, kNotANumber}};
+  WindowValues values = {.dim = 2, .per_token = true, .floats = {1, 1, 1, 1, 1, 1, 1, kNotANumber}};
   const std::vector<PackedRow> rows = {numbered(0), numbered(1)};
   const CheckedRows checked = check_vectors(rows, values, {});
   EXPECT_THAT(checked.good, ElementsAre(numbered(0)));
   ASSERT_EQ(checked.bad.size(), 1U);
   EXPECT_EQ(checked.bad[0].place, numbered(1));
+}
+
+// A vector that is not finite can get another value before the result is asked for.
+TEST(VectorCheck, AReplacedVectorIsCheckedAgain) {
+  WindowValues values = {
+      .dim = 2, .per_token = false, .floats = {1, 0, kNotANumber, 1, kNotANumber, 1}};
+  const std::vector<PackedRow> rows = {numbered(0), numbered(1), numbered(2)};
+  const VectorRules rules = {.unit_norm = true};
+  WindowCheck check(values, rules, VectorPrecision::kFloat32);
+  check.add(batch_of({rows[2], rows[0]}));
+  check.add(batch_of({rows[1]}));
+  EXPECT_THAT(check.not_finite(), ElementsAre(rows[2], rows[1]));
+  values.floats = {1, 0, 0, 1, 3, 4};
+  const CheckedRows checked = check.result(rows);
+  EXPECT_THAT(checked.good, ElementsAre(rows[0], rows[1]));
+  ASSERT_EQ(checked.bad.size(), 1U);
+  EXPECT_EQ(checked.bad[0].place, rows[2]);
+  EXPECT_EQ(checked.bad[0].code.name(), "vector.norm");
+}
+
+TEST(VectorCheck, RoundsBeforeItLooksForInfinity) {
+  WindowValues values = {.dim = 2, .per_token = false, .floats = {1.0001F, 1, 70'000, 1}};
+  const std::vector<PackedRow> rows = {numbered(0), numbered(1)};
+  const VectorRules rules;
+  WindowCheck check(values, rules, VectorPrecision::kFloat16);
+  check.add(batch_of(rows));
+  EXPECT_THAT(check.not_finite(), IsEmpty());  // the float32 model would give the same value
+  const CheckedRows checked = check.result(rows);
+  EXPECT_EQ(values.floats[0], 1);
+  EXPECT_THAT(checked.good, ElementsAre(rows[0]));
+  ASSERT_EQ(checked.bad.size(), 1U);
+  EXPECT_EQ(checked.bad[0].code.name(), "vector.not_finite");
 }
 
 }  // namespace

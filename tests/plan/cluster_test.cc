@@ -1,5 +1,4 @@
 // Tests `encode plan --nodes N --gpus G` with whole commands.
-#include <cmath>
 #include <fmt/format.h>
 #include <string>
 #include <vector>

@@ -207,7 +207,7 @@ TEST_F(PlanWithoutTexts, CannotBeProfiled) {
 TEST_F(PlanWithoutTexts, NeedsAModel) {
   const ProgramEnd end = Program(dir_.path(), {"plan", "--gpu-memory", "24"}, environment_).wait();
   EXPECT_EQ(end.exit_code, 64);
-  EXPECT_THAT(end.err, HasSubstr("there is nothing to encode"));
+  EXPECT_THAT(end.err, HasSubstr("no input is given"));
 }
 
 TEST_F(PlanCommand, TheSafetyMarginLimitsTheShare) {

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <fmt/format.h>
+#include <utility>
 
 #include <gtest/gtest.h>
 

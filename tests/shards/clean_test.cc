@@ -1,7 +1,6 @@
 // Tests which attempts `encode shards clean` deletes, and that it deletes nothing else.
 #include <algorithm>
 #include <filesystem>
-#include <fmt/format.h>
 #include <signal.h>
 #include <string>
 #include <sys/wait.h>

@@ -1,7 +1,6 @@
 // Tests shards of an input with a filter: what they make together is what one run makes, also the
 // numbers of the records.
 #include <cstdlib>
-#include <filesystem>
 #include <fmt/format.h>
 #include <string>
 #include <vector>

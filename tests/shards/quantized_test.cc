@@ -1,7 +1,6 @@
 // Tests quantized matrices whose ranges come from the rows of all shards.
 #include <cstdlib>
 #include <filesystem>
-#include <fmt/format.h>
 #include <string>
 #include <vector>
 

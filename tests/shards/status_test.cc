@@ -2,12 +2,10 @@
 #include <algorithm>
 #include <ctime>
 #include <filesystem>
-#include <fmt/format.h>
 #include <signal.h>
 #include <string>
 #include <sys/wait.h>
 #include <thread>
-#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -159,7 +159,7 @@ std::vector<int32_t> lengths_of(const FakeJob& job, RowRange rows) {
   return lengths;
 }
 
-// The vectors of one row. A row that is quarantined has zeros, or no vector of tokens.
+// The vectors of one row. A row that is set aside has zeros, or no vector of tokens.
 std::vector<float> vectors_of(const FakeJob& job, RowRange row) {
   const bool aside = is_set_aside(job, row.begin);
   const int64_t dim = job.identity.dim;

@@ -1,7 +1,6 @@
 // Shows that fault.cc notices a second fsync() after a failure and a removed lock file.
 #include "store/fault.h"
 
-#include <cerrno>
 #include <cstdio>
 #include <unistd.h>
 

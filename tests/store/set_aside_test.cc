@@ -1,4 +1,4 @@
-// Rows that were quarantined: what the chunks record, and what a final matrix has in their place.
+// Rows that were set aside: what the chunks record, and what a final matrix has in their place.
 #include <algorithm>
 #include <filesystem>
 
@@ -23,7 +23,7 @@ SetAsideRow bad_row(int64_t row) {
   return {.row = row, .code = "device.cuda", .message = "illegal address"};
 }
 
-// A job of 30 rows in chunks of 4 rows. The rows 5, 6 and 29 are quarantined.
+// A job of 30 rows in chunks of 4 rows. The rows 5, 6 and 29 are set aside.
 class SetAside : public ::testing::Test {
  protected:
   std::unique_ptr<ChunkStore> open() const {
@@ -125,7 +125,7 @@ TEST_F(SetAside, ZerosStandInPlaceOfTheRowsAndAreListed) {
 
 TEST_F(SetAside, DroppedRowsAreMissingFromTheFinal) {
   encode();
-  // Row 0 was quarantined in another stream of the split.
+  // Row 0 was set aside in another stream of the split.
   std::vector<SetAsideRow> all = {bad_row(0), rows_[0], rows_[1], rows_[2]};
   assemble(QuarantinePolicy::kDrop, all);
   EXPECT_EQ(read_npy_header(path_).rows, 26);

@@ -35,7 +35,6 @@ Fingerprint whole_fingerprint() {
   fingerprint.result.prompt = "query: ";
   fingerprint.result.causal = true;
   fingerprint.result.dim = 4;
-  fingerprint.tokenizer_library = "sentencepiece 0.1.97";
   return fingerprint;
 }
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <string>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>

@@ -3,6 +3,7 @@
 #include <functional>
 #include <string>
 #include <sys/stat.h>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>

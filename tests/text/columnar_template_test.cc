@@ -1,7 +1,6 @@
 // Tests texts that are made from several columns of Parquet and Arrow IPC files.
 #include <fmt/format.h>
 #include <string>
-#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

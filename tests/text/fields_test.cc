@@ -1,7 +1,5 @@
 // Tests that a second pass over an input returns the fields of exactly the rows of the scan.
-#include <filesystem>
 #include <fmt/format.h>
-#include <optional>
 #include <string>
 #include <vector>
 

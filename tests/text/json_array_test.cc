@@ -1,6 +1,4 @@
-#include <fmt/format.h>
 #include <string>
-#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,5 @@
 // Tests which files of JSON are refused as JSONL.
 #include <string>
-#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

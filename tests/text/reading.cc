@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <stdexcept>
-#include <utility>
 
 #include <gtest/gtest.h>
 #include <zlib.h>

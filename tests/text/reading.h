@@ -1,7 +1,6 @@
 // Helpers for the tests of the text module. They read all rows of an input, or compress bytes.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>

@@ -1,6 +1,5 @@
 // Tests that no component of a tokenizer can turn a short row into a long text: the row is refused,
 // the error names the component, and the work is bounded.
-#include <fmt/format.h>
 #include <string>
 #include <sys/resource.h>
 #include <vector>

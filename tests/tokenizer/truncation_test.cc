@@ -1,7 +1,5 @@
 // Tests that truncation keeps the side of a text that the files of a tokenizer state.
 // scripts/reference/tokenizer_cases.py has recorded the ids and offsets of transformers.
-#include <filesystem>
-#include <optional>
 #include <string>
 #include <vector>
 

@@ -5,6 +5,7 @@
 #include <arrow/type.h>
 #include <arrow/type_traits.h>
 #include <arrow/util/checked_cast.h>
+#include <cstddef>
 #include <fmt/format.h>
 #include <optional>
 #include <string>

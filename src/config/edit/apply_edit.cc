@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <ctime>
 #include <filesystem>
 #include <fmt/chrono.h>
@@ -7,7 +6,6 @@
 #include <regex>
 #include <string>
 #include <tuple>
-#include <vector>
 
 #include "encode/error.h"
 

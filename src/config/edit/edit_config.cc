@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <fmt/format.h>
-#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <string_view>
 
+#include "base/compute_types.h"
 #include "base/units.h"
 #include "kernels/kernels.h"
 
@@ -51,10 +52,6 @@ ComputeRate rate_of(const GpuCard& card, const EffectiveResult& effective) {
   return assumed(card.half_tflops * kTera, kGpu, "of 16-bit floats");
 }
 
-bool is_narrow(ComputeType type) {
-  return type == ComputeType::kBFloat16 || type == ComputeType::kInt8;
-}
-
 double flops_per_cycle(const kernels::FlopsPerCycle& flops, ComputeType type) {
   switch (type) {
     case ComputeType::kBFloat16:
@@ -91,7 +88,7 @@ ComputeRate assumed_gpu_rate(const GpuCard* card, const EffectiveResult& effecti
 ComputeRate assumed_cpu_rate(ComputeType type, int64_t threads) {
   constexpr double kUsualHertz = 3e9;
   const kernels::CapabilityFacts processor = kernels::facts_of(kernels::capability());
-  const bool tiles = processor.has_tiles && is_narrow(type);
+  const bool tiles = processor.has_tiles && facts_of(type).on_tiles;
   const double peak = flops_per_cycle(processor.flops, type) * kUsualHertz;
   return assumed(peak * static_cast<double>(threads), tiles ? kNarrowTiles : kVectorRegisters,
                  fmt::format("of {} cores at 3 GHz", threads));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "base/compute_types.h"
 #include "base/units.h"
 #include "batching/window_bytes.h"
 #include "kernels/kernels.h"
@@ -49,14 +50,14 @@ int64_t packed_bytes(const MemoryRequest& request) {
 
 int64_t file_element_bytes(const MemoryRequest& request) {
   const int64_t known = request.shape.checkpoint_element_bytes;
-  return known > 0 ? known : element_bytes(ComputeType::kFloat32);
+  return known > 0 ? known : facts_of(ComputeType::kFloat32).bytes;
 }
 
 // Returns the peak of the host memory while weights are loaded. Either the first table is in memory
 // twice, mapped and copied (WeightScope::take()), or the tensors of the last product are in memory
 // beside the packed model (view()). A tensor that the file has in another order is copied first.
 int64_t loading_peak(const MemoryRequest& request, int64_t packed) {
-  const int64_t element = element_bytes(request.effective.dtype);
+  const int64_t element = facts_of(request.effective.dtype).bytes;
   const int64_t in_file = file_element_bytes(request);
   const int64_t first_table = request.shape.largest_table_elements() * (in_file + element);
   const int64_t largest_product = request.shape.largest_matrix_elements();
@@ -67,12 +68,12 @@ int64_t loading_peak(const MemoryRequest& request, int64_t packed) {
   return kLoadingWorkerBytes + std::max(first_table, last_product);
 }
 
-// ModelKeeper::check_quantized() in job/loaded_model.cc loads the float32 model in addition to the
-// int8 model, and frees it after the comparison.
+// ModelKeeper::check_quantized() in job/loaded_model.cc loads the exact model in addition to the
+// quantized model, and frees it after the comparison.
 int64_t reference_model(const MemoryRequest& request) {
-  if (request.effective.dtype != ComputeType::kInt8) return 0;
+  if (!quantizes(request.effective.dtype)) return 0;
   MemoryRequest exact = request;
-  exact.effective.dtype = ComputeType::kFloat32;
+  exact.effective.dtype = facts_of(request.effective.dtype).exact;
   return packed_bytes(exact) + table_bytes(exact);
 }
 
@@ -153,7 +154,7 @@ MemoryPart tokenizer_part(const MemoryRequest& request) {
 
 MemoryEstimate estimate_cpu(const MemoryRequest& request) {
   const int64_t packed = packed_bytes(request);
-  const int64_t element = element_bytes(request.effective.dtype);
+  const int64_t element = facts_of(request.effective.dtype).bytes;
   const int64_t threads = busy_threads(request);
   MemoryEstimate estimate;
   estimate.parts = {
@@ -200,7 +201,7 @@ MemoryEstimate estimate_host_of_cuda(const MemoryRequest& request) {
   const int64_t in_file = file_element_bytes(request);
   estimate.parts.push_back(
       {MemoryKind::kLoading,
-       request.shape.largest_table_elements() * (in_file + element_bytes(request.effective.dtype)),
+       request.shape.largest_table_elements() * (in_file + facts_of(request.effective.dtype).bytes),
        "the largest tensor, mapped and converted"});
   return estimate;
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "base/compute_types.h"
 #include "base/units.h"
 #include "run_plan/memory/memory_estimate.h"
 
@@ -22,7 +23,7 @@ constexpr int64_t kLargePoolSegment = 20 * kMib;
 // make_fp8_product() in nn/products/fp8_product.cc keeps one byte for each weight and a float32
 // scale for each output; CublasProduct in nn/products/cublas_product.cc keeps the compute type.
 int64_t weight_bytes(const MemoryRequest& request) {
-  if (request.effective.dtype != ComputeType::kFp8) return matrix_bytes(request);
+  if (!quantizes(request.effective.dtype)) return matrix_bytes(request);
   int64_t scales = 0;
   for (const WeightShape& matrix : request.shape.matrices())
     scales += matrix.out_features * matrix.count;
@@ -32,13 +33,20 @@ int64_t weight_bytes(const MemoryRequest& request) {
 // Loading concatenates the projections of one product (ModuleLoader::fused() and
 // ProductParts::weight()), so the parts and the whole exist at once. Nothing is computed then.
 int64_t largest_product_bytes(const MemoryRequest& request) {
-  return request.shape.largest_matrix_elements() * element_bytes(request.effective.dtype);
+  return request.shape.largest_matrix_elements() * facts_of(request.effective.dtype).bytes;
+}
+
+// ModelKeeper::check_quantized() in job/loaded_model.cc loads the exact model in addition to the
+// quantized model, and frees it after the comparison.
+int64_t exact_model_bytes(const MemoryRequest& request) {
+  if (!quantizes(request.effective.dtype)) return 0;
+  return matrix_bytes(request) + table_bytes(request);
 }
 
 // Quantized copies of a product's input: empty_fp8_rows() in nn/fp8/fp8_rows.cc, one byte for a
 // number.
 int64_t fp8_rows(const MemoryRequest& request) {
-  if (request.effective.dtype != ComputeType::kFp8) return 0;
+  if (!quantizes(request.effective.dtype)) return 0;
   return request.token_slots() *
          std::max(request.shape.hidden_size, request.shape.intermediate_size);
 }
@@ -49,7 +57,7 @@ int64_t fp8_rows(const MemoryRequest& request) {
 int64_t cuda_attention_bytes(const MemoryRequest& request) {
   const ModelShape& shape = request.shape;
   const int64_t slots = request.token_slots();
-  const int64_t element = element_bytes(request.effective.dtype);
+  const int64_t element = facts_of(request.effective.dtype).bytes;
   int64_t bytes = slots * shape.num_attention_heads * int64_t{sizeof(float)};
   const bool efficient = request.effective.dtype == ComputeType::kFloat32 || shape.relative();
   if (efficient && shape.num_key_value_heads < shape.num_attention_heads)
@@ -74,7 +82,7 @@ int64_t batch_bytes(const MemoryRequest& request) {
 }  // namespace
 
 MemoryEstimate estimate_cuda(const MemoryRequest& request) {
-  const int64_t element = element_bytes(request.effective.dtype);
+  const int64_t element = facts_of(request.effective.dtype).bytes;
   const int64_t weights = weight_bytes(request);
   const int64_t activations = activation_bytes(request) + fp8_rows(request);
   MemoryEstimate estimate;
@@ -82,7 +90,7 @@ MemoryEstimate estimate_cuda(const MemoryRequest& request) {
       {MemoryKind::kContext, kContextBytes, "context and kernels (assumed)"},
       {MemoryKind::kWeights, weights,
        numbers_text(request.shape.matrix_elements(),
-                    request.effective.dtype == ComputeType::kFp8 ? 1 : element)},
+                    quantizes(request.effective.dtype) ? 1 : element)},
       {MemoryKind::kTables, table_bytes(request),
        numbers_text(request.shape.table_elements(), element)},
       {MemoryKind::kActivations, activations,
@@ -94,10 +102,13 @@ MemoryEstimate estimate_cuda(const MemoryRequest& request) {
       {MemoryKind::kLibraries, kWorkspaceBytes, "a workspace of cuBLAS and one of cuBLASLt"},
       {MemoryKind::kBatchData, batch_bytes(request),
        fmt::format("ids and positions, {} rows", format_count(request.batch_rows()))}};
-  const int64_t beyond = largest_product_bytes(request) - activations;
-  if (beyond > 0)
-    estimate.parts.push_back(
-        {MemoryKind::kLoading, beyond, "the parts of a product and the whole, at once"});
+  // Nothing else is computed during either of them.
+  const int64_t loading = std::max(largest_product_bytes(request), exact_model_bytes(request));
+  if (loading > activations)
+    estimate.parts.push_back({MemoryKind::kLoading, loading - activations,
+                              quantizes(request.effective.dtype)
+                                  ? "the exact model, for the check of the first vectors"
+                                  : "the parts of a product and the whole, at once"});
   // The number of live hidden states. Each of them ends in a partly used segment. In addition, both
   // pools of the allocator keep a segment open.
   constexpr int64_t kLiveBlocks = 8;

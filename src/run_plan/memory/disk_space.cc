@@ -1,6 +1,7 @@
 #include "run_plan/memory/disk_space.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <fmt/format.h>
 #include <limits>
 #include <sys/resource.h>

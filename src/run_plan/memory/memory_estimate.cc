@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "base/compute_types.h"
 #include "base/names.h"
 #include "base/units.h"
 
@@ -69,19 +70,6 @@ int64_t MemoryRequest::batch_rows() const {
   return std::clamp<int64_t>(rows, 1, std::max<int64_t>(1, largest_window(*this).sequences));
 }
 
-int64_t element_bytes(ComputeType type) {
-  switch (type) {
-    case ComputeType::kFloat32:
-    case ComputeType::kInt8:
-      return 4;
-    case ComputeType::kBFloat16:
-    case ComputeType::kFloat16:
-    case ComputeType::kFp8:
-      break;
-  }
-  return 2;
-}
-
 LargestWindow largest_window(const MemoryRequest& request) {
   const TextFacts& texts = request.texts;
   const int64_t chunk = std::max<int64_t>(1, request.chunk_rows);
@@ -127,22 +115,22 @@ int64_t activation_bytes(const MemoryRequest& request) {
   const int64_t angles =
       request.shape.rotary() ? request.shape.head_dim * int64_t{sizeof(float)} : 0;
   return request.token_slots() *
-         (layer_widths(request.shape).largest() * element_bytes(request.effective.dtype) + angles);
+         (layer_widths(request.shape).largest() * facts_of(request.effective.dtype).bytes + angles);
 }
 
 int64_t matrix_bytes(const MemoryRequest& request) {
-  return request.shape.matrix_elements() * element_bytes(request.effective.dtype);
+  return request.shape.matrix_elements() * facts_of(request.effective.dtype).bytes;
 }
 
 int64_t table_bytes(const MemoryRequest& request) {
   int64_t bytes = (request.shape.table_elements() + request.shape.vector_elements()) *
-                  element_bytes(request.effective.dtype);
+                  facts_of(request.effective.dtype).bytes;
   // make_table() in nn/layers/rotary.cc has a cosine and a sine for each position.
   if (request.shape.rotary())
     bytes += request.effective.max_length * request.shape.head_dim * int64_t{sizeof(float)};
   for (const SentenceModule& module : request.effective.modules) {
     if (module.kind != SentenceModule::Kind::kDense) continue;
-    bytes += module.in_features * module.out_features * element_bytes(ComputeType::kFloat32);
+    bytes += module.in_features * module.out_features * facts_of(ComputeType::kFloat32).bytes;
   }
   return bytes;
 }

@@ -77,9 +77,6 @@ struct MemoryRequest {
   int64_t batch_rows() const;
 };
 
-// Returns the bytes of a number of the compute type.
-int64_t element_bytes(ComputeType type);
-
 // The rows and the tokens of the largest possible window (job/window_producer.cc).
 struct LargestWindow {
   int64_t rows = 0;

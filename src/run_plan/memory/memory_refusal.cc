@@ -8,6 +8,7 @@
 
 #include "encode/error.h"
 
+#include "base/compute_types.h"
 #include "base/host.h"
 #include "base/units.h"
 
@@ -24,7 +25,7 @@ MemoryRequest smallest(const MemoryRequest& request) {
 }
 
 std::string size_of_type(const MemoryRequest& request) {
-  return fmt::format("{} bytes", element_bytes(request.effective.dtype));
+  return fmt::format("{} bytes", facts_of(request.effective.dtype).bytes);
 }
 
 std::string arithmetic(const MemoryRequest& request) {
@@ -42,7 +43,7 @@ std::string arithmetic(const MemoryRequest& request) {
 
 // Returns what would fit: a smaller type, a smaller vocabulary, fewer layers.
 std::string what_fits(const MemoryRequest& request, int64_t limit_bytes) {
-  const int64_t element = element_bytes(request.effective.dtype);
+  const int64_t element = facts_of(request.effective.dtype).bytes;
   const int64_t weights = matrix_bytes(request);
   if (element > 2 && (weights + table_bytes(request)) / 2 < limit_bytes)
     return "--dtype bfloat16 (semantic.dtype) needs half of it and fits";

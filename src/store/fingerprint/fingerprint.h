@@ -33,9 +33,6 @@ struct Fingerprint {
   // to_text() leaves out the paths and the tensors in `result`, because model_files has the hashes
   // of the files.
   EffectiveResult result;
-  // The external library that tokenizes. It is "", because encode itself tokenizes for every model
-  // directory. Older programs wrote "sentencepiece 0.1.97" for a directory with a .model file.
-  std::string tokenizer_library = {};
 };
 
 // Returns StreamIdentity::fingerprint: JSON with sorted keys and no spaces. It names the effective

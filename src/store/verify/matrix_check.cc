@@ -172,7 +172,7 @@ void check_dropped_rows(const std::string& path, const Manifest& manifest, Findi
   }
 }
 
-// Checks the ledger of the quarantined rows, and says how many there are.
+// Checks the ledger of the rows that were set aside, and says how many there are.
 void check_set_aside(const std::string& path, const Manifest& manifest, Findings& findings) {
   if (manifest.quarantine == QuarantinePolicy::kError) return;
   findings.warn("set_aside", "a vector for every row",

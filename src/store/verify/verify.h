@@ -2,6 +2,7 @@
 // report of the run. Any thread may call these functions.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>

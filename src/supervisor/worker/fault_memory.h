@@ -32,7 +32,7 @@ struct StreamFaults {
   void set_row_aside(const SetAsideRow& row);  // does nothing if the row is in `set_aside`
 };
 
-// The results do not depend on the file, except that rows stay quarantined. It is therefore written
+// The results do not depend on the file, except that rows stay set aside. It is therefore written
 // without fsync, and a file that is damaged or cannot be read counts as empty. A file that cannot
 // be written is not reported. Not thread-safe.
 class FaultMemory {
@@ -46,8 +46,8 @@ class FaultMemory {
   StreamFaults& of(const std::string& stream) { return streams_[stream]; }
   const std::map<std::string, StreamFaults>& streams() const { return streams_; }
   // Adds what another run of the same stream has learned: for each window the larger number of
-  // failures, for each device the smaller budget, and all quarantined rows. A search that went on
-  // in the other run begins anew.
+  // failures, for each device the smaller budget, and all rows that were set aside. A search that
+  // went on in the other run begins anew.
   void inherit(const std::string& stream, const StreamFaults& other);
   // Must be called after changes.
   void save() const;

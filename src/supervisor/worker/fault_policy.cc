@@ -15,7 +15,7 @@ constexpr double kMaxDelaySeconds = 60;
 
 bool overlap(RowRange a, RowRange b) { return a.begin < b.end && b.begin < a.end; }
 
-// Takes rows off the list of quarantined rows.
+// Takes rows off the list of rows that were set aside.
 void forgive(std::vector<SetAsideRow>& set_aside, RowRange rows) {
   std::erase_if(set_aside, [rows](const SetAsideRow& row) {
     return row.row >= rows.begin && row.row < rows.end;

@@ -1,5 +1,5 @@
 // Decides what happens after a worker has failed: whether another worker is started, with which
-// rows it begins, and which row is quarantined.
+// rows it begins, and which row is set aside.
 #pragma once
 
 #include <cstddef>
@@ -24,8 +24,8 @@ ErrorDetail after_last_restart(ErrorDetail cause);
 // The first failure of a window may be an accident, so the next worker encodes the window again. If
 // the next window was on the device too, both are suspected, and the next worker encodes one after
 // the other (JobUnit::alone). If the same window fails again, the next workers search the row that
-// makes them fail (JobUnit::probe). A row that fails twice alone is quarantined. If the search
-// finds no row, the next failure of the window ends the run.
+// makes them fail (JobUnit::probe). A row that fails twice alone is set aside. If the search finds
+// no row, the next failure of the window ends the run.
 //
 // `worker` is the number of a device of the run: 0 if there is only one. What is known of rows
 // counts for all devices. Each device has its own count of restarts and of rows that failed alone,

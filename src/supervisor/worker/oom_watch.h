@@ -1,7 +1,6 @@
 // Finds out whether the kernel killed a worker for lack of host memory.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <optional>
 

@@ -120,7 +120,7 @@ void Recovery::event(size_t number, const WorkerEvent& event) {
                           on_rows_set_aside(worker, *stream, aside.rows);
                         },
                         [&](const ChunkDone& done) {
-                          // A chunk whose rows are all quarantined does not show that the device
+                          // A chunk whose rows are all set aside does not show that the device
                           // works.
                           if (done.stats.set_aside_rows < done.rows.size())
                             policy_.rows_encoded(number);

@@ -30,7 +30,7 @@ class Recovery {
 
   // Must be called once, when the run begins.
   void run_started();
-  // Forgets which rows of a stream earlier runs have quarantined.
+  // Forgets which rows of a stream earlier runs have set aside.
   void take_back(const std::string& stream) { policy_.finished(stream); }
   // Must be called for each worker. `streams` are the streams of the job's units, in their order,
   // and must live until the worker has ended. Adds to the job what is known from earlier failures.

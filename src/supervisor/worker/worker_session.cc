@@ -211,7 +211,7 @@ ErrorDetail WorkerSession::cause(const ExitStatus& status) const {
   } else if (garbage_lines_ > kMaxGarbageLines) {
     detail.code = "worker.garbage";
     detail.what = "encode-worker was killed: it sent too many lines that are not events";
-    detail.hint = "report it";
+    detail.hint = kDefectHint;
   } else if (reported_) {
     detail = *reported_;
   } else if (const auto killed = oom_.cause(status)) {

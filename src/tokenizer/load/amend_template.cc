@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <fmt/format.h>
-#include <utility>
 #include <vector>
 
 #include "tokenizer/load/loaders.h"

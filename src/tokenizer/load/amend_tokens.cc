@@ -1,7 +1,6 @@
 #include "tokenizer/load/amend_tokens.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <set>
 #include <utility>
 #include <vector>

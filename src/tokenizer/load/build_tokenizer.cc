@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <fmt/format.h>
-#include <optional>
 #include <utility>
 #include <vector>
 

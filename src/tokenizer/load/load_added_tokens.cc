@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <set>
-#include <string_view>
 #include <utility>
 
 #include "encode/error.h"

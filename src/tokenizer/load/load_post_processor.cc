@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <fmt/format.h>
-#include <utility>
 
 #include "base/units.h"
 #include "tokenizer/load/component.h"

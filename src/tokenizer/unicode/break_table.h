@@ -47,7 +47,7 @@ enum class ClusterClass : uint8_t {
   kPictographic
 };
 
-// Returns the version of Unicode that the table has: "15.0.0".
+// Returns the version of Unicode that the table has: "15.0.0". Only tests call this function.
 std::string_view break_version();
 
 // Returns the table, which is made at the first call and lives as long as the process.

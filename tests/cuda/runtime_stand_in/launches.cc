@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
-#include <map>
 #include <mutex>
 #include <string>
 #include <unordered_map>

@@ -1,7 +1,6 @@
 // The fused operations that only LibTorch's CUDA library has, computed in float32 from their
 // definitions. Each operation has the argument checks that LibTorch 2.11 has for a GPU
 // (ATen/native/transformers/cuda and ATen/native/cuda/Blas.cpp), so it rejects the same calls.
-#include <algorithm>
 #include <limits>
 #include <tuple>
 

@@ -1,7 +1,6 @@
 // Tests what open_device() puts into the environment before it opens CUDA. The tests need no GPU.
 #include <cstdlib>
 #include <filesystem>
-#include <optional>
 #include <string>
 
 #include <gmock/gmock.h>

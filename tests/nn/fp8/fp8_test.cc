@@ -1,6 +1,5 @@
 // Tests quantized rows and matrix products in 8-bit floats on CPU, where LibTorch's operations
 // compute them.
-#include <cmath>
 #include <limits>
 #include <vector>
 

@@ -60,6 +60,21 @@ TEST(CudaMemory, WeightsHaveTheBytesOfTheType) {
               static_cast<double>(elements), 0.01 * static_cast<double>(elements));
 }
 
+// The worker compares a quantized model with the exact one, which is then on the device too.
+TEST(CudaMemory, HasRoomForTheExactModelOfAQuantizedOne) {
+  const auto bytes = [](ComputeType type) {
+    MemoryRequest request = request_for(kBertBase, type);
+    request.batches.launch_tokens = 1;
+    request.texts = {.rows = 1, .tokens = 8, .text_bytes = 32, .longest_row_tokens = 8};
+    return estimate_cuda(request);
+  };
+  const MemoryEstimate fp8 = bytes(ComputeType::kFp8);
+  const MemoryEstimate exact = bytes(ComputeType::kBFloat16);
+  EXPECT_GE(fp8.bytes_of(MemoryKind::kLoading) + fp8.bytes_of(MemoryKind::kActivations),
+            exact.bytes_of(MemoryKind::kWeights) + exact.bytes_of(MemoryKind::kTables));
+  EXPECT_LT(exact.bytes_of(MemoryKind::kLoading), exact.bytes_of(MemoryKind::kWeights) / 2);
+}
+
 TEST(Windows, AreNotLargerThanTheTextsFill) {
   MemoryRequest request = cpu_request_for(kBertBase);
   request.texts = {.rows = 10, .tokens = 1000, .text_bytes = 4000, .longest_row_tokens = 100};

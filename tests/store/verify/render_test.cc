@@ -1,5 +1,6 @@
 // Tests the table of `encode verify`.
 #include <algorithm>
+#include <cstddef>
 #include <sstream>
 #include <string>
 

@@ -1,4 +1,5 @@
 // Tests the audit of the source rows beside a matrix of a filtered input.
+#include <cstddef>
 #include <filesystem>
 #include <string>
 #include <vector>

@@ -1,5 +1,4 @@
 // Tests the end token of gte-Qwen2 (TokenizerRecipe::kAppendEos).
-#include <fmt/format.h>
 #include <string>
 
 #include <gmock/gmock.h>

@@ -2,7 +2,6 @@
 // scripts/reference/older_tokenizers.py has recorded the ids of directories with a sentencepiece
 // model.
 #include <algorithm>
-#include <optional>
 #include <set>
 #include <string>
 #include <string_view>

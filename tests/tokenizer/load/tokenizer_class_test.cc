@@ -1,6 +1,5 @@
 #include "tokenizer/load/tokenizer_class.h"
 
-#include <map>
 #include <optional>
 #include <set>
 #include <string>

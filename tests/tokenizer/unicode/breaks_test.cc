@@ -1,6 +1,5 @@
 // Compares the breaks of texts with the conformance tests of the Unicode Character Database.
 #include <fstream>
-#include <functional>
 #include <sstream>
 #include <string>
 #include <string_view>

@@ -1,8 +1,8 @@
 // Runs the plugin's attention kernel on the CPU in three schedules and compares it with
 // host_attention().
 #include <cmath>
-#include <memory>
 #include <random>
+#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>

@@ -1,5 +1,6 @@
 // Tests the emulator with small kernels, both right and wrong ones.
 #include <fmt/format.h>
+#include <string>
 #include <vector>
 
 #include <gmock/gmock.h>

@@ -1,7 +1,6 @@
 #include "guarded_buffer.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include <c10/util/BFloat16.h>
 #include <c10/util/Half.h>

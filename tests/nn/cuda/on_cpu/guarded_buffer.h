@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <memory>
 #include <random>
-#include <string>
 
 #include "nn/cuda/plugin.h"
 

@@ -1,7 +1,6 @@
 // Calls the plugin's kernels with random shapes and compares them with host_kernels().
 #pragma once
 
-#include <cstdint>
 #include <iosfwd>
 #include <random>
 #include <string>

@@ -2,6 +2,7 @@
 // it with host_short_attention().
 #include <cmath>
 #include <random>
+#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
