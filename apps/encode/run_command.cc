@@ -18,6 +18,7 @@
 #include "run_plan/shard_plan.h"
 #include "run_record/terminal.h"
 #include "shards/run_shard.h"
+#include "supervisor/own_attempt.h"
 
 namespace encode {
 namespace {
@@ -111,7 +112,7 @@ int run(const ConfigFlags& config_flags, const RunFlags& flags) {
       return logging_errors(log, [&] { return named_shard(*flags.shard, experiment); });
     };
     const RunEnd end = flags.shard ? run_shard(shard(), environment, err, out)
-                                   : run_experiment(experiment, environment, err, out);
+                                   : run_where_safe(experiment, environment, err, out);
     stopped_by = end.stopped_by;
   }
   return stopped_by == 0 ? 0 : end_by_signal(stopped_by);

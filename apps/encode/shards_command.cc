@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <fmt/format.h>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unistd.h>
@@ -79,7 +80,7 @@ int merge(const ConfigFlags& config_flags, const MergeFlags& flags) {
 
 struct CleanFlags {
   bool dry_run = false;
-  std::string older_than = "1d";
+  std::optional<std::string> older_than = {};
 };
 
 // Returns the seconds of a time such as "12h".
@@ -104,7 +105,8 @@ int clean(const ConfigFlags& config_flags, const CleanFlags& flags) {
   Terminal out(STDOUT_FILENO);
   RunLog log(config.run.log, err, out);
   const CleanOptions options = {.dry_run = flags.dry_run,
-                                .older_than_seconds = seconds_of(flags.older_than)};
+                                .older_than_seconds = seconds_of(flags.older_than.value_or("1d")),
+                                .age_given = flags.older_than.has_value()};
   logging_errors(log, [&] { log_cleaning(clean_shards(config.run, options), options, log); });
   return 0;
 }
@@ -134,7 +136,8 @@ CLI::App* add_clean_verb(CLI::App& shards, CleanFlags& flags) {
   verb->add_flag("--dry-run", flags.dry_run, "Only say what would be deleted");
   verb->add_option("--older-than", flags.older_than,
                    "Keep an attempt that may be at work on another machine until its folder has "
-                   "not been changed for this time: 30m, 12h, 2d (default: 1d)")
+                   "not been changed for this time: 30m, 12h, 2d (default: 1d; must be given on a "
+                   "file system without locks)")
       ->type_name("TIME");
   verb->footer(
       "Example: encode shards clean --config run.yaml --dry-run\n"

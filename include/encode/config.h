@@ -176,6 +176,9 @@ enum class OutputParts { kMany, kOne };
 struct StoreOptions {
   std::string cache_dir;  // holds chunks, logs, status and, if `output` is empty, final matrices
   std::string output;     // `encode run --output FILE`: the path of the only final matrix; or ""
+  // Only of a run that works in a directory of its own (supervisor/own_attempt.h), which is then
+  // `cache_dir`: the cache directory of the user, which gets the final matrices; "" for other runs.
+  std::string shared_dir = {};
   bool use_chunked_encoding = true;  // false: the standard mode, one pass without chunk files
   int64_t chunk_size = 0;            // in rows; 0: see kDefaultChunks; or kAutoChunkRows
   bool save_chunks = true;           // false: also selects the standard mode
@@ -189,6 +192,8 @@ struct StoreOptions {
   // True: at the paths of its outputs, the run may also replace files that encode did not write.
   bool overwrite = false;
 
+  // Returns the directory of the final matrices if `output` is empty.
+  const std::string& matrix_dir() const { return shared_dir.empty() ? cache_dir : shared_dir; }
   // False: the standard mode.
   bool chunked() const { return use_chunked_encoding && save_chunks; }
   // Returns the number of rows in a chunk of a stream with `rows` rows. With kAutoChunkRows the run

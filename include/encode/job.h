@@ -60,6 +60,7 @@ inline constexpr int64_t kProbeParts = 16;
 struct JobSpec {
   std::string cache_dir;
   std::string lock_token = {};  // of the supervisor's CacheLock; "": it has none (bench, preflight)
+  std::string lock_dir = {};    // the directory of this lock; "": `cache_dir`
   HardwareOptions hardware;
   EmbeddingCacheOptions embedding_cache = {};
   std::vector<JobUnit> units;

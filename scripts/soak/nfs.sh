@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs shards on three clients of an NFS 4.2 server, and lets old attempts wake up after new ones have published.
+# Runs shards, and one experiment without shards, on three clients of an NFS 4.2 server, and lets old attempts wake up after new ones
+# have published.
 #
 # usage: scripts/soak/nfs.sh
 #
@@ -10,9 +11,10 @@
 #     two go on: no public file changes, `encode verify` accepts the result, and it has the bytes of one run.
 #   - A run whose open log was deleted on the server (a stale handle), or whose cache directory was replaced by a copy, begins it again
 #     with another worker. A run whose server is started again goes on.
+#   - A run without shards loses its network and goes on after another one has published: nothing that is published changes.
 #
 # It installs user-mode-linux, nfs-kernel-server, nfs-common, rpcbind, iproute2 and kmod of Debian 12. It needs root and
-# build/bin/{encode,fake_worker}, and takes about five minutes.
+# build/bin/{encode,fake_worker}, and takes about six minutes.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=../lib.sh
 . "$(dirname "$0")/../lib.sh"
@@ -23,7 +25,7 @@ run_machine() {
   mkdir -p "$WORK/modules/lib/modules"
   cp -r "/usr/lib/uml/modules/$version" "$WORK/modules/lib/modules/"
   depmod -b "$WORK/modules" "$version"
-  TMPDIR=$WORK timeout --foreground 600 linux.uml mem=800M root=/dev/root rootfstype=hostfs rootflags=/ ro con=null con0=null,fd:1 quiet \
+  TMPDIR=$WORK timeout --foreground 900 linux.uml mem=800M root=/dev/root rootfstype=hostfs rootflags=/ ro con=null con0=null,fd:1 quiet \
     init="$ROOT/scripts/soak/lib/nfs_init.sh" ROOT="$ROOT" MODULES="$WORK/modules" LEASE=15 </dev/null 2>"$WORK/err" |
     tee "$WORK/out" || true
   grep -q '^== passed' "$WORK/out" || die "the checks have not passed"

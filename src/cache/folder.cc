@@ -1,17 +1,16 @@
 #include "cache/folder.h"
 
-#include <algorithm>
-#include <array>
 #include <chrono>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <optional>
 #include <sys/file.h>
-#include <sys/vfs.h>
 #include <thread>
 #include <utility>
 
 #include "encode/error.h"
 
+#include "base/file_system.h"
 #include "base/json.h"
 #include "base/path_kind.h"
 #include "base/system_call.h"
@@ -24,30 +23,10 @@ constexpr const char* kKind = "embedding cache";
 constexpr auto kPatience = std::chrono::seconds(2);
 constexpr auto kRetryInterval = std::chrono::milliseconds(20);
 
-struct NetworkFileSystem {
-  int64_t magic;  // statfs(2)
-  const char* name;
-};
-constexpr auto kNetwork = std::to_array<NetworkFileSystem>({{0x6969, "NFS"},
-                                                            {0x517B, "SMB"},
-                                                            {0xFF534D42, "CIFS"},
-                                                            {0xFE534D42, "SMB2"},
-                                                            {0x5346414F, "AFS"},
-                                                            {0x00C36400, "Ceph"},
-                                                            {0x0BD00BD0, "Lustre"},
-                                                            {0x47504653, "GPFS"},
-                                                            {0x01021997, "9P"}});
-
 // LMDB maps its file and shares locks through memory, which only processes of one machine see.
 void refuse_network(const CacheFolder& folder) {
-  struct statfs info = {};
-  if (retried([&] { return ::statfs(folder.path.c_str(), &info); }) != 0)
-    throw system_error("cache.store", "look at the file system", folder.path, errno);
-  const auto magic = static_cast<int64_t>(static_cast<uint32_t>(info.f_type));
-  const auto* const found =
-      std::find_if(kNetwork.begin(), kNetwork.end(),
-                   [magic](const NetworkFileSystem& other) { return other.magic == magic; });
-  if (found == kNetwork.end()) return;
+  const std::optional<SharedFileSystem> found = shared_file_system(folder.path);
+  if (!found || !found->network) return;
   throw Error({.code = "cache.network",
                .what = "the embedding cache is on a network file system",
                .where = folder.path,

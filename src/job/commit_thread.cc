@@ -105,7 +105,7 @@ class LockedSink : public RowSink {
   }
   void end(const RowStats& stats, const ChunkOrigin& origin) override { sink_->end(stats, origin); }
   std::vector<CommittedFile> commit() override {
-    require_lock(job_.cache_dir, job_.lock_token);
+    require_lock(job_.lock_dir.empty() ? job_.cache_dir : job_.lock_dir, job_.lock_token);
     return sink_->commit();
   }
 

@@ -24,9 +24,12 @@
 #include "run_plan/output_guard.h"
 #include "run_plan/quarantine.h"
 #include "run_record/fault_log.h"
+#include "store/attempt_folders.h"
 #include "store/audit.h"
 #include "store/layout.h"
+#include "store/no_locks.h"
 #include "store/run_files.h"
+#include "supervisor/own_attempt.h"
 
 namespace encode {
 namespace {
@@ -59,6 +62,18 @@ void check_records(const std::string& cache_dir, PreflightFindings& findings) {
                              format_count(count, "fault", "faults")));
 }
 
+// Calls `check`. Returns true if it has failed only because the file system has no locks.
+template <typename Check>
+bool has_no_locks(const Check& check) {
+  try {
+    check();
+  } catch (const Error& error) {
+    if (error.detail().expected != kFileSystemWithLocks) throw;
+    return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 void check_cache_directory(const RunConfig& config, PreflightFindings& findings) {
@@ -66,19 +81,27 @@ void check_cache_directory(const RunConfig& config, PreflightFindings& findings)
   findings.at(RunStep::kCache);
   const bool good = findings.guard("cache", [&] {
     const std::string directory = first_existing_directory(cache_dir);
-    if (directory == cache_dir && entry_exists(RunFiles(cache_dir).lock(), "store.lock")) {
-      check_lock_free(cache_dir);
-      return findings.green("cache", cache_dir + ": no other run uses it");
+    const bool used =
+        directory == cache_dir && entry_exists(RunFiles(cache_dir).lock(), "store.lock");
+    std::string why = place_without_safe_locks(config.store);
+    const bool shared = !why.empty();
+    const bool no_locks = has_no_locks([&] {
+      if (used) check_lock_free(cache_dir);
+      if (!used && !shared) probe_creation(directory);
+    });
+    if (no_locks) why = fmt::format("the file system of {} has no locks", cache_dir);
+    if (!why.empty()) {
+      findings.green("cache", fmt::format("{}, so the run works in a directory of its own in {}",
+                                          why, RunFiles(cache_dir).own_attempts()));
+    } else if (used) {
+      findings.green("cache", cache_dir + ": no other run uses it");
+    } else {
+      const std::string place =
+          fmt::format(" in {}; the run creates it",
+                      std::filesystem::absolute(directory).lexically_normal().string());
+      findings.green("cache", fmt::format("{}: files can be created and locked{}", cache_dir,
+                                          directory == cache_dir ? "" : place));
     }
-    probe_creation(directory);
-    findings.green(
-        "cache",
-        fmt::format(
-            "{}: files can be created and locked{}", cache_dir,
-            directory == cache_dir
-                ? ""
-                : fmt::format(" in {}; the run creates it",
-                              std::filesystem::absolute(directory).lexically_normal().string())));
   });
   findings.at(RunStep::kLog);
   findings.guard("log", [&] { check_log(config); });
@@ -116,8 +139,9 @@ namespace {
 void check_chunks(const RunConfig& config, const StreamPlan& plan, StreamOutlook& outlook,
                   PreflightFindings& findings) {
   const std::string check = "results " + plan.config.name();
-  const std::string folder = chunks_dir(config.store.cache_dir, plan.config.name());
-  check_chunk_owner(config.store.cache_dir, plan.identity, plan.chunk_rows);
+  const std::string run_dir = current_run_dir(config.store.cache_dir);
+  const std::string folder = chunks_dir(run_dir, plan.config.name());
+  check_chunk_owner(run_dir, plan.identity, plan.chunk_rows);
   outlook.encoded = plan.identity.rows == 0;
   // A missing stream.json is harmless: a run that was killed early leaves such a folder, and the
   // next run writes the file.

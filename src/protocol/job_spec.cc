@@ -54,8 +54,8 @@ ENCODE_FIELDS(StreamIdentity, name, fingerprint, rows, dim, token_embeddings, pa
 ENCODE_FIELDS(ChunkOrigin, device, libtorch, driver, batch_tokens, products, kernels, cuda_numerics)
 ENCODE_FIELDS(InputScan::File, path, first_row, bytes, sha256, inode, mtime_ns)
 ENCODE_FIELDS(InputScan, rows_in, rows, rejected, filtered, filter_unknown, kept_xxh3_128, empty,
-              blank, tokenized, utf8_replaced, text_bytes, frame_bytes, longest_bytes, files, listed,
-              checkpoints, end_row)
+              blank, tokenized, utf8_replaced, text_bytes, frame_bytes, longest_bytes, files,
+              listed, checkpoints, end_row)
 ENCODE_FIELDS(FileKey, device, inode, size, mtime_ns, ctime_ns)
 ENCODE_FIELDS(FileHash, name, bytes, sha256, settled_key)
 ENCODE_FIELDS(TensorInfo, file, dtype, shape, offset_bytes, size_bytes, strides)
@@ -71,8 +71,8 @@ ENCODE_FIELDS(EffectiveResult, pooling, normalize, truncate_dim, modules, max_le
 ENCODE_FIELDS(JobUnit, identity, input, scan, speed, model_path, model_files, effective, chunk_rows,
               chunk_files, final_path, window_share, host_share, budget_limits, set_aside, probe,
               avoid, alone)
-ENCODE_FIELDS(JobSpec, cache_dir, lock_token, hardware, embedding_cache, units, product_seconds,
-              measure_refused, workers, required_kind, check_only)
+ENCODE_FIELDS(JobSpec, cache_dir, lock_token, lock_dir, hardware, embedding_cache, units,
+              product_seconds, measure_refused, workers, required_kind, check_only)
 
 // The plans of shards have scans. Those of inputs without a filter lack the fields of a filter,
 // those without a field of passages its bytes, and those of unlisted files the list, as in versions

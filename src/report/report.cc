@@ -21,6 +21,7 @@
 #include "report/statistics.h"
 #include "run_plan/final_outlook.h"
 #include "run_record/run_status.h"
+#include "store/attempt_folders.h"
 #include "store/fingerprint/fingerprint.h"
 #include "store/layout.h"
 
@@ -226,8 +227,8 @@ class Collector {
   void add_quantization(const StreamConfig& stream, const Matrix& matrix, const Sampled& sampled,
                         Json& section) {
     if (matrix.type() == OutputType::kFloat32) return;
-    const std::optional<SampleMatrix> original =
-        read_chunk_vectors(config_.run.store.cache_dir, matrix.manifest().identity, sampled.rows);
+    const std::optional<SampleMatrix> original = read_chunk_vectors(
+        current_run_dir(config_.run.store.cache_dir), matrix.manifest().identity, sampled.rows);
     if (!original) {
       missing_.push_back(stream.name() +
                          ": the quantization error, because the float32 chunks are gone "

@@ -8,6 +8,7 @@
 #include "base/names.h"
 #include "run_record/finished_run.h"
 #include "run_record/run_of_output.h"
+#include "run_record/run_paths.h"
 #include "store/fingerprint/fingerprint.h"
 
 namespace encode {
@@ -20,7 +21,7 @@ std::string other_file(const StoreOptions& options, const StreamPlan& stream, bo
   if (!options.output.empty()) return "";
   for (const auto& [name, format] : kMatrixFormats) {
     if (format == options.final_format.file) continue;
-    const std::string path = final_path(options.cache_dir, stream.config.name(), format);
+    const std::string path = final_path(options.matrix_dir(), stream.config.name(), format);
     if (final_state(path, stream.identity, check_hash) != FinalState::kValid) continue;
     const std::optional<Manifest> manifest = read_manifest(path);
     if (manifest->type == OutputType::kFloat32 && manifest->quarantine == QuarantinePolicy::kError)
@@ -100,8 +101,8 @@ FinalOutlook final_outlook(const StoreOptions& options, const StreamPlan& stream
 }
 
 bool has_standard_rows(const StoreOptions& options, const StreamPlan& stream) {
-  const std::string path =
-      standard_path_of(options, stream.final_path, stream.config.input.filter.any());
+  const std::string path = standard_path_of(options, work_path_of(options, stream.final_path),
+                                            stream.config.input.filter.any());
   return final_state(path, stream.identity, /*check_hash=*/false) == FinalState::kValid &&
          read_manifest(path)->type == OutputType::kFloat32;
 }

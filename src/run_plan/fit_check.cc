@@ -20,6 +20,7 @@
 #include "run_plan/auto_settings.h"
 #include "run_plan/run_devices.h"
 #include "run_record/nvml.h"
+#include "store/attempt_folders.h"
 
 namespace encode {
 namespace {
@@ -164,7 +165,7 @@ std::vector<CombinedDisk> combined_of(const RunConfig& config) {
   for (const CombineConfig& combine : config.combine) {
     CombinedDisk& matrix = combined.emplace_back();
     matrix.name = combined_name(combine);
-    matrix.finished = file_bytes(final_path(config.store.cache_dir, matrix.name)) > 0;
+    matrix.finished = file_bytes(final_path(config.store.matrix_dir(), matrix.name)) > 0;
     for (size_t i = 0; i < config.streams.size(); ++i) {
       const StreamConfig& stream = config.streams[i];
       const bool part = stream.split == combine.split &&
@@ -229,8 +230,13 @@ void check_model_fits(const ModelDirectory& directory, const ResultOptions& opti
 }
 
 int64_t existing_bytes(const RunConfig& config, const std::string& name) {
-  return file_bytes(final_path_of(config, name)) +
-         folder_bytes(chunks_dir(config.store.cache_dir, name));
+  const StoreOptions& store = config.store;
+  int64_t chunks = folder_bytes(chunks_dir(store.cache_dir, name));
+  if (!store.shared_dir.empty()) {  // an attempt has not taken over the chunks of earlier runs yet
+    for (const std::string& run : earlier_runs(store.shared_dir, store.cache_dir))
+      chunks = std::max(chunks, folder_bytes(chunks_dir(run, name)));
+  }
+  return file_bytes(final_path_of(config, name)) + chunks;
 }
 
 bool has_finished(const RunConfig& config, const std::string& name) {

@@ -1,5 +1,6 @@
 #include "run_plan/leavings.h"
 
+#include <filesystem>
 #include <optional>
 #include <string_view>
 
@@ -38,6 +39,12 @@ void copy_durably(const std::string& from, const std::string& to) {
   copy.commit();
 }
 
+// Returns the options that the user has given to a run in an attempt.
+StoreOptions of_user(StoreOptions store) {
+  store.cache_dir = store.matrix_dir();
+  return store;
+}
+
 // Returns false for a record that cannot be read, so that it is replaced.
 bool has_record_of(const std::string& output, const Manifest& manifest) {
   try {
@@ -52,7 +59,8 @@ bool has_record_of(const std::string& output, const Manifest& manifest) {
 
 }  // namespace
 
-void check_leavings(const StoreOptions& store, const OutputGuard& guard) {
+void check_leavings(const StoreOptions& options, const OutputGuard& guard) {
+  const StoreOptions store = of_user(options);
   if (!has_own_cache(store)) return;
   const std::string list = rejected_rows_path(store.output);
   guard.check_beside(list, is_foreign_list(list));
@@ -61,13 +69,16 @@ void check_leavings(const StoreOptions& store, const OutputGuard& guard) {
   guard.check_beside(files, is_foreign_file_list(files));
 }
 
-std::string lasting_list(const StoreOptions& store, const std::string& list) {
-  return list.empty() || !has_own_cache(store) ? list : rejected_rows_path(store.output);
+std::string lasting_list(const StoreOptions& options, const std::string& list) {
+  const StoreOptions store = of_user(options);
+  if (list.empty()) return "";
+  if (has_own_cache(store)) return rejected_rows_path(store.output);
+  return join_path(store.cache_dir, std::filesystem::path(list).filename().string());
 }
 
-std::string file_list_path(const StoreOptions& store, const std::string& stream) {
-  return has_own_cache(store) ? hidden_beside(store.output, std::string(kFileListSuffix))
-                              : RunFiles(store.cache_dir).file_list(stream);
+std::string file_list_path(const StoreOptions& options, const std::string& stream) {
+  return has_own_cache(options) ? hidden_beside(store.output, std::string(kFileListSuffix))
+                              : RunFiles(options.cache_dir).file_list(stream);
 }
 
 void write_file_lists(const std::vector<StreamPlan>& streams) {

@@ -17,15 +17,16 @@ namespace encode {
 // Throws the errors of OutputGuard if a file that encode did not write has the path of the list of
 // rejected rows, of the record of the run, or of the list of the input files. Does nothing for
 // other runs.
-void check_leavings(const StoreOptions& store, const OutputGuard& guard);
+void check_leavings(const StoreOptions& options, const OutputGuard& guard);
 
 // Returns where the list of rejected rows is when a run has ended: beside the output, if the run
-// has a cache directory of its own. `list` is the path of the list during the run, or "".
-std::string lasting_list(const StoreOptions& store, const std::string& list);
+// has a cache directory of its own, or else in the cache directory of the user. `list` is the path
+// of the list during the run, or "".
+std::string lasting_list(const StoreOptions& options, const std::string& list);
 
 // Returns where a run writes the list of the files of a stream (store/file_list.h): beside the
 // output, if the run has a cache directory of its own.
-std::string file_list_path(const StoreOptions& store, const std::string& stream);
+std::string file_list_path(const StoreOptions& options, const std::string& stream);
 
 // Publishes the lists of the files of the streams that have one, unless the plan of shards has.
 // Throws what write_file_list() throws.

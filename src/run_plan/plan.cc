@@ -239,7 +239,7 @@ std::vector<CombinePlan> plan_combined_matrices(const RunConfig& config,
     const std::string name = combined_name(combine);
     plans.push_back({.name = name,
                      .streams = streams_of(config, combine),
-                     .path = final_path(config.store.cache_dir, name)});
+                     .path = final_path(config.store.matrix_dir(), name)});
     check_pooled(plans.back(), streams);
     check_equal_rows(plans.back(), streams);
   }
@@ -289,7 +289,7 @@ void check_outputs(const RunConfig& config, OutputGuard guard) {
     }
   }
   for (const CombineConfig& combine : config.combine)
-    guard.check_final(final_path(config.store.cache_dir, combined_name(combine)));
+    guard.check_final(final_path(config.store.matrix_dir(), combined_name(combine)));
   check_leavings(config.store, guard);
 }
 

@@ -12,9 +12,11 @@
 
 #include "base/file.h"
 #include "base/units.h"
+#include "run_plan/attempt_chunks.h"
 #include "run_plan/final_outlook.h"
 #include "run_plan/final_table.h"
 #include "run_plan/quarantine.h"
+#include "run_record/run_paths.h"
 #include "store/audit.h"
 
 namespace encode {
@@ -78,7 +80,13 @@ void remove_final(const std::string& path) {
 }  // namespace
 
 std::string StreamFinisher::standard_path(const StreamPlan& stream) const {
-  return standard_path_of(options_, stream.final_path, stream.config.input.filter.any());
+  return standard_path_of(options_, work_path_of(options_, stream.final_path),
+                          stream.config.input.filter.any());
+}
+
+void StreamFinisher::look_at_finals(const RunPlan& plan) {
+  for (const StreamPlan& stream : plan.streams) finals_.look_at(stream.final_path);
+  for (const CombinePlan& combined : plan.combine) finals_.look_at(combined.path);
 }
 
 bool StreamFinisher::has_final(const StreamPlan& stream) const {
@@ -97,8 +105,9 @@ std::string StreamFinisher::what_is_kept(const std::vector<StreamPlan>& streams,
     for (const StreamPlan& stream : streams) {
       const int64_t all = stream.identity.rows;
       rows += all;
-      kept +=
-          has_final(stream) ? all : committed_rows(options_.cache_dir, stream.identity).value_or(0);
+      kept += has_final(stream) && !finals_.replaces(stream.final_path)
+                  ? all
+                  : committed_rows(options_.cache_dir, stream.identity).value_or(0);
     }
   } catch (const Error&) {
     return "every committed chunk is kept; " + how_to_go_on(streams);
@@ -114,8 +123,9 @@ std::string StreamFinisher::what_is_kept(const std::vector<StreamPlan>& streams,
 
 void StreamFinisher::convert(const std::string& float32_path, const StreamPlan& stream) const {
   const std::string wanted = describe(options_.final_format);
-  reformat_final(float32_path, stream.final_path, options_.final_format,
+  reformat_final(float32_path, work_path_of(options_, stream.final_path), options_.final_format,
                  columns_of(options_, stream));
+  publish_from_attempt(stream);
   log_.info("final_reformatted",
             fmt::format("{}: converted the float32 matrix in {} to {}", stream.config.name(),
                         float32_path, wanted),
@@ -123,6 +133,7 @@ void StreamFinisher::convert(const std::string& float32_path, const StreamPlan& 
 }
 
 StreamFinisher::Kept StreamFinisher::keep_final(const StreamPlan& stream) const {
+  if (finals_.replaces(stream.final_path)) return Kept::kNot;
   if (options_.fresh) {
     remove_final(stream.final_path);
     if (standard_path(stream) != stream.final_path) remove_final(standard_path(stream));
@@ -134,7 +145,8 @@ StreamFinisher::Kept StreamFinisher::keep_final(const StreamPlan& stream) const 
                  fmt::format("{} is damaged or unfinished; it is made again", stream.final_path),
                  {{"path", stream.final_path}});
   } else if (outlook.state == FinalState::kValid) {
-    remove_durably(publishing_path(stream.final_path));  // left by a run that was killed at its end
+    // A run that was killed at its end has left it. In an attempt another run may need it.
+    if (!finals_.active()) remove_durably(publishing_path(stream.final_path));
     explain_outlook(outlook, stream);
   }
   if (!outlook.convert_from.empty()) {
@@ -168,7 +180,8 @@ void StreamFinisher::explain_outlook(const FinalOutlook& outlook, const StreamPl
   }
 }
 
-int64_t StreamFinisher::take_back(const StreamPlan& stream) const {
+int64_t StreamFinisher::take_back(const StreamPlan& stream) {
+  adopt_earlier_chunks(options_, stream.config.name(), log_);
   const std::string folder = chunks_dir(options_.cache_dir, stream.config.name());
   std::error_code failure;
   const bool has_chunks = std::filesystem::exists(folder, failure);
@@ -184,7 +197,10 @@ int64_t StreamFinisher::take_back(const StreamPlan& stream) const {
     rows += record.stats.set_aside_rows;
   }
   const std::optional<Manifest> manifest = read_manifest(stream.final_path);
-  if (manifest && manifest->quarantine != QuarantinePolicy::kError) remove_final(stream.final_path);
+  if (manifest && manifest->quarantine != QuarantinePolicy::kError) {
+    finals_.replace(stream.final_path);
+    if (!finals_.active()) remove_final(stream.final_path);
+  }
   store->discard(chunks);
   if (rows == 0) return rows;
   log_.info("rows_taken_back",
@@ -196,7 +212,7 @@ int64_t StreamFinisher::take_back(const StreamPlan& stream) const {
 }
 
 StreamState StreamFinisher::resume(const StreamPlan& stream) const {
-  create_directories_durably(parent_directory(stream.final_path));
+  create_directories_durably(parent_directory(work_path_of(options_, stream.final_path)));
   if (const Kept kept = keep_final(stream); kept != Kept::kNot) {
     return {.finished = true,
             .unchanged = kept == Kept::kUnchanged,
@@ -204,6 +220,7 @@ StreamState StreamFinisher::resume(const StreamPlan& stream) const {
             .rows_done = stream.identity.rows};
   }
   if (!chunk_files()) return finish_standard(stream);
+  adopt_earlier_chunks(options_, stream.config.name(), log_);
   const auto mode = options_.fresh ? ChunkStore::Open::kFresh : ChunkStore::Open::kResume;
   const std::unique_ptr<ChunkStore> store = open_chunks(options_, stream, mode);
   const auto committed = static_cast<int64_t>(store->committed().size());
@@ -247,13 +264,15 @@ StreamState StreamFinisher::finish_standard(const StreamPlan& stream) const {
   const std::string path = standard_path(stream);
   const bool encoded = has_standard_rows(options_, stream);
   if (!encoded && stream.identity.rows > 0) return state;
+  const std::string work = work_path_of(options_, stream.final_path);
   const bool publishes = !encoded || path != stream.final_path;
   if (publishes) require_input(stream);
   if (!encoded) begin_final(path, stream.identity)->publish({}, {.device = "none"});
-  if (path != stream.final_path) {
-    reformat_final(path, stream.final_path, options_.final_format, columns_of(options_, stream));
+  if (path != work) {
+    reformat_final(path, work, options_.final_format, columns_of(options_, stream));
     remove_final(path);
   }
+  publish_from_attempt(stream);
   state.finished = state.encoded = true;
   state.rows_done = stream.identity.rows;
   log_.info("stream_done",
@@ -277,6 +296,23 @@ StreamState StreamFinisher::from_chunks(const StreamPlan& stream, ChunkStore& st
   return state;
 }
 
+void StreamFinisher::publish_from_attempt(const StreamPlan& stream) const {
+  finals_.publish(stream.final_path, [this, &stream] {
+    return final_outlook(options_, stream, /*check_hash=*/true).complete();
+  });
+}
+
+bool StreamFinisher::combine(const CombinePlan& plan, const std::vector<std::string>& parts,
+                             const StreamIdentity& identity) const {
+  const auto is_there = [&] {
+    return final_state(plan.path, identity, /*check_hash=*/true) == FinalState::kValid;
+  };
+  if (is_there()) return false;
+  combine_finals(parts, work_path_of(options_, plan.path), plan.name);
+  finals_.publish(plan.path, is_there);
+  return true;
+}
+
 void StreamFinisher::publish(const StreamPlan& stream, ChunkStore& store,
                              const std::vector<SetAsideRow>& rows) const {
   const FinalContent content = {.format = options_.final_format,
@@ -284,14 +320,15 @@ void StreamFinisher::publish(const StreamPlan& stream, ChunkStore& store,
                                 .set_aside = rows,
                                 .columns = columns_of(options_, stream)};
   require_input(stream);
-  require_lock(options_.cache_dir, lock_.token());
-  store.assemble(stream.final_path, content, [this](int64_t /*chunk*/) {
+  lock_.require();
+  store.assemble(work_path_of(options_, stream.final_path), content, [this](int64_t /*chunk*/) {
     if (stop_.number() != 0) throw Stopped();
   });
   // Chunks with rows that were set aside are kept: another policy, or another try, needs them.
   const bool keep = options_.keep_chunk_cache || !rows.empty();
   const int64_t chunks = store.chunk_count();
-  require_lock(options_.cache_dir, lock_.token());  // another run may need these chunks
+  lock_.require();  // another run may need these chunks
+  publish_from_attempt(stream);
   if (!keep) store.remove();
   const bool drops = options_.quarantine == QuarantinePolicy::kDrop;
   StreamIdentity identity = stream.identity;
@@ -332,6 +369,7 @@ void StreamFinisher::publish_split(const std::vector<const StreamPlan*>& streams
   for (size_t i = 0; i < streams.size(); ++i) {
     const bool same = own[i].size() == rows.size();
     if (states[i]->finished && same) continue;
+    adopt_earlier_chunks(options_, names[i], log_);
     const std::unique_ptr<ChunkStore> store =
         ChunkStore::open(options_.cache_dir, streams[i]->identity, streams[i]->chunk_rows,
                          ChunkStore::Open::kResume);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "encode/config.h"
@@ -11,7 +12,9 @@
 #include "encode/store.h"
 
 #include "base/stop_signal.h"
+#include "run_plan/attempt_finals.h"
 #include "run_plan/final_outlook.h"
+#include "run_plan/lock_of_run.h"
 #include "run_plan/plan.h"
 #include "run_record/run_log.h"
 
@@ -35,14 +38,17 @@ struct StreamState {
 // The arguments of the constructor must outlive the finisher.
 class StreamFinisher {
  public:
-  StreamFinisher(const StoreOptions& options, const CacheLock& lock, RunLog& log,
-                 const StopSignal& stop)
-      : options_(options), lock_(lock), log_(log), stop_(stop) {}
+  StreamFinisher(const StoreOptions& options, LockOfRun lock, RunLog& log, const StopSignal& stop)
+      : options_(options), lock_(std::move(lock)), log_(log), stop_(stop), finals_(options, log) {}
+
+  // Remembers the final matrices that are there. Must be called before take_back() and resume().
+  // Throws what AttemptFinals::look_at() throws.
+  void look_at_finals(const RunPlan& plan);
 
   // Returns false in standard mode, which writes the final matrix in one pass.
   bool chunk_files() const { return options_.chunked(); }
 
-  // Returns standard_path_of() the final matrix. finish() converts this file.
+  // Returns standard_path_of() work_path_of() the final matrix. finish() converts this file.
   std::string standard_path(const StreamPlan& stream) const;
 
   // Returns true if the final matrix of this stream exists in the format of
@@ -67,7 +73,7 @@ class StreamFinisher {
   // Makes rows that earlier runs have set aside pending again: deletes the chunks that lack
   // them, and a final matrix that lacks rows. Must be called before resume(). Returns the number of
   // rows that were set aside in the deleted chunks. Throws the errors of ChunkStore.
-  int64_t take_back(const StreamPlan& stream) const;
+  int64_t take_back(const StreamPlan& stream);
 
   // Must be called when a worker has finished the stream or has ended. Assembles the final matrix
   // if every chunk is committed, except in two cases: rows are set aside and
@@ -85,6 +91,11 @@ class StreamFinisher {
   void publish_split(const std::vector<const StreamPlan*>& streams,
                      const std::vector<StreamState*>& states) const;
 
+  // Makes a combined matrix of the final matrices `parts`, unless it is there. Returns true if it
+  // has made it. Throws what combine_finals() and AttemptFinals::publish() throw.
+  bool combine(const CombinePlan& plan, const std::vector<std::string>& parts,
+               const StreamIdentity& identity) const;
+
  private:
   enum class Kept { kNot, kConverted, kUnchanged };
 
@@ -93,13 +104,15 @@ class StreamFinisher {
   void convert(const std::string& float32_path, const StreamPlan& stream) const;
   StreamState finish_standard(const StreamPlan& stream) const;
   StreamState from_chunks(const StreamPlan& stream, ChunkStore& store) const;
+  void publish_from_attempt(const StreamPlan& stream) const;
   void publish(const StreamPlan& stream, ChunkStore& store,
                const std::vector<SetAsideRow>& rows) const;
 
   const StoreOptions& options_;
-  const CacheLock& lock_;
+  const LockOfRun lock_;
   RunLog& log_;
   const StopSignal& stop_;
+  mutable AttemptFinals finals_;
 };
 
 }  // namespace encode

@@ -14,6 +14,7 @@
 #include "run_record/finished_run.h"
 #include "run_record/run_command.h"
 #include "run_record/status_file.h"
+#include "store/attempt_folders.h"
 #include "store/audit.h"
 #include "store/parts_list.h"
 #include "store/run_files.h"
@@ -33,7 +34,7 @@ std::string directory_of(const Json& status) {
 // counts as none.
 void take_status(RunOfOutput& run) {
   try {
-    const std::string path = RunFiles(run.cache_dir).status();
+    const std::string path = RunFiles(current_run_dir(run.cache_dir)).status();
     const Json status = read_json_file(path, kStatusFileLimits, "status.output");
     run.directory = directory_of(status);
   } catch (const Error&) {  // NOLINT(bugprone-empty-catch)
@@ -78,7 +79,7 @@ RunOfOutput run_of_parts(const std::string& list_path) {
 
 std::optional<JobUnit> recorded_unit(const std::string& cache_dir, const std::string& stream) {
   try {
-    const std::string path = RunFiles(cache_dir).job(0);
+    const std::string path = RunFiles(current_run_dir(cache_dir)).job(0);
     JobSpec job = job_spec_from_json(read_file(path, kMaxJobBytes, "status.output"));
     for (JobUnit& unit : job.units) {
       if (stream.empty() || unit.identity.name == stream) return std::move(unit);

@@ -1,5 +1,8 @@
 #include "run_record/run_paths.h"
 
+#include <filesystem>
+
+#include "store/attempt_folders.h"
 #include "store/layout.h"
 #include "store/run_files.h"
 
@@ -20,6 +23,14 @@ std::vector<size_t> streams_of(const RunConfig& config, const CombineConfig& com
   return found;
 }
 
+std::string work_path_of(const StoreOptions& store, const std::string& path) {
+  if (store.shared_dir.empty()) return path;
+  const std::filesystem::path attempt(store.cache_dir);
+  const std::string name = std::filesystem::path(path).filename().string();
+  if (store.output.empty()) return join_path(store.cache_dir, name);
+  return join_path(join_path(attempts_dir_of_output(path), attempt.filename().string()), name);
+}
+
 std::string standard_path_of(const StoreOptions& store, const std::string& final_path,
                              bool filtered) {
   const FinalFormat& format = store.final_format;
@@ -30,7 +41,7 @@ std::string standard_path_of(const StoreOptions& store, const std::string& final
 
 std::string final_path_of(const RunConfig& config, const std::string& stream_name) {
   return config.store.output.empty()
-             ? final_path(config.store.cache_dir, stream_name, config.store.final_format.file)
+             ? final_path(config.store.matrix_dir(), stream_name, config.store.final_format.file)
              : config.store.output;
 }
 

@@ -15,6 +15,9 @@ std::string combined_name(const CombineConfig& combine);  // "train_combined"
 std::vector<size_t> streams_of(const RunConfig& config, const CombineConfig& combine);
 // Returns the path of the final matrix of a stream.
 std::string final_path_of(const RunConfig& config, const std::string& stream_name);
+// Returns where the run makes the matrix that gets the path `final_path`: there, or in an attempt
+// (store/attempt_folders.h) in the attempt's own directory.
+std::string work_path_of(const StoreOptions& store, const std::string& final_path);
 // Returns the path to which a worker writes its float32 rows in standard mode. This is the path of
 // the final matrix if the final matrix is a .npy file of float32 and the stream is not `filtered`.
 // Otherwise it is a file beside the final matrix, which is converted.

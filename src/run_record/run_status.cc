@@ -18,6 +18,7 @@
 #include "run_record/run_advice.h"
 #include "run_record/run_state.h"
 #include "run_record/runs_below.h"
+#include "store/attempt_folders.h"
 #include "store/layout.h"
 #include "store/run_files.h"
 
@@ -107,6 +108,16 @@ std::string found_final(const std::string& cache_dir, const std::string& stream)
   return final_path(cache_dir, stream);
 }
 
+// Returns the paths of the entries of both directories, which may be the same one.
+std::vector<std::string> entries_of(const std::string& cache_dir, const std::string& run_dir) {
+  std::vector<std::string> paths;
+  for (const std::string& directory : std::set<std::string>{cache_dir, run_dir}) {
+    for (const std::string& name : list_cache(directory))
+      paths.push_back(join_path(directory, name));
+  }
+  return paths;
+}
+
 // Adds the streams that have left files in the directory and that the request does not name.
 std::vector<StatusRequest::Stream> all_streams(const StatusRequest& request,
                                                const ReportedStreams& reported) {
@@ -117,10 +128,11 @@ std::vector<StatusRequest::Stream> all_streams(const StatusRequest& request,
     if (names.insert(name).second)
       streams.push_back({.name = name, .final_path = found_final(request.cache_dir, name)});
   };
-  const std::vector<std::string> entries = list_cache(request.cache_dir);
+  list_cache(request.cache_dir);
   if (!request.streams.empty()) return streams;
-  for (const std::string& name : entries) {
-    const std::string path = request.cache_dir + "/" + name;
+  const std::string attempt = current_run_dir(request.cache_dir);
+  for (const std::string& path : entries_of(request.cache_dir, attempt)) {
+    const std::string name = std::filesystem::path(path).filename().string();
     std::error_code ignored;  // what cannot be looked at does not count as a folder of chunks
     if (name.ends_with(kChunksSuffix) && std::filesystem::is_directory(path, ignored))
       add(name.substr(0, name.size() - kChunksSuffix.size()));
@@ -213,7 +225,7 @@ bool is_gone(const StatusRequest& request) {
 
 RunStatus read_run_status(const StatusRequest& request) {
   RunStatus status;
-  status.cache_dir = request.cache_dir;
+  status.cache_dir = current_run_dir(request.cache_dir);
   status.config_path = request.config_path;
   if (is_gone(request)) {
     take_finished_run(request, status);
@@ -223,7 +235,7 @@ RunStatus read_run_status(const StatusRequest& request) {
   const ReportedStreams reported = read_run_state(status);
   for (const StatusRequest::Stream& stream : all_streams(request, reported)) {
     status.streams.push_back(stream_status(stream, reported, status));
-    take_input_copy(request.cache_dir, stream.name, status);
+    take_input_copy(status.cache_dir, stream.name, status);
   }
   if (status.state == "none" && status.streams.empty()) {
     list_runs_below(request.cache_dir, status);
@@ -233,6 +245,7 @@ RunStatus read_run_status(const StatusRequest& request) {
   const RunFiles files(status.cache_dir);
   take_faults(read_faults(files.faults()), status);
   take_memory(read_memory(files.memory()), status);
+  status.cache_dir = request.cache_dir;
   status.advice = next_step(status);
   return status;
 }

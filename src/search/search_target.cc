@@ -15,6 +15,7 @@
 #include "run_record/run_of_output.h"
 #include "run_record/texts_of_output.h"
 #include "search/run_match.h"
+#include "store/attempt_folders.h"
 #include "store/audit.h"
 #include "store/layout.h"
 #include "store/parts_list.h"
@@ -62,7 +63,7 @@ Error unfinished(const RunConfig& config, const StreamConfig& stream, const std:
   if (path_exists(ShardFiles(config.store.cache_dir).plan(), "npy.open"))
     return unmerged(config, stream, parts_list_path(path));
   std::string found = "no encoded rows";
-  const std::string folder = chunks_dir(config.store.cache_dir, stream.name());
+  const std::string folder = chunks_dir(current_run_dir(config.store.cache_dir), stream.name());
   if (path_exists(join_path(folder, kStreamFile), "store.stream")) {
     const ChunkProgress progress = read_chunk_progress(folder);
     found = fmt::format("{} of {} encoded", format_count(progress.rows),

@@ -5,9 +5,9 @@
 #include "encode/error.h"
 
 #include "base/file.h"
-#include "base/random.h"
 #include "run_record/run_paths.h"
 #include "shards/quantized_parts.h"
+#include "store/attempt_folders.h"
 #include "store/audit.h"
 #include "store/layout.h"
 #include "store/run_files.h"
@@ -15,8 +15,6 @@
 
 namespace encode {
 namespace {
-
-constexpr std::string_view kPrefix = "attempt-";
 
 // What the attempts have learned about failures, so that a row that ends workers is not met anew.
 void inherit_faults(const std::vector<std::string>& earlier, const std::string& cache_dir,
@@ -66,12 +64,6 @@ void read_attempt(const RunConfig& own, const Shard& shard) {
 
 }  // namespace
 
-bool is_attempt_name(std::string_view name) {
-  constexpr size_t kDigits = 16;
-  return name.starts_with(kPrefix) && name.size() == kPrefix.size() + kDigits &&
-         name.find_first_not_of("0123456789abcdef", kPrefix.size()) == std::string_view::npos;
-}
-
 std::string attempt_folder(const ShardFiles& files, int64_t shard, const std::string& attempt) {
   return join_path(files.shard(shard), attempt);
 }
@@ -98,7 +90,7 @@ std::vector<std::string> readable_attempts(
 }
 
 std::string begin_attempt(const ShardFiles& files, int64_t shard) {
-  std::string name = std::string(kPrefix) + random_hex();
+  std::string name = new_attempt_name();
   create_directories_durably(attempt_folder(files, shard, name));
   return name;
 }

@@ -6,7 +6,6 @@
 
 #include <functional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "encode/config.h"
@@ -16,8 +15,6 @@
 
 namespace encode {
 
-// Returns true for a name that begin_attempt() may have made.
-bool is_attempt_name(std::string_view name);
 // Returns <cache>/shards/00007/<attempt>: the cache directory of an attempt.
 std::string attempt_folder(const ShardFiles& files, int64_t shard, const std::string& attempt);
 

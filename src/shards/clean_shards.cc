@@ -21,6 +21,7 @@
 #include "shards/attempt.h"
 #include "shards/attempt_files.h"
 #include "shards/part.h"
+#include "store/attempt_folders.h"
 #include "store/audit.h"
 #include "store/layout.h"
 #include "store/run_files.h"
@@ -218,10 +219,12 @@ void Cleaning::clean_one_of(int64_t shard, const std::string& attempt,
 void Cleaning::clean_other_shard(int64_t shard) {
   const size_t kept = report_.kept.size();
   const std::string folder = files_.shard(shard);
+  const LockState::Held held = read_lock_state(folder).held;
   const std::vector<std::string> attempts = attempts_of(files_, shard);
   attempts_.insert(attempts.begin(), attempts.end());
-  if (read_lock_state(folder).held == LockState::Held::kYes)
-    return keep(folder, "an attempt is at work");
+  if (held == LockState::Held::kYes) return keep(folder, "an attempt is at work");
+  // Another plan may be making the shard at this moment.
+  if (held == LockState::Held::kUnknown && !may_delete(folder)) return;
   for (const std::string& attempt : attempts)
     unless_unreadable(attempt_folder(files_, shard, attempt),
                       [&] { clean_attempt(shard, attempt); });
@@ -266,11 +269,24 @@ CleanReport Cleaning::run() {
   return std::move(report_);
 }
 
+[[noreturn]] void refuse_without_age(const std::string& cache_dir) {
+  throw Error({.code = "store.lock",
+               .what = "without locks nothing shows which attempts are at work",
+               .where = cache_dir,
+               .expected = "--older-than TIME, or a file system with locks",
+               .found = "a file system without locks",
+               .hint = "name a time for which no attempt at work leaves its folder unchanged: "
+                       "--older-than 1d; --dry-run shows what would be deleted"});
+}
+
 }  // namespace
 
 CleanReport clean_shards(const RunConfig& config, const CleanOptions& options) {
   std::optional<CacheLock> lock;
-  if (!options.dry_run) lock.emplace(CacheLock::acquire(config.store.cache_dir));
+  if (!options.dry_run) {
+    lock.emplace(CacheLock::acquire(config.store.cache_dir, CacheLock::Need::kIfPossible));
+    if (!lock->excludes() && !options.age_given) refuse_without_age(config.store.cache_dir);
+  }
   return Cleaning(config, options).run();
 }
 

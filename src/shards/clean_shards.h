@@ -16,6 +16,7 @@ struct CleanOptions {
   // An attempt that may be at work on another machine is kept until nothing in its folder has been
   // changed for this time.
   int64_t older_than_seconds = 24 * 60 * 60;
+  bool age_given = false;  // true: the user has named `older_than_seconds`
 };
 
 struct KeptPath {
@@ -38,10 +39,12 @@ struct CleanReport {
 // With an output, an attempt's folder in <output>/.parts goes with it.
 //
 // An attempt at work is kept. Its lock shows it; on a machine whose locks are not seen here, its
-// age does. The matrices of a part are never deleted, before and after a merge. Deletes only files
-// whose names a run gives, below folders whose names a plan gives, and follows no links. Throws
-// Error: kTempFail "store.locked" if a plan or a merge is using the directory, what
-// read_shard_plan() and require_plan_of() throw, kIoError and kNoPermission.
+// age does. So where the file system has no locks, the user must name the age. An attempt that is
+// deleted while it works loses its work; no result depends on it. The matrices of a part are never
+// deleted, before and after a merge. Deletes only files whose names a run gives, below folders
+// whose names a plan gives, and follows no links. Throws Error: kTempFail "store.locked" if a plan
+// or a merge is using the directory, what read_shard_plan() and require_plan_of() throw, kIoError
+// and kNoPermission; kIoError "store.lock" without locks and without an age.
 CleanReport clean_shards(const RunConfig& config, const CleanOptions& options);
 
 // Writes what was deleted and kept as results of the command. Throws no Error.

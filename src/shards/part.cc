@@ -12,6 +12,7 @@
 #include "base/path_kind.h"
 #include "run_record/run_paths.h"
 #include "shards/attempt.h"
+#include "store/attempt_folders.h"
 #include "store/layout.h"
 #include "store/sealed_json.h"
 

@@ -153,10 +153,11 @@ Locking try_to_lock(const UniqueFd& fd, const std::string& path, CacheLock::Need
   region.l_whence = SEEK_SET;
   if (retried([&] { return ::fcntl(fd.get(), F_OFD_SETLK, &region); }) == 0) return Locking::kDone;
   if (errno == EAGAIN) return Locking::kHeldByOther;
-  if (need == CacheLock::Need::kIfPossible && means_no_locks(errno)) return Locking::kNoLocks;
+  const bool no_locks = means_no_locks(errno);
+  if (need == CacheLock::Need::kIfPossible && no_locks) return Locking::kNoLocks;
   ErrorDetail detail = system_error("store.lock", "lock", path, errno).detail();
   if (detail.exit_code == ExitCode::kIoError) {
-    detail.expected = "a file system with locks";
+    detail.expected = no_locks ? kFileSystemWithLocks : "a file system whose locks work";
     detail.hint = "the file system may not support locks; give --cache-dir DIR on a local disk";
   }
   throw Error(std::move(detail));
@@ -167,8 +168,11 @@ bool is_held(const UniqueFd& fd, const std::string& path) {
   struct flock region = {};
   region.l_type = F_RDLCK;  // a read lock would wait for the write lock of a run
   region.l_whence = SEEK_SET;
-  if (retried([&] { return ::fcntl(fd.get(), F_OFD_GETLK, &region); }) != 0)
-    throw system_error("store.lock", "ask for the lock", path, errno);
+  if (retried([&] { return ::fcntl(fd.get(), F_OFD_GETLK, &region); }) != 0) {
+    ErrorDetail detail = system_error("store.lock", "ask for the lock", path, errno).detail();
+    if (means_no_locks(errno)) detail.expected = kFileSystemWithLocks;
+    throw Error(std::move(detail));
+  }
   return region.l_type != F_UNLCK;
 }
 

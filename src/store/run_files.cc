@@ -24,6 +24,7 @@ constexpr std::string_view kSelfTest = "self_test.json";
 // From earlier versions with hardware.product_search, as kProductsLock.
 constexpr std::string_view kProducts = "products.json";
 constexpr std::string_view kProductsLock = "products_lock";
+constexpr std::string_view kOwnAttempts = "attempts";
 constexpr std::string_view kCommitProbe = "commit_probe";
 constexpr std::string_view kStandardInput = ".stdin";
 
@@ -81,6 +82,7 @@ std::string RunFiles::job(size_t worker) const {
 std::string RunFiles::model_hashes() const { return path(kModelHashes); }
 std::string RunFiles::self_test() const { return path(kSelfTest); }
 std::string RunFiles::commit_probe() const { return path(kCommitProbe); }
+std::string RunFiles::own_attempts() const { return path(kOwnAttempts); }
 std::string RunFiles::rejected_rows(const std::string& stream) const {
   return path(stream + std::string(kRejectedRowsSuffix));
 }

@@ -26,6 +26,7 @@ class RunFiles {
   std::string model_hashes() const;      // see HashCache
   std::string self_test() const;         // the vectors of fixed texts
   std::string commit_probe() const;  // a file of kCommitProbeText that is written to time a commit
+  std::string own_attempts() const;  // the directory of attempts (attempt_folders.h)
   std::string rejected_rows(const std::string& stream) const;
   std::string file_list(const std::string& stream) const;  // see store/file_list.h
   // The copy of standard input, before ".gz" or ".zst" is appended.

@@ -99,7 +99,7 @@ void Crew::start(Slot& slot) {
   slot.streams = streams_left();
   slot.state = Slot::State::kResting;
   if (slot.streams.empty()) return;
-  require_lock(context_.config.store.cache_dir, context_.lock.token());
+  context_.lock_of_run.require();
   JobSpec job = make_job(slot);
   std::vector<const StreamPlan*> streams;
   for (const size_t i : slot.streams) streams.push_back(&context_.plan.streams[i]);
@@ -124,7 +124,8 @@ void Crew::start(Slot& slot) {
 JobSpec Crew::make_job(const Slot& slot) const {
   const int64_t devices = std::ssize(slots_) - count(Slot::State::kLost);
   JobSpec job{.cache_dir = context_.config.store.cache_dir,
-              .lock_token = context_.lock.token(),
+              .lock_token = context_.lock_of_run.token,
+              .lock_dir = context_.lock_of_run.dir,
               .hardware = context_.config.hardware,
               .embedding_cache = context_.config.embedding_cache,
               .units = {},

@@ -30,6 +30,7 @@ struct CrewContext {
   const RunPlan& plan;
   const StreamFinisher& finisher;
   const CacheLock& lock;
+  const LockOfRun& lock_of_run;
   const StopSignal& stop;
   RunLog& log;
   Recovery& recovery;

@@ -4,7 +4,6 @@
 #include <cstring>
 #include <exception>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <memory>
 #include <optional>
 #include <unistd.h>
@@ -35,6 +34,7 @@
 #include "store/run_files.h"
 #include "supervisor/crew.h"
 #include "supervisor/finished_matrices.h"
+#include "supervisor/leave_output.h"
 #include "supervisor/run_lock.h"
 #include "supervisor/run_reporter.h"
 #include "supervisor/run_signals.h"
@@ -59,7 +59,10 @@ class Run {
         cache_dir_(config.store.cache_dir),
         made_directories_(absent_directories(cache_dir_)),
         new_output_directory_(absent_output_directory(config.store)),
-        lock_(lock_cache(config, environment.shard != nullptr)),
+        lock_(lock_cache(config, environment.shard != nullptr || environment.attempt != nullptr)),
+        lock_of_run_(environment.attempt != nullptr
+                         ? environment.attempt->lock
+                         : LockOfRun{.dir = cache_dir_, .token = lock_.token()}),
         log_(config.log, err, out),
         progress_(err, log_, shows_progress(config.log)),
         recovery_(config, log_, environment.first_restart_delay_seconds) {}
@@ -76,7 +79,6 @@ class Run {
   void combine_all();
   void require_all_finals() const;
   void self_check() const;
-  void leave_output();
   void leave_nothing_after_refusal() noexcept;
   std::string same_command() const;
   void add_command(ErrorDetail& detail) const;
@@ -88,6 +90,7 @@ class Run {
   const std::vector<std::string> made_directories_;  // created for the lock; innermost first
   const std::string new_output_directory_;           // created for the output; "": it was there
   const CacheLock lock_;
+  const LockOfRun lock_of_run_;
   RunLog log_;
   Progress progress_;
   Recovery recovery_;
@@ -118,7 +121,11 @@ RunEnd Run::execute() {
     check_rows(end.summary);
     if (!end.summary.already_complete) warn_of_truncation(end.summary, config_, log_);
     reporter_->phase(RunPhase::kDone, nullptr);
-    leave_output();
+    if (environment_.attempt != nullptr) {
+      environment_.attempt->finished(std::move(plan_), encoded_nothing_);
+    } else {
+      leave_output(config_.store, plan_.streams.front(), encoded_nothing_, log_);
+    }
     log_.result("summary", render(end.summary), to_json(end.summary));
     return end;
   } catch (const Stopped&) {
@@ -188,7 +195,7 @@ void Run::prepare() {
              {"device", describe_devices(config_.hardware)},
              {"used_percent", memory.used_percent()},
              {"available_bytes", memory.available_bytes}});
-  if (!lock_.excludes()) warn_of_no_locks(cache_dir_, log_);
+  if (!lock_.excludes() && environment_.attempt == nullptr) warn_of_no_locks(cache_dir_, log_);
   const StoreOptions& store = config_.store;
   std::string mode = "mode: standard, one pass without chunk files";
   if (store.chunked()) {
@@ -211,7 +218,8 @@ void Run::prepare() {
   recovery_.run_started();
   reporter_.emplace(log_, progress_, config_, plan_.streams.size());
   reporter_->command = environment_.command;
-  finisher_ = std::make_unique<StreamFinisher>(config_.store, lock_, log_, signals_->stop());
+  finisher_ = std::make_unique<StreamFinisher>(config_.store, lock_of_run_, log_, signals_->stop());
+  finisher_->look_at_finals(plan_);
   changes_ = environment_.retry_set_aside || store.fresh;
   if (environment_.retry_set_aside) take_back();
   for (const StreamPlan& stream : plan_.streams) {
@@ -258,6 +266,7 @@ void Run::encode_all() {
              .plan = plan_,
              .finisher = *finisher_,
              .lock = lock_,
+             .lock_of_run = lock_of_run_,
              .stop = signals_->stop(),
              .log = log_,
              .recovery = recovery_,
@@ -295,9 +304,7 @@ void Run::combine_all() {
     std::vector<std::string> parts;
     for (const size_t i : combine.streams) parts.push_back(plan_.streams[i].final_path);
     const StreamIdentity identity = combined_identity(parts, combine.name);
-    const bool there =
-        final_state(combine.path, identity, /*check_hash=*/true) == FinalState::kValid;
-    if (!there) combine_finals(parts, combine.path, combine.name);
+    const bool there = !finisher_->combine(combine, parts, identity);
     combined_ = combined_ || !there;
     log_.info("combined",
               fmt::format("{}: {}, ({}, {}), combined dimension {}", combine.name,
@@ -330,34 +337,6 @@ void Run::self_check() const {
                  .found = "another file, or none",
                  .hint = "another program may be writing to this path; run the same command "
                          "again"});
-  }
-}
-
-// If the cache directory is the run's own, moves the files that a user needs beside the output and
-// removes the rest.
-void Run::leave_output() {
-  const StoreOptions& store = config_.store;
-  if (!has_own_cache(store)) return;
-  const StreamPlan& stream = plan_.streams.front();
-  try {
-    leave_rejected_rows(stream);
-    // Keeps the chunks with rows that were set aside, because another policy or another try needs
-    // them.
-    if (store.keep_chunk_cache || read_manifest(stream.final_path)->set_aside) return;
-    leave_record(stream, cache_dir_, encoded_nothing_);
-    const std::vector<std::string> left = remove_cache_directory(cache_dir_, stream.config.name());
-    if (left.empty()) return;
-    log_.warning("cache_left",
-                 fmt::format("{} stays, because encode did not write: {}", cache_dir_,
-                             fmt::join(left, ", ")),
-                 {{"path", cache_dir_}, {"names", left}});
-  } catch (const Error& error) {
-    // This is only a warning, because the output is complete and the next run tries again to remove
-    // the directory.
-    log_.warning("cache_left",
-                 fmt::format("{} could not be removed: {} ({})", cache_dir_, error.detail().what,
-                             error.detail().where),
-                 {{"path", cache_dir_}});
   }
 }
 

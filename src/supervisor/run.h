@@ -7,6 +7,8 @@
 #include "encode/config.h"
 #include "encode/worker_event.h"
 
+#include "run_plan/lock_of_run.h"
+#include "run_plan/plan.h"
 #include "run_plan/shard_plan.h"
 #include "run_record/run_command.h"
 #include "run_record/summary.h"
@@ -14,6 +16,14 @@
 #include "supervisor/worker/worker_session.h"
 
 namespace encode {
+
+// What a run that works in an attempt (own_attempt.h) has besides.
+struct AttemptOfRun {
+  LockOfRun lock;  // of the user's cache directory
+  // Gets the plan when every final matrix is published. A run in an attempt leaves its directory as
+  // it is. The second argument says that all matrices existed when the run began.
+  std::function<void(RunPlan&&, bool)> finished;
+};
 
 struct RunEnvironment {
   WorkerOptions worker;
@@ -27,6 +37,8 @@ struct RunEnvironment {
   const StopSignal* stop = nullptr;
   // The shard whose rows are encoded; null: all rows. It must outlive the run.
   const Shard* shard = nullptr;
+  // Not null: the run works in an attempt. It must outlive the run.
+  const AttemptOfRun* attempt = nullptr;
   // Is called with the error that ends the run before it is reported, and may change it.
   std::function<void(ErrorDetail&)> amend_error = [](ErrorDetail&) {};
   bool measure_refused = false;  // see JobSpec; only `encode bench` may set it

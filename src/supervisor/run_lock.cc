@@ -15,7 +15,7 @@ CacheLock lock_cache(const RunConfig& config, bool is_attempt) {
   const HardwareOptions& hardware = config.hardware;
   if (lock.excludes() || (hardware.devices.size() < 2 && !hardware.all_devices)) return lock;
   throw Error({.code = "store.lock",
-               .what = "several devices cannot share a shard without locks",
+               .what = "several devices cannot share the chunks of a run without locks",
                .where = cache_dir,
                .expected = "a file system with locks, by which the devices divide the chunks",
                .found = "a file system without locks",

@@ -30,5 +30,12 @@ TEST(FindFileSystem, AFailureIsNoAbsence) {
   EXPECT_EQ(found.path, dir.file("circle"));
 }
 
+TEST(SharedFileSystems, ADiskOfThisMachineIsNone) {
+  const TempDir dir;
+  EXPECT_FALSE(shared_file_system(dir.path()));
+  EXPECT_FALSE(shared_file_system(dir.file("none/x")));
+  EXPECT_FALSE(shared_file_system("/proc/self"));
+}
+
 }  // namespace
 }  // namespace encode::testing

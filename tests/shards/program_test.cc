@@ -193,17 +193,43 @@ TEST_F(ShardCommands, AFileSystemWithoutLocksGetsEveryShard) {
             read_bytes(dir_.file("whole") + "/" + name));
 }
 
-TEST_F(ShardCommands, WithoutLocksOnlyAShardOfOneDeviceIsRun) {
-  const std::vector<std::string> one = {"run", "--config", "run.yaml", "--cache-dir", "undivided"};
-  const ProgramEnd undivided = encode(one, without_locks(1));
-  EXPECT_EQ(undivided.exit_code, 74);
-  EXPECT_THAT(undivided.err, HasSubstr("store.lock"));
+TEST_F(ShardCommands, WithoutLocksAShardIsRunByOneDevice) {
   const std::vector<std::string> several = {"run", "--config",  "run.yaml", "--shard",
                                             "0/3", "--devices", "cpu,cpu"};
   const ProgramEnd devices = encode(several, without_locks(1));
   EXPECT_EQ(devices.exit_code, 74);
   EXPECT_THAT(devices.err, HasSubstr("give each run of a shard one device"));
   EXPECT_EQ(encode(several).exit_code, 0) << "the control";
+}
+
+TEST_F(ShardCommands, WithoutLocksCleanMustBeToldAnAge) {
+  const std::vector<std::string> shard = {"run", "--config", "run.yaml", "--shard", "0/3"};
+  ASSERT_EQ(encode(shard, {{"FAKE_WORKER", "69:0:9"}}).exit_code, 69);
+  for (const auto& entry : fs::directory_iterator(dir_.file("cache/shards/00000"))) {
+    if (!entry.is_directory()) continue;
+    fs::remove(entry.path() / "status.json");  // it may be at work on another machine
+    write_bytes(entry.path() / "LOCK", R"({"pid":1,"host":"node7","started":""})");
+  }
+  run_shard(0);
+  const auto clean = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> words = {"shards", "clean", "--config", "run.yaml"};
+    words.insert(words.end(), more.begin(), more.end());
+    return encode(words, without_locks(1));
+  };
+  const ProgramEnd refused = clean({});
+  EXPECT_EQ(refused.exit_code, 74);
+  EXPECT_THAT(refused.err, HasSubstr("--older-than 1d"));
+  EXPECT_EQ(clean({"--dry-run"}).exit_code, 0);
+  const ProgramEnd young = clean({"--older-than", "1d"});
+  EXPECT_EQ(young.exit_code, 0) << young.err;
+  EXPECT_THAT(young.out, HasSubstr("may be at work"));
+  EXPECT_THAT(young.out, Not(HasSubstr("deleted")));
+  const ProgramEnd end = clean({"--older-than", "0s"});
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(end.out, HasSubstr("deleted"));
+  EXPECT_EQ(encode(shard).exit_code, 0) << "the part is still there";
+  for (const int64_t other : {1, 2}) run_shard(other);
+  EXPECT_EQ(encode({"merge", "--config", "run.yaml"}).exit_code, 0);
 }
 
 TEST_F(ShardCommands, CleanSaysWhatItDeletes) {

@@ -8,6 +8,8 @@
 
 #include "encode/store.h"
 
+#include "store/attempt_folders.h"
+#include "store/audit.h"
 #include "store/torture.h"
 #include "support/temp_dir.h"
 
@@ -87,6 +89,44 @@ TEST_F(Adopt, ChunksOfAnotherStreamAreLeft) {
   later.first_row = 5;
   EXPECT_EQ(adopt_chunks({a}, dir_.file("later"), later), 0);
   EXPECT_THAT(adopted({a}), ElementsAre(0)) << "the control";
+}
+
+// `encode retry-failed` leaves such a pair.
+TEST_F(Adopt, AChunkThatLacksRowsIsTakenOnlyIfNoRunHasThemAll) {
+  const std::string lacking = dir_.file("lacking");
+  FakeJob lacks = job_;
+  lacks.set_aside = {1};
+  fs::create_directories(lacking);
+  const auto store =
+      ChunkStore::open(lacking, job_.identity, job_.chunk_rows, ChunkStore::Open::kResume);
+  for (const int64_t index : {0, 1}) commit_chunk(*store, index, lacks);
+  const auto rows_set_aside = [&](const std::vector<std::string>& from) {
+    adopted(from);
+    return ChunkStore::open(dir_.file("to"), job_.identity, job_.chunk_rows,
+                            ChunkStore::Open::kResume)
+        ->set_aside()
+        .size();
+  };
+  EXPECT_EQ(rows_set_aside({lacking}), 1U);
+  EXPECT_EQ(rows_set_aside({lacking, run("whole", {0})}), 0U);
+}
+
+TEST_F(Adopt, ChunksOfAnyStreamAreThoseOfTheFirstRunThatHasSome) {
+  const std::string a = run("a", {0});
+  const std::string empty = run("empty", {});
+  FakeJob other = job_;
+  other.identity.fingerprint = R"({"seed":2})";
+  const std::string b = dir_.file("b");
+  fs::create_directories(b);
+  const auto store =
+      ChunkStore::open(b, other.identity, other.chunk_rows, ChunkStore::Open::kResume);
+  for (const int64_t index : {1, 2}) commit_chunk(*store, index, other);
+  const std::string& name = job_.identity.name;
+  EXPECT_EQ(adopt_chunks_of_any({empty, b, a}, dir_.file("of_b"), name), 2);
+  EXPECT_EQ(read_chunk_progress(chunks_dir(dir_.file("of_b"), name)).identity.fingerprint,
+            other.identity.fingerprint);
+  EXPECT_EQ(adopt_chunks_of_any({empty, a, b}, dir_.file("of_a"), name), 1);
+  EXPECT_EQ(adopt_chunks_of_any({empty}, dir_.file("none"), name), 0);
 }
 
 }  // namespace

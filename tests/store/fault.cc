@@ -14,6 +14,7 @@
 #include <string_view>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 // This file replaces open(), write() and other functions, so it calls the kernel with syscall(2),
@@ -125,6 +126,7 @@ void note_write(int64_t written, int fd, const void* data, int64_t offset) {
 
 template <typename Call>
 auto interpose(const char* name, bool counted, const Call& call) -> decltype(call()) {
+  if (counted && plan.before_call != nullptr) plan.before_call();
   if (!counted || plan.mode == FaultMode::kNone) {
     const auto result = call();
     if (counted && plan.after_call != nullptr) plan.after_call(++calls);
@@ -133,6 +135,7 @@ auto interpose(const char* name, bool counted, const Call& call) -> decltype(cal
   const bool hit = count_hit(name);
   if (hit && plan.mode == FaultMode::kKillBefore) kill_self();
   if (hit && plan.mode == FaultMode::kDelay) ::usleep(kDelayMicroseconds);
+  if (hit && plan.mode == FaultMode::kStopBefore) ::kill(::getpid(), SIGSTOP);
   if (hit && plan.mode == FaultMode::kErrno) {
     // On Linux a close() that fails has closed the descriptor.
     if (std::strcmp(name, "close") == 0) call();
@@ -165,40 +168,6 @@ int do_sync(const char* name, int fd, long number, bool dropped) {
 bool is_directory(int fd) {
   struct stat info = {};
   return get_status(fd, info) == 0 && S_ISDIR(info.st_mode);
-}
-
-FaultMode mode_named(std::string_view name) {
-  if (name == "kill_before") return FaultMode::kKillBefore;
-  if (name == "kill_after") return FaultMode::kKillAfter;
-  if (name == "errno") return FaultMode::kErrno;
-  if (name == "short_write") return FaultMode::kShortWrite;
-  if (name == "drop_file_sync") return FaultMode::kDropFileSync;
-  if (name == "drop_dir_sync") return FaultMode::kDropDirSync;
-  if (name == "drop_lock") return FaultMode::kDropLock;
-  if (name == "drop_data_sync") return FaultMode::kDropDataSync;
-  if (name == "delay") return FaultMode::kDelay;
-  return FaultMode::kNone;
-}
-
-// Reads the plan from the environment, for a program that loads the library with LD_PRELOAD.
-__attribute__((constructor)) void read_environment() {
-  const char* root = std::getenv("FAULT_ROOT");
-  const char* mode = std::getenv("FAULT_MODE");
-  if (root == nullptr || mode == nullptr) return;
-  const auto number = [](const char* name) {
-    const char* value = std::getenv(name);
-    return value == nullptr ? 0 : std::strtol(value, nullptr, 10);
-  };
-  FaultPlan from_environment = {.mode = mode_named(mode)};
-  std::strncpy(from_environment.root, root, sizeof from_environment.root - 1);
-  if (const char* call = std::getenv("FAULT_CALL"); call != nullptr) {
-    std::strncpy(from_environment.call, call, sizeof from_environment.call - 1);
-  }
-  from_environment.at = number("FAULT_AT");
-  from_environment.persistent = number("FAULT_PERSISTENT") != 0;
-  from_environment.error = static_cast<int>(number("FAULT_ERRNO"));
-  from_environment.lock_may_go = number("FAULT_LOCK_MAY_GO") != 0;
-  set_fault_plan(from_environment);
 }
 
 }  // namespace
@@ -348,6 +317,12 @@ int mkdir(const char* path, mode_t mode) noexcept {
   return note(counted, result, {.kind = Change::Kind::kMakeDirectory, .path = path});
 }
 
+int statfs(const char* path, struct statfs* info) noexcept {
+  const int result = call(SYS_statfs, path, info);
+  if (result == 0 && plan.file_system > 0 && under_root(path)) info->f_type = plan.file_system;
+  return result;
+}
+
 int ftruncate(int fd, off_t size) noexcept {
   const int result =
       interpose("ftruncate", fd_under_root(fd), [&] { return call(SYS_ftruncate, fd, size); });
@@ -378,11 +353,16 @@ int fcntl(int fd, int command, ...) {
   const auto call = [&] { return static_cast<int>(::syscall(SYS_fcntl, fd, command, argument)); };
   if ((command != F_OFD_SETLK && command != F_OFD_SETLKW) || !fd_under_root(fd)) return call();
   const bool takes = static_cast<const struct flock*>(argument)->l_type != F_UNLCK;
-  const bool dropped = plan.mode == FaultMode::kDropLock && takes && command == F_OFD_SETLK;
+  const bool drops = plan.mode == FaultMode::kDropLock || plan.drop_locks;
+  const bool dropped = drops && takes && command == F_OFD_SETLK;
   return dropped ? 0 : interpose("lock", true, call);
 }
 
 // With 64-bit offsets these functions have a second name.
+int statfs64(const char* path, struct statfs64* info) noexcept {
+  return statfs(path, reinterpret_cast<struct statfs*>(info));
+}
+
 int stat64(const char* path, struct stat64* info) noexcept {
   return stat(path, reinterpret_cast<struct stat*>(info));
 }

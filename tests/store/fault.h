@@ -6,6 +6,8 @@
 // a test, or loaded into any program:
 //
 //   FAULT_ROOT=/tmp/cache FAULT_MODE=kill_before FAULT_AT=17 LD_PRELOAD=libencode_fault.so encode
+//
+// With FAULT_PROGRAM=encode the mode does nothing in other programs, such as the worker.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +28,7 @@ enum class FaultMode {
   kDropDataSync,  // fdatasync does nothing
   kDropLock,      // F_OFD_SETLK always succeeds, as on a broken network file system
   kDelay,         // the call comes 5 ms late
+  kStopBefore,    // SIGSTOP before the call; the process goes on with it after SIGCONT
 };
 
 // What a counted call has done to a file or a directory.
@@ -49,6 +52,10 @@ struct FaultPlan {
   bool persistent = false;   // true if all calls after the at-th have the fault, too
   int error = 0;             // the errno for kErrno
   bool lock_may_go = false;  // true: LOCK may be unlinked, as a finished run does
+  bool drop_locks = false;   // true: as kDropLock, besides `mode`
+  // Above 0: statfs() reports this number as the kind of the file system under `root`.
+  int64_t file_system = 0;
+  void (*before_call)() = nullptr;              // called before each counted call
   void (*after_call)(int64_t count) = nullptr;  // called after each counted call
   // Called after each counted call that has changed or synced something. rmdir() counts as
   // kUnlink.

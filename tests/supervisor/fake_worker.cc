@@ -9,6 +9,9 @@
 // build. "second:5:1" kills the worker in chunk 5 of the second unit. With "other_device:-1:9" the
 // rows are of another kind of device.
 //
+// FAKE_WORKER_SHIFT=<number> adds the number to each value, as a device of another kind may compute
+// other bits, and names the device after it.
+//
 // FAKE_WORKER_ROW=<row> says that max_length has cut this row of each stream, as "cut" does, and
 // that the row after it could not be encoded. FAKE_WORKER_CUT=all says that it has cut every row.
 #include <algorithm>
@@ -237,6 +240,8 @@ class FakeWorker {
   }
 
   ChunkOrigin origin() const {
+    if (const char* shift = std::getenv("FAKE_WORKER_SHIFT"); shift != nullptr)
+      return {.device = std::string("fake ") + shift};
     return {.device = misdeed_.done("other_device") ? "another" : "fake"};
   }
 
@@ -323,9 +328,11 @@ class FakeWorker {
 
   std::vector<float> vector_of(const std::string& text) const {
     const std::string digits = xxh3_hex(text);
+    const char* shift = std::getenv("FAKE_WORKER_SHIFT");
+    const float more = shift != nullptr ? std::stof(shift) : 0;
     std::vector<float> vector;
     for (int64_t i = 0; i < unit().identity.dim; ++i) {
-      vector.push_back(static_cast<float>(digits[static_cast<size_t>(i % 32)]));
+      vector.push_back(more + static_cast<float>(digits[static_cast<size_t>(i % 32)]));
     }
     return vector;
   }

@@ -228,6 +228,42 @@ check_restart() {
   expect 0 "client 1, whose server was started again" wait $run
 }
 
+# whole CLIENT: a run without shards. Each client gives other vectors.
+whole() { FAKE_WORKER_SLOW_MS=100 FAKE_WORKER_SHIFT=$1 encode_on "$1" run --config run.yaml --no-progress --cache-dir whole; }
+
+whole_files() { (cd /mnt/export/$LAB/whole && sha256sum -- *_embeddings*); }
+
+# A run without shards loses its network, and goes on after another one has published.
+check_whole_runs() {
+  local i before second three
+  export FAKE_WORKER_RECORDS=/run/records
+  mkdir -p $FAKE_WORKER_RECORDS
+  whole 3 &
+  three=$!
+  for ((i = 0; i < 600; ++i)); do
+    if [[ -e $FAKE_WORKER_RECORDS/encoded_chunks ]] && (($(wc -l <$FAKE_WORKER_RECORDS/encoded_chunks) >= 5)); then break; fi
+    sleep 0.1
+  done
+  expect 75 "client 2, while client 3 encodes without shards" whole 2
+  ip link set v3 down
+  second=$SECONDS
+  until whole 2; do
+    ((SECONDS - second < 150)) || die "client 2 does not finish: $(cat /run/out.2)"
+    sleep 1
+  done
+  grep -q 'is on NFS' /run/out.2 || die "client 2 does not work in an attempt: $(cat /run/out.2)"
+  say "client 2 has encoded and published $((SECONDS - second)) s after client 3 had lost its network"
+  expect 0 "verify" encode_on 2 verify --config run.yaml --cache-dir whole
+  before=$(whole_files)
+  ip link set v3 up
+  expect_either 0 75 "client 3, which had no network" wait $three
+  say "client 3: $(grep -aoE '^error[^ ]*|nother run has published[^;]*' /run/out.3 | tail -1)"
+  [[ $(whole_files) == "$before" ]] || die "client 3 has changed what client 2 had published"
+  expect 0 "verify, after client 3 has ended" encode_on 2 verify --config run.yaml --cache-dir whole
+  [[ ! -e /mnt/export/$LAB/whole/attempts ]] || say "left: $(ls /mnt/export/$LAB/whole/attempts/*)"
+  unset FAKE_WORKER_RECORDS
+}
+
 mount_basics
 load_modules
 start_server
@@ -238,6 +274,7 @@ check_stale
 check_restart
 check_locks
 check_old_writers
+check_whole_runs
 echo "== passed"
 sync
 poweroff -f
