@@ -65,7 +65,7 @@ void check_leavings(const StoreOptions& options, const OutputGuard& guard) {
   const std::string list = rejected_rows_path(store.output);
   guard.check_beside(list, is_foreign_list(list));
   guard.check_beside(finished_run_path(store.output), is_foreign_finished_run(store.output));
-  const std::string files = file_list_path(store, "");
+  const std::string files = file_list_path(options, "");
   guard.check_beside(files, is_foreign_file_list(files));
 }
 
@@ -77,8 +77,9 @@ std::string lasting_list(const StoreOptions& options, const std::string& list) {
 }
 
 std::string file_list_path(const StoreOptions& options, const std::string& stream) {
-  return has_own_cache(options) ? hidden_beside(store.output, std::string(kFileListSuffix))
-                              : RunFiles(options.cache_dir).file_list(stream);
+  const StoreOptions store = of_user(options);
+  return has_own_cache(store) ? hidden_beside(store.output, std::string(kFileListSuffix))
+                              : RunFiles(store.cache_dir).file_list(stream);
 }
 
 void write_file_lists(const std::vector<StreamPlan>& streams) {

@@ -286,8 +286,9 @@ TEST(Keys, EveryFieldOfARunCanBeSet) {
       run.streams[0].speed;
   EXPECT_TRUE(batch_size == 1 && batch_tokens == 2 && threads == 4 && tokenizer_threads == 5 &&
               prefetch == 6000000);
-  const auto& [cache_dir, output, chunked, chunk_size, save, keep, final_format, parts, quarantine,
-               fresh, overwrite] = run.store;
+  const auto& [cache_dir, output, shared_dir, chunked, chunk_size, save, keep, final_format, parts,
+               quarantine, fresh, overwrite] = run.store;
+  EXPECT_EQ(shared_dir, "") << "the run sets it";
   EXPECT_TRUE(cache_dir == "elsewhere" && output == "other.npy" && !chunked && chunk_size == 3 &&
               !save && keep && parts == OutputParts::kOne && quarantine == QuarantinePolicy::kDrop);
   EXPECT_EQ(final_format, (FinalFormat{.type = OutputType::kInt8, .ranges_file = "ranges.npy"}));

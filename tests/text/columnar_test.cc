@@ -213,7 +213,8 @@ TEST_P(Columnar, FilesFollowEachOther) {
   options.field = "text";
   const InputScan scan = scan_texts(options, {});
   EXPECT_EQ(scan.rows, 2400);
-  EXPECT_EQ(scan.files.at(1).first_row, 1200);
+  ASSERT_EQ(scan.files.size(), 2U);
+  EXPECT_EQ(scan.files[1].first_row, 1200);
   const auto reader = open_scanned_texts(options, scan);
   Text text;
   reader->seek(1201);
