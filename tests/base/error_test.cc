@@ -132,7 +132,7 @@ TEST(SystemError, NamesTheActionThePathAndTheNextStep) {
   EXPECT_EQ(error.detail().expected, "free space on the file system");
   EXPECT_THAT(error.detail().found, HasSubstr("No space left on device"));
   EXPECT_THAT(error.detail().found, ::testing::ContainsRegex("; [0-9.]+ [kMGT]?B are free$"));
-  EXPECT_THAT(error.detail().hint, HasSubstr("(a run goes on after its last committed chunk)"));
+  EXPECT_THAT(error.detail().hint, HasSubstr("(a run continues after its last committed chunk)"));
 }
 
 }  // namespace

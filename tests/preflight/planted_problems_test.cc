@@ -74,6 +74,11 @@ std::vector<Problem> make_problems() {
          replace_in(s.file("model/tokenizer.json"), "\"##a\":5", "\"##a\":500");
        },
        "red", "batch.token_id", 65},
+      {"IdWithoutAToken",
+       [](HealthyExperiment& s) {
+         replace_in(s.file("model/tokenizer.json"), "[\"[CLS]\",2]", "[\"[CLS]\",100]");
+       },
+       "red", "tokenizer.round_trip", 65},
       {"WeightsNotFinite",
        [](HealthyExperiment& s) {
          std::string bytes = read_bytes(s.file("model/model.safetensors"));

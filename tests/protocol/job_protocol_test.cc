@@ -45,7 +45,7 @@ class Filler {
   InputScan scan() {
     InputScan scan = {integer(), integer(), integer(), integer(), integer(), text(),
                       integer(), integer(), integer(), integer(), integer(), integer(),
-                      {},        listed(),  {},        integer()};
+                      integer(), {},        listed(),  {},        integer()};
     for (int i = 0; i < 3; ++i) {
       scan.files.push_back(
           {text(), integer(), integer(), sha256_hex(text()), integer(), integer()});
@@ -57,6 +57,7 @@ class Filler {
   InputOptions input() {
     return {text(),
             {text(), text()},
+            text(),
             text(),
             text(),
             MissingFieldPolicy::kEmpty,
@@ -140,6 +141,7 @@ class Filler {
   SetAsideRow set_aside() { return {integer(), text(), text()}; }
   JobSpec job() {
     return {text(),
+            text(),
             text(),
             {parse_device("cuda:7"),
              {parse_device("cpu"), parse_device("cuda")},

@@ -96,13 +96,16 @@ TEST(Fingerprint, OfAFilterOfAnotherInputHasTheRecordsAndNotItsFiles) {
   Fingerprint fingerprint = base();
   fingerprint.input.filter = {.where = "a == 1", .paths = {"b.jsonl"}};
   fingerprint.kept_xxh3_128 = "cc";
+  fingerprint.input_files[0].sha256 = std::string(64, 'a');
+  ScannedFiles files;
+  files.push_back(fingerprint.input_files[0]);
   const std::string text = to_text(fingerprint);
   fingerprint.input.filter.paths = {"c.csv"};
   EXPECT_EQ(to_text(fingerprint), text);
   EXPECT_TRUE(says_filtered(text) && says_filtered_elsewhere(text));
-  EXPECT_TRUE(has_input(text, fingerprint.input, fingerprint.input_files));
+  EXPECT_TRUE(has_input(text, fingerprint.input, files));
   fingerprint.input.filter.where = "a == 2";
-  EXPECT_FALSE(has_input(text, fingerprint.input, fingerprint.input_files));
+  EXPECT_FALSE(has_input(text, fingerprint.input, files));
   // The hash of the records belongs only to a filter of another input.
   fingerprint.input.filter = {.where = "a == 1"};
   EXPECT_TRUE(says_filtered(to_text(fingerprint)));
@@ -136,9 +139,36 @@ TEST(Fingerprint, MovedFileKeepsItUnlessItsNameChangesHowItIsRead) {
   EXPECT_EQ(text("texts.csv.zst", TextFormat::kAuto), text("t.zst", TextFormat::kCsv));
 }
 
+TEST(Fingerprint, OfListedFilesHasTheirContentAndNotTheirPlaces) {
+  Fingerprint fingerprint = base();
+  fingerprint.input_list = FileList{.path = "c/tc.input_files.jsonl",
+                                    .files = 10'001,
+                                    .bytes = 20'000,
+                                    .first_path = "a/0.jsonl",
+                                    .sha256 = "aa",
+                                    .root = "r"};
+  const std::string text = to_text(fingerprint);
+  EXPECT_NE(text, to_text(base()));
+  Fingerprint moved = fingerprint;
+  moved.input_list->path = "d/tc.input_files.jsonl";
+  moved.input_list->first_path = "b/0.jsonl";
+  moved.input_list->root = "s";
+  moved.input_files.clear();
+  EXPECT_EQ(to_text(moved), text);
+  const auto changed = [&fingerprint](const auto& change) {
+    Fingerprint other = fingerprint;
+    change(*other.input_list);
+    return to_text(other);
+  };
+  EXPECT_NE(changed([](FileList& list) { list.files = 10'002; }), text);
+  EXPECT_NE(changed([](FileList& list) { list.bytes = 20'001; }), text);
+  EXPECT_NE(changed([](FileList& list) { list.sha256 = "ab"; }), text);
+  EXPECT_NE(changed([](FileList& list) { list.first_path = "a/0.csv"; }), text);
+}
+
 TEST(Fingerprint, ChangesWithTheModelAndItsTokenizer) {
   // The tests of this file have a case for each field.
-  const auto& [input, input_files, kept_records, model_files, result] = Fingerprint();
+  const auto& [input, input_files, input_list, kept_records, model_files, result] = Fingerprint();
   const auto& [name, bytes, sha256, settled_key] = FileHash();
   ASSERT_FALSE(settled_key) << "the key is not part of the fingerprint";
   expect_each_counts({[](Fingerprint& f) { f.model_files[0].sha256 = "ce"; },
