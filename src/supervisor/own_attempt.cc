@@ -165,18 +165,6 @@ void OwnAttempt::leave_after_failure() noexcept {
   }
 }
 
-RunEnd run_in_attempt(const RunConfig& config, const std::string& why,
-                      const RunEnvironment& environment, Terminal& err, Terminal& out) {
-  end_at_once_if_asked_for_restart();
-  RunLog log(config.log, err, out);
-  std::optional<OwnAttempt> attempt;
-  logging_errors(log, [&] {
-    attempt.emplace(config, log);
-    attempt->begin(why);
-  });
-  return attempt->run(environment, err, out);
-}
-
 }  // namespace
 
 std::string place_without_safe_locks(const StoreOptions& store) {
@@ -200,7 +188,14 @@ RunEnd run_where_safe(const RunConfig& config, const RunEnvironment& environment
       why = fmt::format("the file system of {} has no locks", preview(config.store.cache_dir, 300));
     }
   }
-  return run_in_attempt(config, why, environment, err, out);
+  end_at_once_if_asked_for_restart();
+  RunLog log(config.log, err, out);
+  std::optional<OwnAttempt> attempt;
+  logging_errors(log, [&] {
+    attempt.emplace(config, log);
+    attempt->begin(why);
+  });
+  return attempt->run(environment, err, out);
 }
 
 }  // namespace encode

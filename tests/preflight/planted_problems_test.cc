@@ -76,7 +76,8 @@ std::vector<Problem> make_problems() {
        "red", "batch.token_id", 65},
       {"IdWithoutAToken",
        [](HealthyExperiment& s) {
-         replace_in(s.file("model/tokenizer.json"), "[\"[CLS]\",2]", "[\"[CLS]\",100]");
+         replace_in(s.file("model/tokenizer.json"), "\"##a\":5", "\"##a\":99");
+         replace_in(s.file("model/tokenizer.json"), "[\"[CLS]\",2]", "[\"[CLS]\",60]");
        },
        "red", "tokenizer.round_trip", 65},
       {"WeightsNotFinite",
@@ -180,12 +181,6 @@ std::vector<Problem> make_problems() {
          s.add_fault(failing("fsync", "5"));  // EIO
        },
        "red", "io.sync", 74},
-      {"NoLocks",
-       [](HealthyExperiment& s) {
-         add_cache(s);
-         s.add_fault(failing("lock", "37"));  // ENOLCK
-       },
-       "red", "store.lock", 74},
       {"LocksThatLockNothing",
        [](HealthyExperiment& s) {
          add_cache(s);
@@ -304,6 +299,17 @@ TEST(HarmlessState, AFolderWithoutChunksIsNoProblem) {
   std::filesystem::create_directories(setup.file("cache/train_tc_chunks"));
   const Report report = setup.preflight();
   EXPECT_EQ(report.exit_code, 0) << report.all();
+}
+
+// Without locks a run works in a directory of its own.
+TEST(HarmlessState, AFileSystemWithoutLocksIsNoProblem) {
+  HealthyExperiment setup;
+  add_cache(setup);
+  setup.add_fault(failing("lock", "37"));  // ENOLCK
+  const Report report = setup.preflight();
+  EXPECT_EQ(report.exit_code, 0) << report.all();
+  EXPECT_TRUE(report.has("green", "has no locks, so the run works in a directory of its own"))
+      << report.json.dump();
 }
 
 }  // namespace
