@@ -10,7 +10,6 @@
 #include "base/unit_norm.h"
 
 namespace encode {
-
 namespace {
 
 // The sum is finite exactly if all values are, because the square of the largest float is far below

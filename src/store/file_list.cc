@@ -26,6 +26,8 @@ constexpr int64_t kFormat = 1;
 constexpr int64_t kMaxPagePathBytes = int64_t{2} << 20;  // far less than kMaxSealedBytes
 constexpr ErrorCode kCode = "text.files";
 constexpr ErrorCode kDamaged = "store.damaged";
+constexpr const char* kPlanAgain =
+    "run the same command again; for shards, run `encode shards plan` again first";
 constexpr std::string_view kKind = "input_files";
 constexpr std::string_view kMark = R"("bytes":[)";  // the first key of a page, after the checksum
 constexpr int64_t kMarkBytes = 64;
@@ -169,7 +171,7 @@ class ListReader {
           damage("the list of the input files is damaged", path_, error.detail().expected,
                  fmt::format("{}: {}", error.detail().what, error.detail().found))
               .detail();
-      detail.hint = "run the same command again; for shards, run `encode shards plan` again first";
+      detail.hint = kPlanAgain;
       throw Error(std::move(detail));
     }
   }
@@ -309,7 +311,7 @@ ScannedFiles read_file_list(const ListedFiles& listed) {
                fmt::format("{} with the checksum {}", format_count(reader.files(), "file", "files"),
                            reader.checksum()))
             .detail();
-    detail.hint = "run the same command again; for shards, run `encode shards plan` again first";
+    detail.hint = kPlanAgain;
     throw Error(std::move(detail));
   }
   return reader.read_files(listed.begin, listed.end);
