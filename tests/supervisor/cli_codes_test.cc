@@ -1,13 +1,13 @@
 // Provokes errors of every kind with whole commands, and checks their codes and exit codes.
 #include <algorithm>
+#include <span>
 #include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "encode/error_table.h"
-
+#include "base/error_table.h"
 #include "supervisor/program.h"
 #include "support/temp_dir.h"
 
@@ -126,7 +126,7 @@ TEST_P(Codes, AreInTheTableWithTheirExitCodes) {
   const ProgramEnd end = Program(dir_.path(), arguments, environment).wait();
   EXPECT_EQ(end.exit_code, p.exit_code) << end.err;
   EXPECT_NE(end.err.find("error[" + std::string(p.code) + "]"), std::string::npos) << end.err;
-  const auto& table = error_table::kRows;
+  const std::span<const ErrorFacts> table = error_table();
   const auto row = std::find_if(table.begin(), table.end(), [&](const ErrorFacts& facts) {
     return (" " + std::string(facts.codes) + " ").find(" " + std::string(p.code) + " ") !=
            std::string::npos;
