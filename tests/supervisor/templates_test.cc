@@ -171,7 +171,9 @@ TEST_F(CliTemplates, RefuseAnErrorOfTheCommandLine) {
     const ProgramEnd both = end_of("in.jsonl", {"--text", "{title}", "--field", "title"});
     EXPECT_EQ(both.exit_code, 64) << command;
     EXPECT_THAT(both.err, HasSubstr("field and text exclude each other"));
-    EXPECT_EQ(end_of("in.jsonl", {"--text", "{title"}).exit_code, 64) << command;
+    const ProgramEnd open = end_of("in.jsonl", {"--text", "{title"});
+    EXPECT_EQ(open.exit_code, 64) << command;
+    EXPECT_THAT(open.err, HasSubstr("where     --text\n")) << command;
     EXPECT_EQ(end_of("in.jsonl", {"--text", "title"}).exit_code, 64) << command;
     EXPECT_EQ(end_of("in.txt", {"--text", "{title}"}).exit_code, 64) << command;
     const ProgramEnd unknown = end_of("in.jsonl", {"--text", "{id} {titel}"});
