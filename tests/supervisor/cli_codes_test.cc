@@ -106,11 +106,7 @@ class Codes : public ::testing::TestWithParam<Provocation> {
     text.resize(117, ' ');
     return std::string("\x93NUMPY\x01\x00\x76\x00", 10) + text + "\n";
   }
-  std::string in_dir(std::string text) const {
-    for (size_t at = text.find('@'); at != std::string::npos; at = text.find('@', at))
-      text.replace(at, 1, dir_.path());
-    return text;
-  }
+  std::string in_dir(const std::string& text) const { return with_folder(text, dir_.path()); }
 
   TempDir dir_;
 };
