@@ -7,6 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include "encode/error.h"
+
 #include "config/load.h"
 #include "support/temp_dir.h"
 
