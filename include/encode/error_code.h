@@ -2,6 +2,7 @@
 // no Error.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -40,8 +41,8 @@ class ErrorCode {
   explicit constexpr ErrorCode(uint16_t index) : index_(index) {}
 
   static constexpr uint16_t index_of(std::string_view name) {
-    for (uint16_t index = 0; index < kErrorCodes.size(); ++index) {
-      if (kErrorCodes[index] == name) return index;
+    for (size_t index = 0; index < kErrorCodes.size(); ++index) {
+      if (kErrorCodes[index] == name) return static_cast<uint16_t>(index);
     }
     throw "this code is not in error_codes.h";  // in a constant expression, this does not compile
   }

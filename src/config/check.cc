@@ -8,7 +8,6 @@
 
 #include "base/foreign_input.h"
 #include "base/input_format.h"
-#include "base/names.h"
 #include "base/output_format.h"
 #include "base/text_template.h"
 #include "base/units.h"
