@@ -32,10 +32,9 @@ struct Cut {
 
 Cut cut_framed(const Tokenizer& tokenizer, const PassageRule& rule, const FramedText& text,
                const std::string& prompt) {
-  Cut result;
-  PassageCutter({.tokenizer = tokenizer, .rule = rule, .prompt = prompt}, "a test")
-      .cut(text, result.passages, result.rows);
-  return result;
+  CutText cut =
+      PassageCutter({.tokenizer = tokenizer, .rule = rule, .prompt = prompt}, "a test").cut(text);
+  return {.passages = std::move(cut.passages), .rows = std::move(cut.sequences)};
 }
 
 Cut cut_text(const Tokenizer& tokenizer, const PassageRule& rule, std::string_view text) {
