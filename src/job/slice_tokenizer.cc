@@ -102,9 +102,9 @@ void SliceTokenizer::cut(const Text& text, int64_t number, TokenizedTexts& part)
   try {
     cut = plan_.cutter->cut(text.framed());
   } catch (const Error& error) {
-    if (const ErrorDetail& detail = error.detail(); detail.code == kNoPassageRoom) {
+    if (const ErrorDetail& detail = error.detail(); refuses_row(detail.code)) {
       part.refused.push_back({.row = number,
-                              .code = std::string(kNoPassageRoom.name()),
+                              .code = std::string(detail.code.name()),
                               .message = fmt::format("{}: expected {}, found {}", detail.what,
                                                      detail.expected, detail.found)});
       return;

@@ -23,7 +23,7 @@ struct TokenizedTexts {
   // text of token ids, which is a row that was set aside, has no passage.
   std::vector<PassagePlace> passages = {};
   std::vector<int32_t> lost_tokens = {};  // [passages], what max_tokens cut off from each
-  // The texts whose passages have no room (kNoPassageRoom), ascending. They have no passage, and
+  // The texts that cannot be cut (refuses_row()), ascending. They have no passage, and
   // SetAsideRow::row is the number of the text.
   std::vector<SetAsideRow> refused = {};
 };

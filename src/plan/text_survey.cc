@@ -106,7 +106,7 @@ class Sample {
         options_.tokenizer->encode(text.utf8, options_.tokenize, rows_);
       }
     } catch (const Error& error) {
-      if (error.detail().code == kNoPassageRoom) return;  // the run sets such a row aside
+      if (refuses_row(error.detail().code)) return;  // the run sets such a row aside
       throw naming_row(error, text.place());
     }
     for (int64_t i = 0; i < rows_.size(); ++i) {

@@ -18,6 +18,10 @@ namespace encode {
 
 // The code of the Error for a row whose passages have no room; see PassageCutter::cut().
 inline constexpr ErrorCode kNoPassageRoom = "passages.no_room";
+// Returns whether a run sets a row aside if PassageCutter::cut() throws an Error of this code.
+inline bool refuses_row(ErrorCode code) {
+  return code == kNoPassageRoom || code == "tokenizer.too_long" || code == "tokenizer.offsets";
+}
 
 // A part of the text that is cut, [begin, end).
 struct Passage {

@@ -151,6 +151,13 @@ class LatePassages(base.PassagesRun):
         self.encode("out", *RULE, "--chunk-size", "100", "--cache-dir", self.path / "cache")
         self.assert_same("whole", "out")
 
+    def test_vectors_are_normalized_one_by_one(self):
+        self.encode("out", *RULE)
+        self.encode("unit", *RULE, "--normalize")
+        for vector, unit in zip(base.npy(self.path / "out.npy", "f"), base.npy(self.path / "unit.npy", "f")):
+            norm = sum(x * x for x in vector) ** 0.5
+            self.assertLess(max(abs(a / norm - b) for a, b in zip(vector, unit)), 1e-6)
+
     def test_the_row_vector_is_the_mean_of_the_passages(self):
         self.encode("out", *RULE)
         self.encode("mean", *RULE, "--row-vector", "mean")

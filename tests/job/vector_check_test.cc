@@ -62,13 +62,30 @@ TEST(VectorCheck, LooksOnlyAtTheRowsThatItIsAskedFor) {
   EXPECT_THAT(checked.bad, IsEmpty());
 }
 
+PackedRow with_two_vectors(int64_t row) {
+  return {.row = row, .tokens = 2, .first_vector = 2 * row, .vectors = 2};
+}
+
 TEST(VectorCheck, LooksAtEachTokenOfARow) {
-  WindowValues values = {.dim = 2, .floats = {1, 1, 1, 1, 1, 1, 1, kNotANumber}};
-  const std::vector<PackedRow> rows = {numbered(0), numbered(1)};
-  const CheckedRows checked = check_vectors(rows, values, {});
-  EXPECT_THAT(checked.good, ElementsAre(numbered(0)));
-  ASSERT_EQ(checked.bad.size(), 1U);
-  EXPECT_EQ(checked.bad[0].place, numbered(1));
+  WindowValues values = {.dim = 2, .floats = {0, 0, 1, 1, 1, 1, 1, kNotANumber, 0, 0, 0, 0}};
+  const std::vector<PackedRow> rows = {with_two_vectors(0), with_two_vectors(1),
+                                       with_two_vectors(2)};
+  const CheckedRows checked = check_vectors(rows, values, {.of_tokens = true});
+  EXPECT_THAT(checked.good, ElementsAre(rows[0]));
+  ASSERT_EQ(checked.bad.size(), 2U);
+  EXPECT_EQ(checked.bad[0].code, "vector.not_finite");
+  EXPECT_EQ(checked.bad[1].code, "vector.zero");
+}
+
+TEST(VectorCheck, WantsEachVectorOfARowToBeRight) {
+  WindowValues values = {.dim = 2, .floats = {1, 0, 0, 1, 0.6F, 0.8F, 1, 1, 0, 1, 0, 0}};
+  const std::vector<PackedRow> rows = {with_two_vectors(0), with_two_vectors(1),
+                                       with_two_vectors(2)};
+  const CheckedRows checked = check_vectors(rows, values, {.unit_norm = true});
+  EXPECT_THAT(checked.good, ElementsAre(rows[0]));
+  ASSERT_EQ(checked.bad.size(), 2U);
+  EXPECT_EQ(checked.bad[0].code, "vector.norm");
+  EXPECT_EQ(checked.bad[1].code, "vector.zero");
 }
 
 // A vector that is not finite can get another value before the result is asked for.
