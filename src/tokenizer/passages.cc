@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "tokenizer/passage_room.h"
+#include "tokenizer/passage_row.h"
 #include "tokenizer/text_units.h"
 #include "tokenizer/unicode/grapheme_break.h"
 
@@ -53,10 +54,9 @@ class TextCutter {
   TextCutter(const PassageSettings& settings, int64_t room, const FramedText& text)
       : settings_(settings),
         room_(room),
-        before_(settings.prompt + std::string(text.before)),
         utf8_(text.text),
-        after_(text.after),
-        sentences_(text.text) {}
+        sentences_(text.text),
+        rows_(settings, text, sentences_) {}
 
   void cut(std::vector<Passage>& passages, TokenizedRows& rows) {
     TokenizedRows row;
@@ -78,7 +78,9 @@ class TextCutter {
       if (end >= utf8_.size()) return;
       last_end = end;
       const size_t next = next_begin(begin, end);
-      passage.char_begin += count_code_points(utf8_.substr(begin, next - begin));
+      passage.char_begin =
+          next == end ? passage.char_end
+                      : passage.char_begin + count_code_points(utf8_.substr(begin, next - begin));
       begin = next;
       sentences_.drop_before(begin);
     }
@@ -87,10 +89,6 @@ class TextCutter {
  private:
   size_t max_tokens() const { return static_cast<size_t>(settings_.rule.max_tokens); }
   size_t most_bytes() const { return max_tokens() * kMostBytesPerToken; }
-  TokenizeOptions options() const {
-    return {.max_length = settings_.rule.max_tokens,
-            .add_special_tokens = settings_.add_special_tokens};
-  }
   bool by(PassageUnit unit) const { return settings_.rule.by == unit; }
 
   // Returns the number of tokens of a unit alone. A space at its end does not count, because many
@@ -107,6 +105,7 @@ class TextCutter {
     if (sentence.tokens < 0) {
       const bool too_long = sentence.end - sentence.begin > most_bytes();
       sentence.tokens = too_long ? kTooManyTokens : guide(sentence.begin, sentence.end);
+      if (!too_long && rows_.uses_sentences()) sentence.ids = guide_rows_.ids;
     }
     return sentence.tokens;
   }
@@ -122,19 +121,6 @@ class TextCutter {
       tokens += more;
     }
     return tokens;
-  }
-
-  // Fills `row` with the row of a passage, and returns its tokens before the truncation.
-  int64_t tokenize(size_t begin, size_t end, TokenizedRows& row) {
-    row.clear();
-    const std::string_view text = utf8_.substr(begin, end - begin);
-    if (before_.empty() && after_.empty()) {
-      settings_.tokenizer.encode(text, options(), row);
-    } else {
-      framed_.assign(before_).append(text).append(after_);
-      settings_.tokenizer.encode(framed_, options(), row);
-    }
-    return all_tokens(row);
   }
 
   static bool add(size_t end, int64_t tokens, Filling& filling) {
@@ -219,11 +205,11 @@ class TextCutter {
   size_t fit(size_t begin, TokenizedRows& row) {
     const size_t rest = utf8_.size() - begin;
     if (rest <= max_tokens() * kSureBytesPerToken &&
-        tokenize(begin, utf8_.size(), row) <= settings_.rule.max_tokens)
+        rows_.tokenize(begin, utf8_.size(), row) <= settings_.rule.max_tokens)
       return utf8_.size();
     size_t end = fit_guess(begin, row);
     if (end == begin) end = fit_units(begin, row);
-    last_pieces_ = count_pieces(utf8_.substr(begin, end - begin));
+    last_pieces_ = sentences_.pieces(begin, end);
     last_tokens_ = all_tokens(row) - (settings_.rule.max_tokens - room_);
     return end;
   }
@@ -233,7 +219,7 @@ class TextCutter {
   size_t fit_guess(size_t begin, TokenizedRows& row) {
     size_t end = guess(begin);
     while (end > begin) {
-      int64_t excess = tokenize(begin, end, row) - settings_.rule.max_tokens;
+      int64_t excess = rows_.tokenize(begin, end, row) - settings_.rule.max_tokens;
       if (excess <= 0) return fill_up(begin, end, row);
       bool unit = false;
       for (; end > begin && (excess > 0 || !unit);) {
@@ -272,13 +258,13 @@ class TextCutter {
     Filling filling{.end = begin, .room = room, .empty = true};
     add_units(filling);
     size_t end = filling.end;
-    int64_t tokens = tokenize(begin, end, row);
+    int64_t tokens = rows_.tokenize(begin, end, row);
     while (tokens > most && end > unicode::cluster_end(utf8_, begin)) {
       room = std::max<int64_t>(0, room - (tokens - most));
       filling = {.end = begin, .room = room, .empty = true};
       add_units(filling);
       end = filling.end < end ? filling.end : half(begin, end);
-      tokens = tokenize(begin, end, row);
+      tokens = rows_.tokenize(begin, end, row);
     }
     return tokens > most ? end : fill_up(begin, end, row);
   }
@@ -292,7 +278,7 @@ class TextCutter {
       if (room * kEmptyPart <= most) break;
       Filling filling{.end = end, .room = room, .empty = false};
       add_units(filling);
-      if (filling.end == end || tokenize(begin, filling.end, larger_row_) > most) break;
+      if (filling.end == end || rows_.tokenize(begin, filling.end, larger_row_) > most) break;
       std::swap(row, larger_row_);
       end = filling.end;
     }
@@ -360,15 +346,13 @@ class TextCutter {
 
   const PassageSettings& settings_;
   int64_t room_;
-  std::string before_;  // the prompt, and what the row has before every passage
   std::string_view utf8_;
-  std::string_view after_;
   SentenceWindow sentences_;
+  PassageRow rows_;
   int64_t last_pieces_ = 0;  // of the passage before; 0: there is none
   int64_t last_tokens_ = 0;  // without those around it
   TokenizedRows guide_rows_;
   TokenizedRows larger_row_;
-  std::string framed_;
 };
 
 }  // namespace
