@@ -7,6 +7,7 @@
 
 #include "tokenizer/late_windows.h"
 #include "tokenizer/passage_room.h"
+#include "tokenizer/passage_row.h"
 #include "tokenizer/text_units.h"
 #include "tokenizer/unicode/grapheme_break.h"
 
@@ -57,10 +58,9 @@ class TextCutter {
       : settings_(settings),
         document_(document),
         room_(room),
-        before_(settings.prompt + std::string(text.before)),
         utf8_(text.text),
-        after_(text.after),
-        sentences_(text.text) {}
+        sentences_(text.text),
+        rows_(settings, text, sentences_) {}
 
   void cut(CutText& cut) {
     TokenizedRows row;
@@ -82,7 +82,9 @@ class TextCutter {
       if (end >= utf8_.size()) return;
       last_end = end;
       const size_t next = next_begin(begin, end);
-      passage.char_begin += count_code_points(utf8_.substr(begin, next - begin));
+      passage.char_begin =
+          next == end ? passage.char_end
+                      : passage.char_begin + count_code_points(utf8_.substr(begin, next - begin));
       begin = next;
       sentences_.drop_before(begin);
     }
@@ -91,10 +93,6 @@ class TextCutter {
  private:
   size_t max_tokens() const { return static_cast<size_t>(settings_.rule.max_tokens); }
   size_t most_bytes() const { return max_tokens() * kMostBytesPerToken; }
-  TokenizeOptions options() const {
-    return {.max_length = settings_.rule.max_tokens,
-            .add_special_tokens = settings_.add_special_tokens};
-  }
   bool by(PassageUnit unit) const { return settings_.rule.by == unit; }
 
   // Returns the number of tokens of a unit alone. A space at its end does not count, because many
@@ -112,6 +110,7 @@ class TextCutter {
     if (sentence.tokens < 0) {
       const bool too_long = sentence.end - sentence.begin > most_bytes();
       sentence.tokens = too_long ? kTooManyTokens : guide(sentence.begin, sentence.end);
+      if (!too_long && rows_.uses_sentences()) sentence.ids = guide_rows_.ids;
     }
     return sentence.tokens;
   }
@@ -132,19 +131,10 @@ class TextCutter {
   // Fills `row` with the row of a passage, and returns its tokens before the truncation. With a
   // document, the row has only the number of its tokens.
   int64_t tokenize(size_t begin, size_t end, TokenizedRows& row) {
+    if (document_ == nullptr) return rows_.tokenize(begin, end, row);
     row.clear();
-    if (document_ != nullptr) {
-      row.offsets.push_back(0);
-      row.lost_tokens.push_back(static_cast<int32_t>(document_->count(begin, end)));
-      return all_tokens(row);
-    }
-    const std::string_view text = utf8_.substr(begin, end - begin);
-    if (before_.empty() && after_.empty()) {
-      settings_.tokenizer.encode(text, options(), row);
-    } else {
-      framed_.assign(before_).append(text).append(after_);
-      settings_.tokenizer.encode(framed_, options(), row);
-    }
+    row.offsets.push_back(0);
+    row.lost_tokens.push_back(static_cast<int32_t>(document_->count(begin, end)));
     return all_tokens(row);
   }
 
@@ -234,7 +224,7 @@ class TextCutter {
       return utf8_.size();
     size_t end = fit_guess(begin, row);
     if (end == begin) end = fit_units(begin, row);
-    last_pieces_ = count_pieces(utf8_.substr(begin, end - begin));
+    last_pieces_ = sentences_.pieces(begin, end);
     last_tokens_ = all_tokens(row) - (settings_.rule.max_tokens - room_);
     return end;
   }
@@ -372,15 +362,13 @@ class TextCutter {
   const PassageSettings& settings_;
   const DocumentTokens* document_;
   int64_t room_;
-  std::string before_;  // the prompt, and what the row has before every passage
   std::string_view utf8_;
-  std::string_view after_;
   SentenceWindow sentences_;
+  PassageRow rows_;
   int64_t last_pieces_ = 0;  // of the passage before; 0: there is none
   int64_t last_tokens_ = 0;  // without those around it
   TokenizedRows guide_rows_;
   TokenizedRows larger_row_;
-  std::string framed_;
 };
 
 }  // namespace
