@@ -73,8 +73,8 @@ TEST(VectorCheck, LooksAtEachTokenOfARow) {
   const CheckedRows checked = check_vectors(rows, values, {.of_tokens = true});
   EXPECT_THAT(checked.good, ElementsAre(rows[0]));
   ASSERT_EQ(checked.bad.size(), 2U);
-  EXPECT_EQ(checked.bad[0].code, "vector.not_finite");
-  EXPECT_EQ(checked.bad[1].code, "vector.zero");
+  EXPECT_EQ(checked.bad[0].code.name(), "vector.not_finite");
+  EXPECT_EQ(checked.bad[1].code.name(), "vector.zero");
 }
 
 TEST(VectorCheck, WantsEachVectorOfARowToBeRight) {
@@ -84,8 +84,8 @@ TEST(VectorCheck, WantsEachVectorOfARowToBeRight) {
   const CheckedRows checked = check_vectors(rows, values, {.unit_norm = true});
   EXPECT_THAT(checked.good, ElementsAre(rows[0]));
   ASSERT_EQ(checked.bad.size(), 2U);
-  EXPECT_EQ(checked.bad[0].code, "vector.norm");
-  EXPECT_EQ(checked.bad[1].code, "vector.zero");
+  EXPECT_EQ(checked.bad[0].code.name(), "vector.norm");
+  EXPECT_EQ(checked.bad[1].code.name(), "vector.zero");
 }
 
 // A vector that is not finite can get another value before the result is asked for.
