@@ -84,17 +84,17 @@ void PassageRow::append_part(std::string_view before, size_t begin, size_t end,
     const bool ends = sentence.end == end ? after_.empty() : is_after_space(sentence.end);
     at = sentence.end;
     if (!whole || !begins || !ends) continue;
-    if (from < sentence.begin) append_text(before, from, sentence.begin, "", ids);
+    if (from < sentence.begin) append_text(framed(before, from, sentence.begin, ""), ids);
     ids.ids.insert(ids.ids.end(), sentence.ids.begin(), sentence.ids.end());
     before = "";
     from = sentence.end;
   }
-  if (from < end || !before.empty() || !after_.empty()) append_text(before, from, end, after_, ids);
+  if (from < end || !before.empty() || !after_.empty())
+    append_text(framed(before, from, end, after_), ids);
 }
 
-void PassageRow::append_text(std::string_view before, size_t begin, size_t end,
-                             std::string_view after, TokenizedRows& ids) {
-  settings_.tokenizer.encode(framed(before, begin, end, after), kOnlyText, ids);
+void PassageRow::append_text(std::string_view text, TokenizedRows& ids) const {
+  settings_.tokenizer.encode(text, kOnlyText, ids);
 }
 
 std::string_view PassageRow::framed(std::string_view before, size_t begin, size_t end,

@@ -39,8 +39,7 @@ class PassageRow {
   bool is_after_space(size_t at) const;
   void set_ids(size_t begin, size_t end);
   void append_part(std::string_view before, size_t begin, size_t end, TokenizedRows& ids);
-  void append_text(std::string_view before, size_t begin, size_t end, std::string_view after,
-                   TokenizedRows& ids);
+  void append_text(std::string_view text, TokenizedRows& ids) const;
   std::string_view framed(std::string_view before, size_t begin, size_t end,
                           std::string_view after);
 

@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "golden_cases.h"
-#include "passage_texts.h"
+#include "passage_promises.h"
 
 namespace encode {
 namespace {

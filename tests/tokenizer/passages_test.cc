@@ -15,7 +15,7 @@
 
 #include "cpu_seconds.h"
 #include "golden_cases.h"
-#include "passage_texts.h"
+#include "passage_promises.h"
 #include "tokenizer/unicode/break_table.h"
 #include "tokenizer/unicode/grapheme_break.h"
 #include "tokenizer/unicode/sentence_break.h"
@@ -24,56 +24,14 @@
 namespace encode {
 namespace {
 
-using testing::cluster_starts;
-using testing::code_points;
+using testing::Cut;
+using testing::cut_framed;
+using testing::cut_text;
+using testing::expect_promises;
 using testing::load_family;
 using testing::random_text;
 using testing::text_of;
-
-struct Cut {
-  std::vector<Passage> passages;
-  TokenizedRows rows;
-};
-
-Cut cut_framed(const Tokenizer& tokenizer, const PassageRule& rule, const FramedText& text,
-               const std::string& prompt) {
-  CutText cut =
-      PassageCutter({.tokenizer = tokenizer, .rule = rule, .prompt = prompt}, "a test").cut(text);
-  return {.passages = std::move(cut.passages), .rows = std::move(cut.sequences)};
-}
-
-Cut cut_text(const Tokenizer& tokenizer, const PassageRule& rule, std::string_view text) {
-  return cut_framed(tokenizer, rule, {.text = text}, "");
-}
-
-std::vector<std::string> texts_of(std::string_view text, const Cut& cut) {
-  std::vector<std::string> texts;
-  for (const Passage& passage : cut.passages) texts.emplace_back(text_of(text, passage));
-  return texts;
-}
-
-void expect_promises(const Tokenizer& tokenizer, const PassageRule& rule, const FramedText& framed,
-                     const std::string& prompt) {
-  const Cut cut = cut_framed(tokenizer, rule, framed, prompt);
-  const std::string_view text = framed.text;
-  testing::expect_places(text, cut.passages, rule.overlap);
-  ASSERT_EQ(cut.rows.size(), static_cast<int64_t>(cut.passages.size()));
-  for (size_t i = 0; i < cut.passages.size(); ++i) {
-    const Passage& passage = cut.passages[i];
-    TokenizedRows alone;
-    std::string encoded = prompt;
-    encoded.append(framed.before).append(text_of(text, passage)).append(framed.after);
-    tokenizer.encode(encoded, {.max_length = rule.max_tokens}, alone);
-    const auto row = cut.rows.row(static_cast<int64_t>(i));
-    EXPECT_TRUE(std::ranges::equal(row, alone.row(0)));
-    EXPECT_EQ(cut.rows.lost_tokens[i], alone.lost_tokens[0]);
-    EXPECT_LE(static_cast<int64_t>(row.size()), rule.max_tokens);
-    if (cut.rows.lost_tokens[i] > 0) {
-      EXPECT_EQ(unicode::cluster_end(text, static_cast<size_t>(passage.byte_begin)),
-                static_cast<size_t>(passage.byte_end));
-    }
-  }
-}
+using testing::texts_of;
 
 // The fingerprint of a run has the version in PassageRule.
 TEST(Passages, EndWhereTheUnicodeVersionOfTheirRuleSays) {
@@ -278,6 +236,48 @@ TEST(Passages, ALimitWithoutRoomForTheOverlapIsRefused) {
       FAIL() << rule.max_tokens;
     } catch (const Error& error) {
       EXPECT_EQ(error.detail().code.name(), "model.max_length");
+    }
+  }
+}
+
+// Splitters elsewhere search for a chunk in its text, and find another one that is equal.
+TEST(Passages, OfARepeatedSentenceHavePlacesOneAfterTheOther) {
+  const std::string text = repeated("This is a test, please do not be mad at me. ", 6);
+  for (const std::string family : {"wordpiece", "gpt2", "gemma"}) {
+    const auto tokenizer = load_family(family);
+    const Cut cut = cut_text(*tokenizer, {.max_tokens = 60}, text);
+    ASSERT_GT(cut.passages.size(), 1U) << family;
+    int64_t at = 0;
+    for (const Passage& passage : cut.passages) {
+      EXPECT_EQ(passage.char_begin, at) << family;
+      at = passage.char_end;
+    }
+    EXPECT_EQ(at, std::ssize(text)) << family;
+  }
+}
+
+// Splitters elsewhere lose such characters at the ends of their chunks, or make empty chunks.
+TEST(Passages, WhiteSpaceAndRareCharactersStayInTheText) {
+  const std::vector<std::string> pieces = {" ",
+                                           "\n",
+                                           "\t",
+                                           "\u00A0",
+                                           "page one.\fpage two.\f",
+                                           "One.\r\n\r\nTwo.\r\n",
+                                           "\uFEFFa b. ",
+                                           std::string("a\0b. c\0 ", 8),
+                                           "\U0001F468\u200D\U0001F469\u200D\U0001F467 ",
+                                           "\u05E9\u05DC\u05D5\u05DD. ",
+                                           "| a | b |\n|---|---|\n",
+                                           "\u0E20\u0E32\u0E29\u0E32\u0E44\u0E17\u0E22",
+                                           "a\u2028b\u2029c\u0085d "};
+  for (const std::string family : {"wordpiece", "gpt2", "gemma"}) {
+    const auto tokenizer = load_family(family);
+    for (const std::string& piece : pieces) {
+      for (const PassageUnit by :
+           {PassageUnit::kSentence, PassageUnit::kParagraph, PassageUnit::kToken})
+        expect_promises(*tokenizer, {.max_tokens = 60, .overlap = 8, .by = by},
+                        {.text = repeated(piece, 100)}, "");
     }
   }
 }

@@ -1,12 +1,12 @@
-// Texts for tests of passages, and what holds for the places of all passages.
+// Cuts texts for tests, and checks the promises of tokenizer/passages.h.
 #pragma once
 
 #include <algorithm>
-#include <cstdint>
 #include <random>
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -17,9 +17,31 @@
 
 namespace encode::testing {
 
+struct Cut {
+  std::vector<Passage> passages;
+  TokenizedRows rows;
+};
+
+inline Cut cut_framed(const Tokenizer& tokenizer, const PassageRule& rule, const FramedText& text,
+                      const std::string& prompt) {
+  CutText cut =
+      PassageCutter({.tokenizer = tokenizer, .rule = rule, .prompt = prompt}, "a test").cut(text);
+  return {.passages = std::move(cut.passages), .rows = std::move(cut.sequences)};
+}
+
+inline Cut cut_text(const Tokenizer& tokenizer, const PassageRule& rule, std::string_view text) {
+  return cut_framed(tokenizer, rule, {.text = text}, "");
+}
+
 inline std::string_view text_of(std::string_view text, const Passage& passage) {
   return text.substr(static_cast<size_t>(passage.byte_begin),
                      static_cast<size_t>(passage.byte_end - passage.byte_begin));
+}
+
+inline std::vector<std::string> texts_of(std::string_view text, const Cut& cut) {
+  std::vector<std::string> texts;
+  for (const Passage& passage : cut.passages) texts.emplace_back(text_of(text, passage));
+  return texts;
 }
 
 inline int64_t code_points(std::string_view text) {
@@ -79,7 +101,7 @@ inline std::string random_text(std::mt19937& random, int pieces) {
   return text;
 }
 
-// Checks that the places are those of passages of `text`: PassageCutter::cut() has the rules.
+// Checks the promises of PassageCutter::cut() for the places of the passages of `text`.
 inline void expect_places(std::string_view text, const std::vector<Passage>& passages,
                           int64_t overlap) {
   const std::set<size_t> clusters = cluster_starts(text);
@@ -101,6 +123,29 @@ inline void expect_places(std::string_view text, const std::vector<Passage>& pas
     EXPECT_GT(passage.byte_end, before.byte_end);
     if (overlap == 0) {
       EXPECT_EQ(passage.byte_begin, before.byte_end);
+    }
+  }
+}
+
+inline void expect_promises(const Tokenizer& tokenizer, const PassageRule& rule,
+                            const FramedText& framed, const std::string& prompt) {
+  const Cut cut = cut_framed(tokenizer, rule, framed, prompt);
+  const std::string_view text = framed.text;
+  expect_places(text, cut.passages, rule.overlap);
+  ASSERT_EQ(cut.rows.size(), static_cast<int64_t>(cut.passages.size()));
+  for (size_t i = 0; i < cut.passages.size(); ++i) {
+    const Passage& passage = cut.passages[i];
+    TokenizedRows alone;
+    std::string encoded = prompt;
+    encoded.append(framed.before).append(text_of(text, passage)).append(framed.after);
+    tokenizer.encode(encoded, {.max_length = rule.max_tokens}, alone);
+    const auto row = cut.rows.row(static_cast<int64_t>(i));
+    EXPECT_TRUE(std::ranges::equal(row, alone.row(0)));
+    EXPECT_EQ(cut.rows.lost_tokens[i], alone.lost_tokens[0]);
+    EXPECT_LE(static_cast<int64_t>(row.size()), rule.max_tokens);
+    if (cut.rows.lost_tokens[i] > 0) {
+      EXPECT_EQ(unicode::cluster_end(text, static_cast<size_t>(passage.byte_begin)),
+                static_cast<size_t>(passage.byte_end));
     }
   }
 }
