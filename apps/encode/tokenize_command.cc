@@ -236,7 +236,7 @@ int tokenize(const TokenizeFlags& flags) {
   StatedPassages stated;
   if (flags.passages) stated = parse_passages(*flags.passages, options.max_length);
   input.passage_field = stated.field;
-  check_input(input, "--input", list_fields);
+  check_input(input, list_fields);
   check_passage_field(input, "--passages");
   const std::unique_ptr<TextReader> reader = open_texts(input);
   LineOutput output(flags.output, flags.overwrite);

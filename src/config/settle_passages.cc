@@ -22,13 +22,11 @@ constexpr const char* kVectors = "passages.vectors";
 constexpr const char* kPassagesHint = "see docs/howto/passages.md";
 
 Error conflict(const Origin& origin, std::string what, std::string expected, std::string found) {
-  return Error({.code = "config.conflict",
-                .exit_code = origin.exit_code,
-                .what = std::move(what),
-                .where = origin.where,
-                .expected = std::move(expected),
-                .found = std::move(found),
-                .hint = kPassagesHint});
+  return error_at(origin, {.code = "config.conflict",
+                           .what = std::move(what),
+                           .expected = std::move(expected),
+                           .found = std::move(found),
+                           .hint = kPassagesHint});
 }
 
 std::string describe_text(const InputOptions& input) {

@@ -16,7 +16,7 @@
 #include "cpu_seconds.h"
 #include "golden_cases.h"
 #include "passage_promises.h"
-#include "tokenizer/unicode/break_table.h"
+#include "tokenizer/unicode/break_data.h"
 #include "tokenizer/unicode/grapheme_break.h"
 #include "tokenizer/unicode/sentence_break.h"
 #include "tokenizer/unicode/unicode.h"
@@ -35,7 +35,7 @@ using testing::texts_of;
 
 // The fingerprint of a run has the version in PassageRule.
 TEST(Passages, EndWhereTheUnicodeVersionOfTheirRuleSays) {
-  EXPECT_EQ(unicode::break_version(), PassageRule::kUnicode);
+  EXPECT_EQ(std::string_view(unicode::kBreakVersion), PassageRule::kUnicode);
 }
 
 TEST(Passages, KeepTheirPromisesForRandomTexts) {

@@ -57,7 +57,7 @@ Json input_part(const Fingerprint& fingerprint) {
     return json;
   }
   Json files = Json::array();
-  for (const InputScan::File& file : fingerprint.input_files) {
+  for (const ScannedFile& file : fingerprint.input_files) {
     InputOptions of_file = fingerprint.input;
     of_file.path = file.path;
     const InputFormat effective = input_format(of_file);
@@ -284,7 +284,7 @@ bool has_input(const std::string& text, const InputOptions& input, const Scanned
   if (std::ssize(files) > kMostUnlistedFiles) {
     fingerprint.input_list = list_of(input, files);
   } else {
-    fingerprint.input_files.assign(files.begin(), files.end());
+    fingerprint.input_files = files;
   }
   Json recorded = parse(text).value("input", Json());
   Json wanted = input_part(fingerprint);

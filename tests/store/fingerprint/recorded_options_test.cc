@@ -27,7 +27,8 @@ Fingerprint unusual() {
   fingerprint.input.utf8 = Utf8Policy::kError;
   fingerprint.input.max_row_bytes = 77;
   fingerprint.input.limit_rows = 5;
-  fingerprint.input_files = {{.path = "texts.csv.gz", .first_row = 0, .bytes = 10, .sha256 = "aa"}};
+  fingerprint.input_files.push_back(
+      {.path = "texts.csv.gz", .bytes = 10, .sha256 = std::string(64, 'a')});
   fingerprint.result.pooling = {PoolingMode::kLastToken};
   fingerprint.result.normalize = true;
   fingerprint.result.truncate_dim = 64;
