@@ -25,6 +25,6 @@ in_debian() {
 
 # Removes everything in WORK, where the Debian is.
 remove_debian() {
-  umount -q "$DEBIAN/proc" "$DEBIAN/dev" || true
+  if [[ -d $DEBIAN ]]; then umount -q "$DEBIAN/proc" "$DEBIAN/dev" || true; fi
   rm -rf --one-file-system "$WORK"
 }
