@@ -8,7 +8,8 @@
 #   parity   builds a worker for each section torch-* of scripts/deps/pins.txt (scripts/torch_worker.sh) and encodes the sample
 #            (tests/data/minilm with all-MiniLM-L6-v2) and 4,000 sentences with it. No element may differ by more than 1e-5 from the
 #            vectors of sentence-transformers and from those of the build. A run that the build has begun is continued: it goes on
-#            with a warning, and ends with 78 under hardware.strict_numerics. Warns if PyPI has a newer torch than the sections.
+#            with a warning, and ends with 78 under hardware.strict_numerics. parity_test compares small models of every architecture
+#            with Hugging Face. Warns if PyPI has a newer torch than the sections.
 #   wheel    makes the wheel with these workers, installs it in a venv of a bare Debian 12 (bookworm) and 13 (trixie), and changes the
 #            torch of the venv: with each, encode_embeddings.run() must give the vectors of sentence-transformers (1e-5), and with the
 #            torch of the build the bits of the build. DIR is a Debian with python3-venv and ca-certificates that debootstrap made
@@ -106,6 +107,14 @@ check_series() {
   compare "mixed-$series.out/begun.npy" whole-build.npy
 }
 
+# Runs parity_test with another version of LibTorch.
+check_architectures() {
+  local build="$ROOT/build-torch-$1"
+  cmake -B "$build" -DENCODE_TESTS=ON >/dev/null
+  watched "parity_test with torch $1" ninja -C "$build" -j "$(job_count)" parity_test
+  watched "parity_test with torch $1" "$build/bin/parity_test" --gtest_brief=1
+}
+
 check_parity() {
   local series code
   warn_of_newer
@@ -117,7 +126,10 @@ check_parity() {
   # With the same worker strict_numerics refuses nothing.
   go_on build strict-build --set hardware.strict_numerics=true
   ends_with 0 strict-build.log 'chunks are committed, continuing with the rest'
-  for series in "${SERIES[@]}"; do phase "torch $series" check_series "$series"; done
+  for series in "${SERIES[@]}"; do
+    phase "torch $series" check_series "$series"
+    phase "architectures, torch $series" check_architectures "$series"
+  done
 }
 
 # check_torch SECTION: changes the torch of the venv in the Debian, and encodes the sample.
