@@ -121,6 +121,6 @@ def has_content(path: pathlib.Path, content: str) -> bool:
             found = ContentHash(reader.schema)
             for number in range(reader.num_record_batches):
                 found.add(reader.get_batch(number))
-    except (OSError, pa.ArrowInvalid):
+    except (OSError, pa.ArrowException):
         return False
     return found.hexdigest() == content

@@ -4,8 +4,9 @@
     python_calls.py [--encode build/bin/encode] [--model DIR] [--rows 100000] [--words 2] [--pairs 5]
 
 The runs are in pairs, in turns in either order, and each has a cache directory of its own. Of a call the whole Python process is
-timed, with the imports. Prints the median of the ratios of a pair, and the processor time that a call adds. ENCODE_WORKER may name
-fake_worker, which computes nothing: then the time is that of everything else. The model is then one that takes no time, too.
+timed, with the imports. Prints the medians of the ratios of a pair, of the time and of the processor time; the second one depends
+less on what else the machine does. ENCODE_WORKER may name fake_worker, which computes nothing: then the processor time that a call
+adds is all that matters.
 
 It runs in .deps/python (scripts/setup.sh).
 """
@@ -59,7 +60,7 @@ def main():
     parser.add_argument("--words", type=int, default=2)
     parser.add_argument("--pairs", type=int, default=5)
     args = parser.parse_args()
-    ratios, added = [], []
+    ratios, processor, added = [], [], []
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         with open(folder / "texts.jsonl", "w") as file:
@@ -69,11 +70,13 @@ def main():
             order = ("command", "call") if number % 2 == 0 else ("call", "command")
             found = {kind: one(kind, args, folder, number) for kind in order}
             ratios.append(found["call"][0] / found["command"][0])
+            processor.append(found["call"][1] / found["command"][1])
             added.append(found["call"][1] - found["command"][1])
-            print(f"command {found['command'][0]:.2f} s, call {found['call'][0]:.2f} s, ratio {ratios[-1]:.3f}, "
-                  f"{added[-1]:+.2f} s of processor time", flush=True)
-    print(f"{args.rows:,} texts: median ratio {statistics.median(ratios):.3f} ({min(ratios):.3f} to {max(ratios):.3f}), "
-          f"{statistics.median(added):+.2f} s of processor time")
+            print(f"command {found['command'][0]:.2f} s, call {found['call'][0]:.2f} s, ratio {ratios[-1]:.3f}; processor time "
+                  f"{found['command'][1]:.2f} s, {found['call'][1]:.2f} s, ratio {processor[-1]:.3f}", flush=True)
+    for name, values in (("time", ratios), ("processor time", processor)):
+        print(f"{args.rows:,} texts, {name}: median ratio {statistics.median(values):.3f} ({min(values):.3f} to {max(values):.3f})")
+    print(f"processor time that a call adds: {statistics.median(added):.2f} s")
 
 
 if __name__ == "__main__":
