@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # Makes packages of the programs in out/. docs/install.md describes them.
 #
-# usage: scripts/package.sh [--check] [--gpu-tests] [KIND...]
+# usage: scripts/package.sh [--check] [--gpu-tests] [--torch=SERIES]... [KIND...]
 #   KIND          archive   encode-<version>-linux-<machine>/ and the same as .tar.zst; runs in any folder (the default)
 #                 wheel     a Python wheel that uses the torch of its environment
 #                 deb       a Debian package of the programs
 #                 libtorch  a Debian package of LibTorch for the CPU
 #   --check       also unpacks the archive in another folder and runs it with a LibTorch in a third folder: --help, and 100
 #                 rows that it compares with tests/data/minilm
+#   --torch=2.15  adds a worker for another version of torch to the wheel; scripts/torch_worker.sh builds it
 #   --gpu-tests   adds the tests that need a GPU to the archive, for scripts/gpu_check.sh
 #
 # The archive and the wheel contain the libraries of the distribution except the C and C++ libraries, which must be as new as on
@@ -60,9 +61,22 @@ describe() {
     --output "$folder/sbom.spdx.json" "${programs[@]}" "$@"
 }
 
-# stage FOLDER NAME: installs the programs into FOLDER with the libraries of the distribution that they need.
+# add_workers FOLDER: adds the workers for the versions of torch in SERIES. They need the same libraries as encode-worker.
+add_workers() {
+  local series worker
+  for series in "${SERIES[@]}"; do
+    worker=$1/lib/encode/encode-worker-$series
+    cp "$ROOT/build-torch-$series/bin/encode-worker" "$worker"
+    strip "$worker"
+    # shellcheck disable=SC2016  # the loader expands $ORIGIN
+    patchelf --set-rpath '$ORIGIN' "$worker"
+  done
+}
+
+# stage FOLDER NAME SECTION...: installs the programs into FOLDER with the libraries of the distribution that they need. The user
+# installs the wheels of the SECTIONs of the pins.
 stage() {
-  local folder=$1 name=$2 libraries library options=()
+  local folder=$1 name=$2 libraries library section options=()
   rm -rf "$folder"
   cmake --install "$ROOT/build" --prefix "$folder" --strip --component programs >/dev/null
   cmake --install "$ROOT/build" --prefix "$folder" --component plain >/dev/null
@@ -77,7 +91,8 @@ stage() {
     warn "no libencode_cuda.so, because the build had no nvcc: the package runs on the CPU only"
   [[ -e $folder/lib/encode/libencode_arrow.so ]] ||
     warn "no libencode_arrow.so, because the build had no Arrow C++: the package reads no Parquet and Arrow files"
-  describe "$folder/share/doc/encode" "$name" "${options[@]}" --needs torch-cpu --needs arrow
+  for section in "${@:3}"; do options+=(--needs "$section"); done
+  describe "$folder/share/doc/encode" "$name" "${options[@]}"
 }
 
 write_launcher() {
@@ -128,7 +143,7 @@ add_gpu_tests() {
 
 make_archive() {
   local folder=$1 archive=$1.tar.zst bytes
-  stage "$folder" encode
+  stage "$folder" encode torch-cpu arrow
   write_launcher "$folder"
   write_readme "$folder" "$folder"/bin/encode "$folder"/lib/encode/*
   cp "$ROOT/LICENSE" "$folder/"
@@ -168,7 +183,9 @@ check_archive() {
 make_wheel() {
   local tree wheel
   tree=$(mktemp -d)
-  stage "$tree" encode-embeddings
+  if ((${#SERIES[@]})); then "$ROOT/scripts/torch_worker.sh" "${SERIES[@]}"; fi
+  stage "$tree" encode-embeddings torch-cpu arrow "${SERIES[@]/#/torch-}"
+  add_workers "$tree"
   wheel=$("$PYTHON" "$ROOT/scripts/package/wheel.py" --tree "$tree" --output "$ROOT/out")
   rm -r "$tree"
   say "wheel: ${wheel#"$ROOT/"} ($(($(stat -c %s "$wheel") / 1000000)) MB)"
@@ -195,12 +212,13 @@ make_deb() {
 
 main() {
   local archive kind check=0 kinds=()
-  GPU_TESTS=0
+  GPU_TESTS=0 SERIES=()
   while (($#)); do
     case $1 in
       -h | --help) show_help && return ;;
       --check) check=1 ;;
       --gpu-tests) GPU_TESTS=1 ;;
+      --torch=*) SERIES+=("${1#*=}") ;;
       archive | wheel | deb | libtorch) kinds+=("$1") ;;
       *) die "unknown option '$1'; see --help" ;;
     esac

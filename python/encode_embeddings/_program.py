@@ -15,6 +15,7 @@ from ._errors import EncodeError
 BUNDLED = pathlib.Path(__file__).parent / "tree" / "bin" / "encode"
 # What names the version of a LibTorch: a file of the wheel, or one of the zip.
 VERSION_FILES = ("version.py", "build-version")
+OTHER_WORKER = re.compile(r"encode-worker-(\d+\.\d+)$")
 VERSION = re.compile(r"\d+\.\d+\.\d+[^\s'\"]*")
 
 
@@ -50,36 +51,61 @@ def facts(path: str) -> Dict[str, Any]:
     return dict(json.loads(done.stdout))
 
 
-def torch_problem(folder: str, needed: str) -> Optional[EncodeError]:
-    """Returns the error about a LibTorch of another version than the one that the programs were built with, or None.
-
-    A folder without a version file is left to encode-worker, which says what is missing there.
-    """
-    found = ""
+def torch_version(folder: str) -> str:
+    """Returns the version of the LibTorch in a folder, or "" if no file says it."""
     for name in VERSION_FILES:
         path = pathlib.Path(folder) / name
-        if not found and path.is_file():
-            match = VERSION.search(path.read_text(errors="replace"))
-            found = match[0] if match else ""
-    series = needed.rsplit(".", 1)[0]
-    if not found or found.startswith(f"{series}."):
+        match = VERSION.search(path.read_text(errors="replace")) if path.is_file() else None
+        if match:
+            return match[0]
+    return ""
+
+
+def series_of(version: str) -> str:
+    """Returns "2.11" for "2.11.0+cpu". The releases of a series have the same binary interface."""
+    return ".".join(version.split(".")[:2])
+
+
+def other_workers(path: str) -> Dict[str, str]:
+    """Returns the workers beside a program for other versions of torch: {"2.15": ".../lib/encode/encode-worker-2.15"}."""
+    folder = pathlib.Path(path).resolve().parent.parent / "lib" / "encode"
+    return {match[1]: str(each) for each in folder.glob("encode-worker-*") if (match := OTHER_WORKER.match(each.name))}
+
+
+def choose_worker(path: str, variables: Dict[str, str]) -> Optional[EncodeError]:
+    """Sets ENCODE_WORKER, unless it is set, if the LibTorch in TORCH_ROOT needs another worker than that of the program `path`.
+
+    Returns:
+        The error about a LibTorch for which there is no worker. A folder without a version file is left to encode-worker, which
+        says what is missing there.
+    """
+    folder = variables.get("TORCH_ROOT")
+    found = torch_version(folder) if folder else ""
+    if not folder or not found or variables.get("ENCODE_WORKER"):
         return None
-    return EncodeError("this LibTorch has another version than the one that encode was built with", code="python.torch",
-                       exit_code=69, where=folder, expected=f"torch {series}", found=f"torch {found}",
-                       hint=f"pip install 'torch=={series}.*', or set TORCH_ROOT to the folder of a LibTorch {series}")
+    own = series_of(facts(path)["libtorch"] or "")
+    if series_of(found) == own:
+        return None
+    others = other_workers(path)
+    if series_of(found) in others:
+        variables["ENCODE_WORKER"] = others[series_of(found)]
+        return None
+    known = sorted({own, *others}, key=lambda series: [int(part) for part in series.split(".") if part])
+    return EncodeError("this LibTorch has another version than those that encode was built with", code="python.torch",
+                       exit_code=69, where=folder, expected=f"torch {' or '.join(filter(None, known))}", found=f"torch {found}",
+                       hint=f"pip install 'torch=={known[-1]}.*', or set TORCH_ROOT to the folder of a LibTorch {known[-1]}")
 
 
 def checked_environment(path: str) -> Dict[str, str]:
     """Returns the environment for a run of `path`.
 
     Raises:
-        EncodeError: The LibTorch that the run would use has the wrong version.
+        EncodeError: There is no worker for the LibTorch that the run would use.
     """
     result = environment() if path == str(BUNDLED) else dict(os.environ)
-    if result.get("TORCH_ROOT"):
-        problem = torch_problem(result["TORCH_ROOT"], facts(path)["libtorch"])
-        if problem:
-            raise problem
+    problem = choose_worker(path, result)
+    if problem:
+        raise problem
     return result
 
 
@@ -87,9 +113,9 @@ def main() -> None:
     """Becomes the program `encode`, with the arguments of this process."""
     path = program()
     result = environment() if path == str(BUNDLED) else dict(os.environ)
-    if "TORCH_ROOT" in result and "TORCH_ROOT" not in os.environ:
-        problem = torch_problem(result["TORCH_ROOT"], facts(path)["libtorch"])
-        if problem:  # Commands that do not encode need no LibTorch, and the others say that it is missing.
-            print(f"warning: {problem}", file=sys.stderr, flush=True)
-            del result["TORCH_ROOT"]
+    problem = choose_worker(path, result)
+    if problem and "TORCH_ROOT" not in os.environ:
+        # Commands that do not encode need no LibTorch, and the others say that it is missing.
+        print(f"warning: {problem}", file=sys.stderr, flush=True)
+        del result["TORCH_ROOT"]
     os.execve(path, [path, *sys.argv[1:]], result)

@@ -22,7 +22,7 @@ def notebook_display() -> Optional[Any]:
     """Returns IPython.display if this process is the kernel of a notebook."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython else None
-    if shell is None or type(shell).__name__ != "ZMQInteractiveShell":
+    if all(each.__name__ != "ZMQInteractiveShell" for each in type(shell).__mro__):  # Colab derives a class
         return None
     import IPython.display
     return IPython.display
@@ -44,12 +44,16 @@ class Progress:
         self._lines = option is True and not self._display and not self._terminal
         self._shown_at = -LINE_SECONDS * 1.0
         self._drawn = False
+        self._line = ""  # the last one that was shown
 
     def update(self, done: int, total: int, seconds_left: float = -1) -> None:
         if self._call:
             self._call(done, total, seconds_left)
             return
         line = describe(done, total, seconds_left)
+        if line == self._line and not self._lines:
+            return
+        self._line = line
         if self._display:
             if self._handle is None:
                 self._handle = self._display.display(self._display.Pretty(line), display_id=True)

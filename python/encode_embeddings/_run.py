@@ -8,12 +8,14 @@ import tempfile
 import warnings
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple, Union
 
+from ._arrow import has_content, write_texts
 from ._child import Child
 from ._errors import failure
+from ._filter import filter_fields
 from ._program import checked_environment, program
 from ._progress import Progress, ProgressOption
 from ._settings import known_keys, place, result_settings
-from ._texts import TEXT, batches_of, files_of, hash_of_files, write_texts
+from ._texts import TEXT, batches_of, files_of, hash_of_files
 
 if TYPE_CHECKING:
     import numpy
@@ -86,7 +88,8 @@ class _Call:
             return folder
         # A column has the form NAME=FIELD or FIELD.
         columns = [str(each).split("=", 1)[-1] for each in self.sections["output"].get("columns") or []]
-        batches = batches_of(self.texts, self.field, self.template, [each for each in columns if each not in OWN_COLUMNS])
+        batches = batches_of(self.texts, self.field, self.template, [each for each in columns if each not in OWN_COLUMNS],
+                             filter_fields(self.sections["input"].get("where") or ""))
         (pathlib.Path(cache_dir) if cache_dir else root).mkdir(parents=True, exist_ok=True)
         handle, partial = tempfile.mkstemp(".partial", "texts.", cache_dir or root)
         os.close(handle)
@@ -98,7 +101,7 @@ class _Call:
             folder.mkdir(exist_ok=True)
             # The hash is in the name also where the user chooses the directory, so that other texts are another file.
             path = folder / (TEXTS if not cache_dir else f"texts-{content[:16]}.arrow")
-            if not path.exists() or path.stat().st_size != os.stat(partial).st_size:
+            if not has_content(path, content):
                 os.replace(partial, path)
         finally:
             if os.path.exists(partial):

@@ -1,90 +1,16 @@
-"""Texts of any source as an Arrow IPC file, with a hash of their content."""
+"""Texts of any source as record batches of Arrow."""
 import glob
 import hashlib
-import itertools
 import os
 import pathlib
 import re
 import sys
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence
 
+from ._arrow import BATCH_CHARACTERS, BATCH_ROWS, canonical, import_pyarrow, is_text, small_batches
+from ._filter import comparable
+
 TEXT = "text"  # the column of texts that come without a name
-BATCH_ROWS = 8192
-BATCH_CHARACTERS = 32 << 20
-
-
-def import_pyarrow() -> Any:
-    """Returns pyarrow. Raises ImportError with the command that installs it."""
-    try:
-        import pyarrow
-        import pyarrow.ipc  # noqa: F401
-    except ImportError as error:
-        raise ImportError("texts that are not in a file go to encode as Arrow, which needs the package pyarrow: "
-                          f"pip install 'encode_embeddings[parquet]'. The import failed with: {error}") from error
-    return pyarrow
-
-
-class ContentHash:
-    """The hash of columns, which does not depend on how their rows are divided into batches."""
-
-    def __init__(self, fields: Sequence[Any]):
-        self._columns = [(hashlib.sha256(f"{field.name}:{field.type}".encode()), hashlib.sha256()) for field in fields]
-
-    def add(self, batch: Any) -> None:
-        """Takes in a pyarrow.RecordBatch of large strings and large lists of int64."""
-        import numpy as np
-        for array, (lengths, data) in zip(batch.columns, self._columns):
-            offsets = np.frombuffer(array.buffers()[1], np.int64, len(array) + 1, array.offset * 8) if len(array) else \
-                np.zeros(1, np.int64)
-            sizes = np.diff(offsets)
-            if array.null_count:
-                sizes = np.where(array.is_null().to_numpy(zero_copy_only=False), -1, sizes)
-            lengths.update(sizes.astype(np.int64).tobytes())
-            first, last = int(offsets[0]), int(offsets[-1])
-            if hasattr(array, "values"):
-                data.update(array.values[first:last].to_numpy(zero_copy_only=False).tobytes())
-            elif last > first:
-                data.update(memoryview(array.buffers()[2])[first:last])
-
-    def hexdigest(self) -> str:
-        whole = hashlib.sha256()
-        for lengths, data in self._columns:
-            whole.update(lengths.digest() + data.digest())
-        return whole.hexdigest()
-
-
-def canonical(array: Any, name: str) -> Any:
-    """Returns the array as large_string, or as large_list of int64 for token ids, without the padding of nulls.
-
-    Raises:
-        TypeError: The column has neither strings nor token ids nor values that have one form as text.
-    """
-    pa = import_pyarrow()
-    types = pa.types
-    kind = array.type
-    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
-        wanted = pa.large_list(pa.int64())
-    elif types.is_nested(kind) or types.is_binary(kind) or types.is_large_binary(kind):
-        raise TypeError(f"the column {name!r} is {kind}: encode reads strings, numbers, booleans, dates, or lists of token ids")
-    else:
-        wanted = pa.large_string()
-    try:
-        return array.cast(wanted)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise TypeError(f"the column {name!r} is {kind}, which cannot be read as {wanted}: {error}") from error
-
-
-def small_batches(table: Any) -> Iterator[Any]:
-    """Divides a table into record batches that a reader can hold."""
-    pending = [batch.slice(begin, BATCH_ROWS) for batch in table.to_batches() for begin in range(0, len(batch), BATCH_ROWS)]
-    pending.reverse()
-    while pending:
-        batch = pending.pop()
-        if batch.nbytes > 8 * BATCH_CHARACTERS and len(batch) > 1:
-            half = len(batch) // 2
-            pending += [batch.slice(half), batch.slice(0, half)]
-        else:
-            yield batch
 
 
 def wrong_row(rows: Sequence[Any], first: int) -> Optional[Exception]:
@@ -155,19 +81,21 @@ def text_column(columns: Dict[str, bool], field: Optional[str]) -> str:
     return found[0]
 
 
-def is_text(kind: Any) -> bool:
-    pa = import_pyarrow()
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or str(kind) == "string_view")
-
-
 class Frame:
     """A source with named columns: a pandas, polars or pyarrow table, a dataset, or anything with an Arrow stream."""
 
     def __init__(self, columns: Dict[str, bool], tables: Any):
         self.columns = columns  # whether each column has strings
         self.tables = tables  # a function: the wanted columns -> an iterator of pyarrow tables
+
+
+def objects_type(column: Any) -> Any:
+    """Returns the type of a pandas column of objects, of which a part may hold only None. None: Arrow has none for all of them."""
+    pa = import_pyarrow()
+    try:
+        return pa.array(column, from_pandas=True).type
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        return None
 
 
 def pandas_frame(frame: Any) -> Frame:
@@ -178,13 +106,14 @@ def pandas_frame(frame: Any) -> Frame:
                           in ("string", "empty")) and frame[name].dtype.kind not in "iufbmM" for name in frame.columns}
 
     def tables(names: List[str]) -> Iterator[Any]:
+        kinds = {name: pa.large_string() if strings[name] else objects_type(frame[name])
+                 for name in names if frame[name].dtype == object}
         for begin in range(0, max(len(frame), 1), BATCH_ROWS):
             part = frame[names].iloc[begin:begin + BATCH_ROWS]
             arrays = []
             for name in names:
                 try:
-                    kind = pa.large_string() if strings[name] and part[name].dtype == object else None
-                    arrays.append(pa.array(part[name], kind, from_pandas=True))
+                    arrays.append(pa.array(part[name], kinds.get(name), from_pandas=True))
                 except (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeEncodeError) as error:
                     raise wrong_row(list(part[name]), begin) or TypeError(f"the column {name!r}: {error}") from error
             yield pa.table([array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array for array in arrays],
@@ -258,8 +187,11 @@ def template_fields(template: str) -> List[str]:
     return re.findall(r"\{([^{}]+)\}", template.replace("{{", "").replace("}}", ""))
 
 
-def batches_of(texts: Any, field: Optional[str], template: Optional[str], columns: Sequence[str]) -> Iterator[Any]:
+def batches_of(texts: Any, field: Optional[str], template: Optional[str], columns: Sequence[str],
+               compared: Sequence[str] = ()) -> Iterator[Any]:
     """Yields record batches with the column of the texts, or those of the template, and the columns that the output is to have.
+
+    `compared` are the columns of the filter.
 
     Raises:
         TypeError: The object has no texts that encode knows.
@@ -268,20 +200,13 @@ def batches_of(texts: Any, field: Optional[str], template: Optional[str], column
     frame = frame_of(texts)
     if frame is not None:
         wanted = template_fields(template) if template else [text_column(frame.columns, field)]
-        missing = [each for each in [*wanted, *columns] if each not in frame.columns]
+        names = list(dict.fromkeys([*wanted, *columns, *compared]))
+        missing = [each for each in names if each not in frame.columns]
         if missing:
             raise KeyError(f"there is no column {missing[0]!r}; the columns are {', '.join(map(repr, frame.columns))}")
-        tables = frame.tables(list(dict.fromkeys([*wanted, *columns])))
-    elif template:
-        raise TypeError(f"text={template!r} needs named columns, as a table has them; found {type(texts).__name__}")
-    elif isinstance_of(texts, "pyarrow", "Array", "ChunkedArray"):
-        tables = iter([pa.table({TEXT: texts})])
-    elif isinstance_of(texts, "polars", "Series"):
-        tables = iter([pa.table({TEXT: texts.to_arrow()})])
-    elif isinstance(texts, (bytes, dict)) or not hasattr(texts, "__iter__"):
-        raise TypeError(f"expected texts, a table, a dataset or the path of a file, found {type(texts).__name__}")
+        tables = frame.tables(names)
     else:
-        tables = (pa.Table.from_batches([batch]) for batch in from_rows(texts))
+        tables = tables_of_rows(texts, template, compared)
     none = True
     for table in tables:
         text = table.schema.field(0)
@@ -290,28 +215,23 @@ def batches_of(texts: Any, field: Optional[str], template: Optional[str], column
         # A source without rows has a schema, too.
         for batch in small_batches(table) if len(table) or not none else [pa.RecordBatch.from_pylist([], table.schema)]:
             none = False
-            yield pa.record_batch([canonical(array, name) for array, name in zip(batch.columns, table.column_names)],
-                                  table.column_names)
+            yield pa.record_batch([(comparable if name in compared else canonical)(array, name)
+                                   for array, name in zip(batch.columns, table.column_names)], table.column_names)
 
 
-def write_texts(batches: Iterator[Any], path: pathlib.Path) -> "tuple[str, str]":
-    """Writes an Arrow IPC file, and syncs it.
-
-    Returns:
-        The hash of the content, and the column of the texts, which is the first one.
-    """
+def tables_of_rows(texts: Any, template: Optional[str], compared: Sequence[str]) -> Iterator[Any]:
+    """Returns tables with the column TEXT, for a source without named columns."""
     pa = import_pyarrow()
-    first = next(batches)
-    content = ContentHash(first.schema)
-    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, first.schema) as writer:
-        for batch in itertools.chain([first], batches):
-            if batch.schema != first.schema:
-                raise TypeError(f"the types of the columns change between batches: {first.schema} and {batch.schema}")
-            content.add(batch)
-            writer.write_batch(batch)
-    with open(path, "rb") as written:
-        os.fsync(written.fileno())
-    return content.hexdigest(), first.schema.names[0]
+    setting = f"text={template!r}" if template else next((f"where= with {each!r}" for each in compared if each != TEXT), None)
+    if setting:
+        raise TypeError(f"{setting} needs named columns, as a table has them; found {type(texts).__name__}")
+    if isinstance_of(texts, "pyarrow", "Array", "ChunkedArray"):
+        return iter([pa.table({TEXT: texts})])
+    if isinstance_of(texts, "polars", "Series"):
+        return iter([pa.table({TEXT: texts.to_arrow()})])
+    if isinstance(texts, (bytes, dict)) or not hasattr(texts, "__iter__"):
+        raise TypeError(f"expected texts, a table, a dataset or the path of a file, found {type(texts).__name__}")
+    return (pa.Table.from_batches([batch]) for batch in from_rows(texts))
 
 
 def files_of(pattern: str) -> List[pathlib.Path]:

@@ -114,7 +114,7 @@ def spdx_id(*words):
 def package_entry(kind, name, version, **fields):
     """Returns a package in the words of SPDX. `kind` is debian or pypi."""
     locator = f"pkg:deb/debian/{name}@{version}?arch={fields.pop('architecture')}" if kind == "debian" else f"pkg:pypi/{name}@{version}"
-    return {"SPDXID": spdx_id(kind, name), "name": name, "versionInfo": version, "supplier": SUPPLIERS[kind],
+    return {"SPDXID": spdx_id(kind, name, version), "name": name, "versionInfo": version, "supplier": SUPPLIERS[kind],
             "downloadLocation": "NOASSERTION", "filesAnalyzed": False, "licenseConcluded": "NOASSERTION",
             "licenseDeclared": LICENCES.get(name, "NOASSERTION"), "copyrightText": "NOASSERTION",
             "externalRefs": [{"referenceCategory": "PACKAGE-MANAGER", "referenceType": "purl",
@@ -148,7 +148,9 @@ class Document:
         # SPDX states "is a tool of" from the tool, and the others from the package.
         reverse = relationship.endswith("_OF")
         ends = (entry["SPDXID"], self.root) if reverse else (self.root, entry["SPDXID"])
-        self.relationships.append((ends[0], relationship, ends[1]))
+        found = (ends[0], relationship, ends[1])
+        if found not in self.relationships:  # two sections of the pins may have the same wheel
+            self.relationships.append(found)
 
     def as_json(self):
         label = f"{self.name}-{self.facts['version']}-{self.facts['commit']}"

@@ -5,8 +5,8 @@
 
 --tree   what scripts/package.sh stages: bin/, lib/encode/ and share/, with notices and sbom.spdx.json in share/doc/encode
 
-The wheel needs torch 2.11 and numpy. EXTRAS lists what its optional parts need. It prints its path. The same tree gives the same
-bytes.
+The wheel needs numpy, and the torch that the workers in lib/encode were built with: encode-worker, and encode-worker-2.15 and so on
+for other versions. EXTRAS lists what its optional parts need. It prints its path. The same tree gives the same bytes.
 """
 import argparse
 import base64
@@ -21,6 +21,7 @@ import zipfile
 import contents
 
 NAME = "encode_embeddings"
+OTHER_WORKER = "encode-worker-"  # with the series of a torch behind it; encode_embeddings/_program.py looks for it
 PACKAGES = (NAME, "encode_reader")
 # What the optional parts need: tables and encode_embeddings.run(), checksums, and the stores of the export.
 EXTRAS = {
@@ -37,7 +38,7 @@ Version: {version}
 Summary: Turns text files into embedding matrices with a transformer model, on a CUDA GPU or on the CPU
 License-Expression: Apache-2.0
 Requires-Python: >=3.10
-Requires-Dist: torch=={torch}.*
+Requires-Dist: torch{torch}
 Requires-Dist: numpy>=1.21
 {extras}Description-Content-Type: text/markdown
 
@@ -51,6 +52,18 @@ def platform_tag():
     version = re.search(r"(\d+)\.(\d+)$", contents.query("ldd", "--version").splitlines()[0])
     machine = contents.query("uname", "-m").strip()
     return f"manylinux_{version[1]}_{version[2]}_{machine}"
+
+
+def torch_versions(own, tree):
+    """Returns the requirement of the wheel: "==2.11.*", or ">=2.11,<2.16,!=2.12.*,!=2.13.*,!=2.14.*" for 2.11 and 2.15."""
+    others = [path.name.removeprefix(OTHER_WORKER) for path in (tree / "lib/encode").glob(f"{OTHER_WORKER}*")]
+    majors, minors = zip(*(map(int, series.split(".")) for series in [own, *others]))
+    if len(set(majors)) > 1:
+        raise SystemExit(f"error: workers for the torch {own} and {', '.join(others)}: one requirement cannot name several majors")
+    if not others:
+        return f"=={own}.*"
+    gaps = sorted(set(range(min(minors), max(minors))) - set(minors))
+    return ",".join([f">={majors[0]}.{min(minors)}", f"<{majors[0]}.{max(minors) + 1}", *(f"!={majors[0]}.{gap}.*" for gap in gaps)])
 
 
 def extras(arrow):
@@ -104,7 +117,7 @@ def build(tree, output):
         if source.suffix == ".py" or source.name == "py.typed":
             wheel.add(source.relative_to(python).as_posix(), source.read_bytes())
     add_tree(wheel, tree, info)
-    metadata = METADATA.format(version=facts["version"], torch=facts["libtorch"].rsplit(".", 1)[0],
+    metadata = METADATA.format(version=facts["version"], torch=torch_versions(facts["libtorch"].rsplit(".", 1)[0], tree),
                                extras=extras(facts["arrow"]))
     wheel.add(f"{info}/METADATA", (metadata + (contents.ROOT / "README.md").read_text()).encode())
     wheel.add(f"{info}/WHEEL", f"Wheel-Version: 1.0\nGenerator: encode\nRoot-Is-Purelib: false\nTag: {tag}\n".encode())

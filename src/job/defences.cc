@@ -28,7 +28,7 @@ std::vector<PackedBatch> one_row(int64_t tokens, int64_t id) {
   rows.ids.assign(static_cast<size_t>(tokens), static_cast<int32_t>(id));
   rows.offsets.push_back(tokens);
   rows.lost_tokens.push_back(0);
-  return pack(rows, tokens, 0);
+  return pack({.ids = std::move(rows)}, tokens);
 }
 
 std::vector<float> encode_row(LoadedModel& model, const std::vector<PackedBatch>& batches) {

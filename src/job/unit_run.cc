@@ -214,7 +214,7 @@ UnitRun::End UnitRun::encode_all(WindowProducer& producer, CommitThread& committ
     seconds_.rows_awaited += awaited;
     seconds_.add(window->seconds);
     deduplicated_rows_ += std::ssize(window->duplicates);
-    window_rows_ = {.first = rows_, .rows = rows.size(), .sequences = window->sequences()};
+    window_rows_ = {.first = rows_, .rows = rows.size(), .sequences = window->sequences};
     const bool last = window->last;
     std::optional<WindowVectors> vectors =
         encoder_.encode(std::move(*window), progress, std::move(memory));

@@ -132,6 +132,19 @@ class Packages(unittest.TestCase):
                     self.assertIn(f"{package}/{name}", rows)
             self.assertIn("encode = encode_embeddings:main", archive.read(f"{info}/entry_points.txt").decode())
 
+    def test_a_wheel_with_several_workers_allows_their_versions_of_torch(self):
+        worker = self.tree / "lib/encode/encode-worker"
+        tree = pathlib.Path(self.folder.name) / "workers"
+        (tree / "lib/encode").mkdir(parents=True)
+        for series, required in (("", "==2.11.*"), ("2.12", ">=2.11,<2.13"), ("2.15", ">=2.11,<2.16,!=2.13.*,!=2.14.*"),
+                                 ("2.9", ">=2.9,<2.16,!=2.10.*,!=2.13.*,!=2.14.*")):
+            if series:
+                (tree / f"lib/encode/encode-worker-{series}").hardlink_to(worker)
+            self.assertEqual(wheel.torch_versions("2.11", tree), required)
+        (tree / "lib/encode/encode-worker-3.0").hardlink_to(worker)
+        with self.assertRaisesRegex(SystemExit, "several majors"):
+            wheel.torch_versions("2.11", tree)
+
     def test_no_program_needs_a_newer_c_library_than_the_tag_says(self):
         limit = [int(part) for part in re.search(r"manylinux_(\d+)_(\d+)", wheel.platform_tag()).groups()]
         for program in (self.tree / "bin/encode", *(self.tree / "lib/encode").glob("*encode*")):
@@ -141,12 +154,14 @@ class Packages(unittest.TestCase):
     def test_the_sbom_follows_the_rules(self):
         facts = json.loads(run(self.tree / "bin/encode", "--version", "--json"))
         document = contents.Document("encode", facts)
-        for pin in contents.fetch.read_pins(["torch-cpu", "arrow"]):
+        for pin in contents.fetch.read_pins(["torch-cpu", "torch-2.15", "torch-2.14", "arrow"]):
             document.add(contents.pin_entry(pin), "DEPENDS_ON")
         document.add(contents.debian_entry(contents.debian_package("g++")), "BUILD_TOOL_OF")
         written = document.as_json()
         self.assertEqual(spdx_problems(written), [])
-        self.assertIn("torch", [package["name"] for package in written["packages"]])
+        self.assertEqual(sum(package["name"] == "torch" for package in written["packages"]), 3)
+        needed = [each["relatedSpdxElement"] for each in written["relationships"] if each["relationshipType"] == "DEPENDS_ON"]
+        self.assertEqual(len(needed), len(set(needed)))
         written["packages"][1]["SPDXID"] = "SPDXRef-package encode"
         self.assertNotEqual(spdx_problems(written), [])
 

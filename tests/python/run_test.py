@@ -133,6 +133,17 @@ class Sources(Case):
         self.assertEqual((len(vectors), len(drawn)), (count, count))
         np.testing.assert_array_equal(vectors[-5:], vectors[(count - 5) % 100 + 100:][:5])
 
+    def test_the_texts_file_is_kept_if_it_has_the_same_content(self):
+        table = pa.table({"body": TEXTS})
+        run(table.to_reader(max_chunksize=2), model=STATIC)
+        path = self.directories()[0] / "texts.arrow"
+        before = path.stat()
+        run(table, model=STATIC)  # the same rows in other batches would be a file of another size
+        self.assertEqual((path.stat().st_ino, path.stat().st_size), (before.st_ino, before.st_size))
+        path.write_bytes(path.read_bytes()[:-20])  # damaged
+        np.testing.assert_array_equal(run(table.to_reader(max_chunksize=2), model=STATIC), run(TEXTS, model=STATIC))
+        self.assertEqual(path.stat().st_size, before.st_size)
+
     def test_no_texts_give_an_empty_matrix(self):
         for source in ([], iter([]), pandas.DataFrame({"t": pandas.Series([], dtype=object)}), pa.table({"t": pa.array([], "string")})):
             self.assertEqual(run(source, model=STATIC, field="t" if hasattr(source, "columns") else None).shape, (0, 10))
@@ -223,25 +234,87 @@ class Errors(Case):
             run(["x"], model=self.folder / "nothing")
         self.assertEqual((raised.exception.code, raised.exception.exit_code), ("model.not_found", 66))
 
-    def test_a_missing_program_and_another_torch_are_said(self):
-        torch = self.folder / "torch"
-        torch.mkdir()
-        (torch / "version.py").write_text("__version__ = '2.9.1+cpu'\n")
-        os.environ["TORCH_ROOT"] = str(torch)
-        self.addCleanup(os.environ.pop, "TORCH_ROOT")
-        with self.assertRaises(EncodeError) as raised:
-            run(["x"], model=STATIC)
-        self.assertEqual((raised.exception.code, raised.exception.expected, raised.exception.found, raised.exception.exit_code),
-                         ("python.torch", "torch 2.11", "torch 2.9.1+cpu", 69))
-        (torch / "version.py").write_text("__version__ = '2.11.0+cpu'\n")
-        self.assertIsNone(_program.torch_problem(str(torch), "2.11.0"))
-
     def test_without_pyarrow_the_error_says_what_to_install(self):
         program = ("import sys; sys.modules['pyarrow'] = None; sys.path.insert(0, sys.argv[1])\n"
                    "import encode_embeddings; encode_embeddings.run(['x'], model=sys.argv[2])")
         done = subprocess.run([sys.executable, "-B", "-c", program, ROOT / "python", STATIC], capture_output=True, text=True)
         self.assertIn("ImportError", done.stderr)
         self.assertIn("pip install 'encode_embeddings[parquet]'", done.stderr)
+
+
+class Torch(Case):
+    def setUp(self):
+        super().setUp()
+        self.torch = self.folder / "torch"
+        self.torch.mkdir()
+        self.set_version("2.9.1+cpu")
+        os.environ["TORCH_ROOT"] = str(self.torch)
+        self.addCleanup(os.environ.pop, "TORCH_ROOT")
+
+    def set_version(self, version):
+        (self.torch / "version.py").write_text(f"__version__ = '{version}'\n")
+
+    def install(self, *workers):
+        """Makes an installation with workers that write their names into a file, and returns the path of its program."""
+        for name, text in [("bin/encode", f'exec {ENCODE} "$@"'), *(
+                (f"lib/encode/{name}", f'echo {name} >>{self.folder}/started; exec {pathlib.Path(ENCODE).parent}/encode-worker "$@"')
+                for name in workers)]:
+            path = self.folder / "tree" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(f"#!/bin/sh\n{text}\n")
+            path.chmod(0o755)
+        os.environ["ENCODE_PROGRAM"] = str(self.folder / "tree/bin/encode")
+        self.addCleanup(os.environ.update, {"ENCODE_PROGRAM": ENCODE})
+        return os.environ["ENCODE_PROGRAM"]
+
+    def started(self):
+        path = self.folder / "started"
+        return path.read_text().split() if path.exists() else []
+
+    def test_another_torch_is_refused(self):
+        with self.assertRaises(EncodeError) as raised:
+            run(["x"], model=STATIC)
+        error = raised.exception
+        self.assertEqual((error.code, error.expected, error.found, error.exit_code),
+                         ("python.torch", "torch 2.11", "torch 2.9.1+cpu", 69))
+        self.set_version("2.11.3+cpu")
+        self.assertIsNone(_program.choose_worker(ENCODE, dict(os.environ)))
+
+    def test_the_worker_for_the_torch_is_started(self):
+        self.install("encode-worker-2.9", "encode-worker-2.10", "encode-worker-2.9.old")
+        vectors = run(["x"], model=STATIC)
+        self.assertEqual(self.started(), ["encode-worker-2.9"])
+        self.set_version("2.10.0")
+        run(["y"], model=STATIC)
+        self.assertEqual(self.started()[1:], ["encode-worker-2.10"])
+        # The command does the same, and the torch of the build needs no other worker.
+        for version, more in (("2.9.1", ["encode-worker-2.9"]), ("2.11.0", [])):
+            self.set_version(version)
+            before = self.started()
+            (self.folder / "x.txt").write_text("x\n")
+            subprocess.run([sys.executable, "-B", "-m", "encode_embeddings", "run", "--model", STATIC, "--input", self.folder / "x.txt",
+                            "--output", self.folder / "x.npy", "--overwrite", "--fresh", "--quiet"], check=True,
+                           env={**os.environ, "PYTHONPATH": str(ROOT / "python")})
+            self.assertEqual(self.started()[len(before):], more)
+            np.testing.assert_array_equal(np.load(self.folder / "x.npy"), vectors)
+
+    def test_only_the_same_series_has_a_worker(self):
+        self.install("encode-worker-2.9", "encode-worker-2.10")
+        for version in ("2.90.0", "2.1.0", "1.9.0", "2.8.0a0+git"):
+            self.set_version(version)
+            with self.assertRaises(EncodeError) as raised:
+                run(["x"], model=STATIC)
+            self.assertEqual((raised.exception.expected, raised.exception.found), ("torch 2.9 or 2.10 or 2.11", f"torch {version}"))
+        self.assertEqual(self.started(), [])
+
+    def test_a_worker_of_the_user_stays(self):
+        program = self.install("encode-worker-2.9", "mine")
+        os.environ["ENCODE_WORKER"] = str(pathlib.Path(program).parents[1] / "lib/encode/mine")
+        self.addCleanup(os.environ.pop, "ENCODE_WORKER")
+        for version in ("2.9.1", "2.7.0"):
+            self.set_version(version)
+            run([version], model=STATIC)
+        self.assertEqual(self.started(), ["mine", "mine"])
 
 
 class Interruptions(Case):

@@ -1,14 +1,15 @@
 # shellcheck shell=bash
-# A bare Debian 12 in a folder, for the scripts of scripts/soak, which source this file after scripts/lib.sh. The caller sets WORK, a
+# A bare Debian in a folder, for the scripts of scripts/soak, which source this file after scripts/lib.sh. The caller sets WORK, a
 # folder for logs, DEBIAN, the folder of the Debian, FOLDER, the folder in it in which commands run, and VARIABLES, an array of their
-# environment. GIVEN may name a bare Debian that debootstrap made before. It needs root and debootstrap.
+# environment. It may set SUITE (default: bookworm, which is Debian 12), INCLUDE, more packages with commas between them, and GIVEN,
+# a bare Debian that debootstrap made before. It needs root and debootstrap.
 
 # Makes the Debian, or copies the GIVEN one.
 make_debian() {
   if [[ -n ${GIVEN:-} ]]; then
     cp -a "$GIVEN" "$DEBIAN"
   else
-    debootstrap --variant=minbase bookworm "$DEBIAN" >"$WORK/debootstrap.log" 2>&1 || die "$(tail -3 "$WORK/debootstrap.log")"
+    debootstrap --variant=minbase ${INCLUDE:+--include="$INCLUDE"} "${SUITE:-bookworm}" "$DEBIAN" >"$WORK/debootstrap.log" 2>&1 || die "$(tail -3 "$WORK/debootstrap.log")"
   fi
   cp /etc/resolv.conf "$DEBIAN/etc/"
   mount -t proc proc "$DEBIAN/proc"
@@ -24,6 +25,6 @@ in_debian() {
 
 # Removes everything in WORK, where the Debian is.
 remove_debian() {
-  umount -q "$DEBIAN/proc" "$DEBIAN/dev" || true
+  if [[ -d $DEBIAN ]]; then umount -q "$DEBIAN/proc" "$DEBIAN/dev" || true; fi
   rm -rf --one-file-system "$WORK"
 }

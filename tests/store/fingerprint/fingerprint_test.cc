@@ -236,8 +236,9 @@ TEST(Fingerprint, ChangesWithEveryFieldOfTheResult) {
 }
 
 TEST(Fingerprint, ChangesWithEveryFieldOfThePassages) {
-  const auto& [max_tokens, overlap, by] = PassageRule();
+  const auto& [max_tokens, overlap, by, vectors] = PassageRule();
   ASSERT_TRUE(max_tokens == 0 && overlap == 0 && by == PassageUnit::kSentence);
+  ASSERT_TRUE(vectors == PassageVectors::kAlone);
   const auto cut = [](const PassageRule& rule, RowVector row_vector = RowVector::kNone) {
     return [rule, row_vector](Fingerprint& f) {
       f.result.passages = rule;
@@ -245,7 +246,8 @@ TEST(Fingerprint, ChangesWithEveryFieldOfThePassages) {
     };
   };
   expect_each_counts({cut({}), cut({.max_tokens = 9}), cut({.overlap = 9}),
-                      cut({.by = PassageUnit::kToken}), cut({}, RowVector::kMean)});
+                      cut({.by = PassageUnit::kToken}), cut({.vectors = PassageVectors::kLate}),
+                      cut({}, RowVector::kMean)});
 }
 
 TEST(Fingerprint, ChangesWithEveryFieldOfAModule) {

@@ -40,8 +40,8 @@ Fingerprint unusual() {
   fingerprint.result.vector_precision = VectorPrecision::kFloat16;
   fingerprint.result.tokenizer.special_tokens = SpecialTokensRule::kAsInTokenizerJson;
   fingerprint.result.ignore_custom_code = true;
-  fingerprint.result.passages =
-      PassageRule{.max_tokens = 9, .overlap = 2, .by = PassageUnit::kToken};
+  fingerprint.result.passages = PassageRule{
+      .max_tokens = 9, .overlap = 2, .by = PassageUnit::kToken, .vectors = PassageVectors::kLate};
   fingerprint.result.row_vector = RowVector::kMean;
   return fingerprint;
 }
@@ -64,8 +64,11 @@ TEST(RecordedOptions, AreThoseOfTheRun) {
   EXPECT_EQ(result.vector_precision, VectorPrecision::kFloat16);
   EXPECT_EQ(result.special_tokens, SpecialTokensRule::kAsInTokenizerJson);
   EXPECT_TRUE(result.ignore_custom_code);
-  const PassageOptions passages = {
-      .max_tokens = 9, .overlap = 2, .by = PassageUnit::kToken, .row_vector = RowVector::kMean};
+  const PassageOptions passages = {.max_tokens = 9,
+                                   .overlap = 2,
+                                   .by = PassageUnit::kToken,
+                                   .vectors = PassageVectors::kLate,
+                                   .row_vector = RowVector::kMean};
   EXPECT_EQ(result.passages, passages);
 }
 
