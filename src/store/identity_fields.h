@@ -1,4 +1,5 @@
-// The identity of a stream in the records of its chunks, in a plan of shards and in a list of parts.
+// The identity of a stream in the records of its chunks, in a plan of shards and in a list of
+// parts.
 #pragma once
 
 #include "encode/store.h"
