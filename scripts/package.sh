@@ -224,6 +224,7 @@ main() {
     esac
     shift
   done
+  [[ ${#SERIES[@]} == 0 || " ${kinds[*]} " == *" wheel "* ]] || die "--torch is an option of the kind wheel"
   [[ -x $ROOT/build/bin/encode-worker ]] || die "no build/bin/encode-worker: run scripts/build.sh first"
   mkdir -p "$ROOT/out"
   archive=$ROOT/out/encode-$(fact version)-linux-$(uname -m)

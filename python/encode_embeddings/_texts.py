@@ -115,7 +115,8 @@ def pandas_frame(frame: Any) -> Frame:
                 try:
                     arrays.append(pa.array(part[name], kinds.get(name), from_pandas=True))
                 except (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeEncodeError) as error:
-                    raise wrong_row(list(part[name]), begin) or TypeError(f"the column {name!r}: {error}") from error
+                    problem = wrong_row(list(part[name]), begin) or TypeError(error)
+                    raise type(problem)(f"the column {name!r}: {problem}") from error
             yield pa.table([array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array for array in arrays],
                            names=names)
 

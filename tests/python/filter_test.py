@@ -164,6 +164,9 @@ class Errors(Case):
             with self.subTest(where), self.assertRaisesRegex(kind, message):
                 run(table, model=STATIC, field="body", where=where)
         run(table, model=STATIC, field="body", where="lang = 'en'")
+        frame = pandas.DataFrame({"body": ["a", "b"], "mixed": [1, "x"]})
+        with self.assertRaisesRegex(TypeError, "the column 'mixed': row 0 .* found int"):
+            run(frame, model=STATIC, field="body", where="mixed = 1")
 
     def test_the_fields_of_a_filter(self):
         self.assertEqual(filter_fields("""a = "b = 'c" and `d "e` > 1e5 and not /f/g is NULL or length(h) < -.5 and ü in [true, 'i"']"""),
