@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "encode/config.h"
@@ -244,6 +245,8 @@ struct EffectiveResult {
   bool token_embeddings() const { return pooling.front() == PoolingMode::kNone; }
   // True: a row has a vector for each of its passages.
   bool passage_vectors() const { return passages && row_vector == RowVector::kNone; }
+  // Returns what a sequence that the model encodes is called: "row", "passage" or "window".
+  std::string_view sequence_name() const;
   // Returns the most tokens of a sequence that the model encodes.
   int64_t longest_sequence() const {
     return passages && !passages->late() ? passages->max_tokens : max_length;

@@ -148,6 +148,11 @@ void truncate(EffectiveResult& result, int64_t dim, const std::string& where) {
 
 }  // namespace
 
+std::string_view EffectiveResult::sequence_name() const {
+  if (!passages) return "row";
+  return passages->late() ? "window" : "passage";
+}
+
 bool EffectiveResult::is_cut() const {
   return std::any_of(modules.begin(), modules.end(), [](const SentenceModule& module) {
     return module.kind == SentenceModule::Kind::kTruncate;

@@ -98,13 +98,10 @@ std::string render_texts(const PlannedStream& stream) {
   std::string text = format_count(texts.rows, "row", "rows");
   if (texts.passages > 0)
     text += fmt::format(", about {}", format_count(texts.passages, "passage", "passages"));
-  text +=
-      fmt::format(", about {} ({} a {}), longest {}", format_count(texts.tokens, "token", "tokens"),
-                  format_count(texts.tokens / std::max<int64_t>(1, texts.sequences())),
-                  texts.windows > 0    ? "window"
-                  : texts.passages > 0 ? "passage"
-                                       : "row",
-                  format_count(stream.request.longest_row_tokens()));
+  text += fmt::format(
+      ", about {} ({} a {}), longest {}", format_count(texts.tokens, "token", "tokens"),
+      format_count(texts.tokens / std::max<int64_t>(1, texts.sequences())),
+      stream.request.effective.sequence_name(), format_count(stream.request.longest_row_tokens()));
   if (stream.survey.stride > 1)
     text += fmt::format("; {} tokenized",
                         format_count(stream.survey.sampled_rows, "row was", "rows were"));
