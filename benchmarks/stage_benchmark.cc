@@ -86,7 +86,7 @@ void pack_rows(benchmark::State& state) {
   if (!path) return;
   const TokenizedRows rows = tokenized(*load_tokenizer_from_directory(*model), texts_of(*path));
   size_t batches = 0;
-  for (auto _ : state) batches = pack(rows, kBatchTokens, 0).size();
+  for (auto _ : state) batches = pack({.ids = rows}, kBatchTokens).size();
   state.SetItemsProcessed(state.iterations() * rows.size());
   state.counters["fill"] =
       static_cast<double>(rows.ids.size()) / static_cast<double>(batches * kBatchTokens);

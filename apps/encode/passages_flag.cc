@@ -13,7 +13,8 @@
 namespace encode {
 namespace {
 
-constexpr std::string_view kPassagesForm = "--passages max_tokens=N,overlap=N,by=UNIT,field=NAME";
+constexpr std::string_view kPassagesForm =
+    "--passages max_tokens=N,overlap=N,by=UNIT,vectors=KIND,field=NAME";
 constexpr int64_t kMostPassageTokens = int64_t{1} << 20;
 
 [[noreturn]] void refuse_passages(std::string expected, std::string found) {
@@ -42,6 +43,11 @@ void set_passage_key(std::string_view key, std::string_view value, PassageRule& 
   } else if (key == "by") {
     refuse_passages(fmt::format("by=UNIT with {}", fmt::join(names_of(kPassageUnits), ", ")),
                     fmt::format("by={}", value));
+  } else if (const auto kind = find_value(kPassageVectors, value); key == "vectors" && kind) {
+    rule.vectors = *kind;
+  } else if (key == "vectors") {
+    refuse_passages(fmt::format("vectors=KIND with {}", fmt::join(names_of(kPassageVectors), ", ")),
+                    fmt::format("vectors={}", value));
   } else {
     refuse_passages(std::string(kPassagesForm), std::string(key));
   }
@@ -56,14 +62,16 @@ std::string passages_flag_help() {
       "(default: the model's limit), and write their places and texts in place of ids. overlap: "
       "the "
       "most tokens of a passage that the next one repeats (default: 0). by: {} (default: {}). "
+      "vectors: {}, for the places of a run with this setting (default: {}). "
       "field, as the last key: cut only this field of --text, and put the rest of the template "
       "around every passage",
-      fmt::join(names_of(kPassageUnits), ", "), name_of(kPassageUnits, PassageRule{}.by));
+      fmt::join(names_of(kPassageUnits), ", "), name_of(kPassageUnits, PassageRule{}.by),
+      fmt::join(names_of(kPassageVectors), ", "), name_of(kPassageVectors, PassageRule{}.vectors));
 }
 
 StatedPassages parse_passages(const std::string& value, int64_t limit) {
   constexpr std::string_view kField = "field=";
-  StatedPassages stated = {.rule = {.max_tokens = limit}};
+  StatedPassages stated;
   std::set<std::string_view> seen;
   std::string_view rest = value;
   for (bool more = true; more;) {
@@ -82,11 +90,14 @@ StatedPassages parse_passages(const std::string& value, int64_t limit) {
     more = comma != std::string_view::npos;
     if (more) rest.remove_prefix(comma + 1);
   }
-  const int64_t max_tokens = stated.rule.max_tokens;
+  int64_t& max_tokens = stated.rule.max_tokens;
+  const int64_t most = stated.rule.late() ? limit / 2 : limit;
+  if (max_tokens == 0) max_tokens = most;
   if (max_tokens == 0)
     refuse_passages("max_tokens=N, because a lone tokenizer has no limit", value);
-  if (limit > 0 && max_tokens > limit) {
-    refuse_passages(fmt::format("max_tokens of at most {}, the limit of the model", limit),
+  if (limit > 0 && max_tokens > most) {
+    refuse_passages(fmt::format("max_tokens of at most {}, {} of the model", most,
+                                stated.rule.late() ? "half of the limit" : "the limit"),
                     fmt::format("max_tokens={}", max_tokens));
   }
   return stated;

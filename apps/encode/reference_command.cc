@@ -7,8 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "encode/error_code.h"
-
+#include "base/error_table.h"
 #include "base/units.h"
 #include "command.h"
 #include "config/reference.h"
@@ -62,7 +61,7 @@ Json exit_code_reference_json() {
 
 std::string error_reference() {
   std::string text = "| code | exit | meaning | what to do |\n|---|---|---|---|\n";
-  for (const ErrorFacts& row : error_table::kRows) {
+  for (const ErrorFacts& row : error_table()) {
     text += fmt::format("| `{}` | {} | {} | {} |\n", fmt::join(codes_of(row), "`, `"),
                         exits_text(row), row.meaning, row.recovery);
   }
@@ -71,7 +70,7 @@ std::string error_reference() {
 
 Json error_reference_json() {
   Json list = Json::array();
-  for (const ErrorFacts& row : error_table::kRows)
+  for (const ErrorFacts& row : error_table())
     list.push_back({{"codes", codes_of(row)},
                     {"exits", exits_of(row)},
                     {"meaning", row.meaning},

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <fmt/format.h>
@@ -211,7 +212,9 @@ PassageCutter cutter_of(const RowTokenizer& with, const PassageRule& rule,
            .rule = rule,
            .prompt = prompt,
            .frame = literal_frame(input),
-           .add_special_tokens = with.options.add_special_tokens},
+           .add_special_tokens = with.options.add_special_tokens,
+           // The places of passages do not depend on it.
+           .window_tokens = std::max(with.options.max_length, 2 * rule.max_tokens)},
           flags.model.empty() ? flags.tokenizer : flags.model};
 }
 
@@ -233,7 +236,7 @@ int tokenize(const TokenizeFlags& flags) {
   StatedPassages stated;
   if (flags.passages) stated = parse_passages(*flags.passages, options.max_length);
   input.passage_field = stated.field;
-  check_input(input, "--input", list_fields);
+  check_input(input, list_fields);
   check_passage_field(input, "--passages");
   const std::unique_ptr<TextReader> reader = open_texts(input);
   LineOutput output(flags.output, flags.overwrite);

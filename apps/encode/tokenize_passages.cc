@@ -51,31 +51,29 @@ PassageCounts write_passages(const PassageSource& source, LineOutput& output,
                              TokenStatistics& statistics) {
   SteadyClock::duration cutting{};
   PassageCounts counts;
-  std::vector<Passage> passages;
-  TokenizedRows rows;
+  CutText passages;
   Text text;
   std::string encoded;
   while (source.reader.next(text)) {
     require_text(text);
-    passages.clear();
-    rows.clear();
     const SteadyClock::time_point start = SteadyClock::now();
     try {
-      source.cutter.cut(text.framed(), passages, rows);
+      passages = source.cutter.cut(text.framed());
     } catch (const Error& error) {
       throw naming_row(error, text.place());
     }
     cutting += SteadyClock::now() - start;
     ++counts.rows;
     const auto& [before, cut, after] = text.framed();
-    for (size_t i = 0; i < passages.size(); ++i) {
-      const auto bytes = static_cast<size_t>(passages[i].byte_end - passages[i].byte_begin);
-      const auto piece = cut.substr(static_cast<size_t>(passages[i].byte_begin), bytes);
+    for (size_t i = 0; i < passages.passages.size(); ++i) {
+      const Passage& place = passages.passages[i];
+      const auto bytes = static_cast<size_t>(place.byte_end - place.byte_begin);
+      const auto piece = cut.substr(static_cast<size_t>(place.byte_begin), bytes);
       if (source.framed) encoded.assign(before).append(piece).append(after);
-      const auto tokens = static_cast<int64_t>(rows.row(static_cast<int64_t>(i)).size());
-      statistics.add(tokens, rows.lost_tokens[i], std::ssize(piece));
-      output.write(
-          passage_line({text.row, i, passages[i], tokens, rows.lost_tokens[i]}, piece, encoded));
+      const int64_t tokens = passages.tokens(static_cast<int64_t>(i));
+      const int32_t lost = passages.lost_tokens[i];
+      statistics.add(tokens, lost, std::ssize(piece));
+      output.write(passage_line({text.row, i, place, tokens, lost}, piece, encoded));
     }
   }
   counts.seconds = std::chrono::duration<double>(cutting).count();

@@ -6,6 +6,14 @@
 
 namespace encode {
 
+// Tokens [begin, end) of a sequence.
+struct TokenSpan {
+  int32_t begin = 0;
+  int32_t end = 0;
+
+  bool operator==(const TokenSpan&) const = default;
+};
+
 // B sequences, stored one after the other in T tokens. This is the layout of varlen attention. Each
 // sequence is a row of a window, and a window is the set of rows that are packed together.
 struct PackedBatch {
@@ -16,9 +24,13 @@ struct PackedBatch {
   // the last entry is T. Every sequence has at least one token.
   std::vector<int32_t> cu_seqlens;
   std::vector<int64_t> rows;  // [B], the row of the window that each sequence is
-  // [B], the number of tokens in the window before this sequence's row. If every token keeps its
-  // own vector, the vectors of the row begin at this position of the output.
-  std::vector<int64_t> token_offsets;
+  // [B]: sequence b has vectors[b] vectors, and the first of them is row first_vectors[b] of the
+  // output. With a pooling that is one vector, with PoolingMode::kNone one for each token.
+  std::vector<int64_t> first_vectors;
+  std::vector<int32_t> vectors;
+  // For each vector, in order, the tokens of its sequence that it is the mean of. Empty: the
+  // pooling of the model decides.
+  std::vector<TokenSpan> spans = {};
   int32_t max_seqlen = 0;     // the tokens in the longest sequence
   int32_t prompt_tokens = 0;  // leading tokens of every sequence that pooling leaves out
 

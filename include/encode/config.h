@@ -77,9 +77,11 @@ struct InputOptions {
 
 // The passages that the rows of a stream are cut into.
 struct PassageOptions {
-  std::optional<int64_t> max_tokens;  // nullopt: as many as a row of the model may have
-  int64_t overlap = 0;                // as in PassageRule
-  std::optional<PassageUnit> by;      // nullopt: sentence
+  // nullopt: as many as a row of the model may have; with PassageVectors::kLate half of them
+  std::optional<int64_t> max_tokens;
+  int64_t overlap = 0;            // as in PassageRule
+  std::optional<PassageUnit> by;  // nullopt: sentence
+  PassageVectors vectors = PassageVectors::kAlone;
   RowVector row_vector = RowVector::kNone;
   bool none = false;  // true: the rows are not cut, whatever the other options say
 

@@ -27,10 +27,9 @@ class Encoder {
   using OnBatch = std::function<bool(const PackedBatch&)>;
 
   // Encodes the batches of one window. Sequence b of a batch belongs to window row batch.rows[b].
-  // `out` is host memory of the caller, row-major float32. Its shape depends on token_embeddings():
-  // - false: [window rows, dim()]. The embedding of sequence b is row batch.rows[b].
-  // - true: [window tokens, dim()]. Sequence b has a vector for each of its tokens, and the first
-  //   of these vectors is row batch.token_offsets[b] of `out`.
+  // `out` is host memory of the caller, row-major float32 [window vectors, dim()]. Sequence b has
+  // batch.vectors[b] vectors, from row batch.first_vectors[b] of `out` on: one for each token with
+  // token_embeddings(), one for each span with batch.spans, and otherwise one.
   // Returns after the device has finished: true, or false if `done` asked to stop. After false,
   // `out` is incomplete. Throws c10::Error for a failure of the device, and Error kData
   // - "batch.token_id" if a token id is outside [0, vocab_size()),

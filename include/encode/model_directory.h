@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "encode/config.h"
@@ -244,14 +245,21 @@ struct EffectiveResult {
   bool token_embeddings() const { return pooling.front() == PoolingMode::kNone; }
   // True: a row has a vector for each of its passages.
   bool passage_vectors() const { return passages && row_vector == RowVector::kNone; }
+  // Returns what a sequence that the model encodes is called: "row", "passage" or "window".
+  std::string_view sequence_name() const;
+  // Returns the most tokens of a sequence that the model encodes.
+  int64_t longest_sequence() const {
+    return passages && !passages->late() ? passages->max_tokens : max_length;
+  }
 };
 // Resolves the options. A literal prompt overrides prompt_name, which overrides the directory's
 // default_prompt_name. Throws Error kConfig:
 // - "model.prompt_name" if the model has no such prompt; the error lists the valid names,
 // - "model.max_length" if it is above position_limit, or has no room for the marker, and if a
-//   passage may have more tokens than a row,
-// - "model.pooling" if a late-interaction model is asked for pooled vectors, or passages are asked
-//   for a vector for each token, and "model.unsupported" if it is asked for queries,
+//   passage may have more tokens than a row, or than half a row with PassageVectors::kLate,
+// - "model.pooling" if a late-interaction model is asked for pooled vectors, passages are asked for
+//   a vector for each token, or PassageVectors::kLate for another pooling than the mean, and
+//   "model.unsupported" if it is asked for queries,
 // - "model.dim" if the pooling does not fit a Dense module,
 // - "model.truncate_dim" if it is wider than the embedding.
 EffectiveResult effective_result(const ModelDirectory& directory, const ResultOptions& options);

@@ -139,7 +139,7 @@ class ChunkWriter : public MatrixWriter {
   // vectors that append() gets for them are zeros; with StreamIdentity::has_offsets() they have no
   // vector. Throws Error kIoError.
   virtual void append_set_aside(std::span<const SetAsideRow> rows) = 0;
-  // Commits the chunk alone: see ChunkStore::commit().
+  // Commits this chunk and no other. See ChunkStore::commit().
   virtual ChunkRecord commit(const RowStats& stats, const ChunkOrigin& origin) = 0;
 };
 

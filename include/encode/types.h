@@ -83,6 +83,13 @@ std::string_view to_string(QuarantinePolicy policy);  // "error", "zeros", "drop
 // clusters.
 enum class PassageUnit { kSentence, kParagraph, kToken };
 
+// How the vector of a passage is made.
+// - kAlone: the passage is encoded like a row that has only this text.
+// - kLate: the whole text is encoded, in windows if it is longer than the model allows, and the
+//   vector is the mean over the tokens of the passage, which have seen the text around them. This
+//   is late chunking (Günther et al. 2024, arXiv:2409.04701).
+enum class PassageVectors { kAlone, kLate };
+
 // How the text of a row is cut into passages. docs/howto/passages.md has the rule for users.
 struct PassageRule {
   // Must be increased if a new version of encode cuts some text at other places.
@@ -90,10 +97,13 @@ struct PassageRule {
   // The version of Unicode whose rules say where sentences and grapheme clusters end.
   static constexpr std::string_view kUnicode = "15.0.0";
 
-  int64_t max_tokens = 0;  // of a passage, with the prompt and the special tokens; at least 1
-  int64_t overlap = 0;     // the most tokens at the end of a passage that the next one repeats
+  // The most tokens of a passage, at least 1; with kAlone the prompt and the special tokens count.
+  int64_t max_tokens = 0;
+  int64_t overlap = 0;  // the most tokens at the end of a passage that the next one repeats
   PassageUnit by = PassageUnit::kSentence;
+  PassageVectors vectors = PassageVectors::kAlone;
 
+  bool late() const { return vectors == PassageVectors::kLate; }
   bool operator==(const PassageRule&) const = default;
 };
 

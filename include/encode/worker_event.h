@@ -71,7 +71,7 @@ struct WindowStarted {
   RowRange ahead = {};       // the rows of the next window; empty: it has no launched batches
 };
 
-// The worker begins, and has finished, to encode a part of JobUnit::probe.
+// Sent before and after the worker encodes a part of JobUnit::probe.
 struct ProbeStarted {
   int64_t unit = 0;
   RowRange rows;

@@ -1,4 +1,4 @@
-// Numbers as they are written, compared exactly.
+// Decimal numbers that keep every digit of their text, for exact comparisons.
 #pragma once
 
 #include <compare>

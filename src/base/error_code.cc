@@ -1,43 +1,36 @@
 #include "encode/error_code.h"
 
+#include <algorithm>
 #include <vector>
+
+#include "base/error_table.h"
 
 namespace encode {
 namespace {
 
-struct Entry {
-  std::string_view name;
-  const ErrorFacts* row;
-};
-
-// Lists the codes of all rows, in the order that ErrorCode::index_ counts.
-std::vector<Entry> list_codes() {
-  std::vector<Entry> entries;
-  for (const ErrorFacts& row : error_table::kRows) {
-    for (std::string_view codes = row.codes; !codes.empty();)
-      entries.push_back({take_code(codes), &row});
+// Returns the default exit code of each code, in the order of kErrorCodes.
+std::vector<ExitCode> default_exits() {
+  std::vector<ExitCode> exits;
+  for (const ErrorFacts& row : error_table()) {
+    for (std::string_view codes = row.codes; !codes.empty(); take_code(codes))
+      exits.push_back(row.exits.front());
   }
-  return entries;
-}
-
-const std::vector<Entry>& codes() {
-  static const std::vector<Entry> kCodes = list_codes();
-  return kCodes;
+  return exits;
 }
 
 }  // namespace
 
 std::optional<ErrorCode> ErrorCode::find(std::string_view name) {
-  for (size_t i = 0; i < codes().size(); ++i) {
-    if (codes()[i].name == name) return ErrorCode(static_cast<uint16_t>(i));
-  }
-  return std::nullopt;
+  const auto* const found = std::ranges::find(kErrorCodes, name);
+  if (found == kErrorCodes.end()) return std::nullopt;
+  return ErrorCode(static_cast<uint16_t>(found - kErrorCodes.begin()));
 }
 
-std::string_view ErrorCode::name() const { return *this ? codes()[index_].name : ""; }
+std::string_view ErrorCode::name() const { return *this ? kErrorCodes[index_] : ""; }
 
 ExitCode ErrorCode::exit_code() const {
-  const ExitCode usual = *this ? codes()[index_].row->exits.front() : ExitCode::kOk;
+  static const std::vector<ExitCode> kExits = default_exits();
+  const ExitCode usual = *this ? kExits[index_] : ExitCode::kOk;
   return usual == ExitCode::kOk ? ExitCode::kInternal : usual;
 }
 

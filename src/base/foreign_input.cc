@@ -33,8 +33,8 @@ constexpr std::string_view kArchiveHint = "unpack it, and give the files in it";
 constexpr std::string_view kCompressedHint =
     "decompress it, or compress the text with gzip or zstd";
 
-// How the files of a kind begin. A ZIP container has one of several kinds of documents in it, and
-// so has the container of Microsoft Office before 2007 (OLE).
+// The container format of a kind of files. ZIP holds documents of several kinds, and so does OLE,
+// the format of Microsoft Office before 2007. kNone: the files are no containers.
 enum class Container { kZip, kOle, kNone };
 
 struct ForeignKind {

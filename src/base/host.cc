@@ -61,7 +61,7 @@ int64_t reclaimable_bytes(const std::string& directory, const GroupFiles& files)
   return value(files.inactive_key) + std::max<int64_t>(active, 0);
 }
 
-// Returns the smaller limit of a group, or nullopt if it has none.
+// Returns the smaller one of the two limits of a group, or nullopt if it has none.
 std::optional<int64_t> limit_of(const std::string& directory, const GroupFiles& files) {
   // cgroup v1 writes a number near 2^63 if the group has no limit.
   constexpr int64_t kNoLimit = int64_t{1} << 60;

@@ -83,6 +83,8 @@ inline constexpr NameTable<PaddingPolicy, 3> kPaddingPolicies = {
 inline constexpr NameTable<PassageUnit, 3> kPassageUnits = {{{"sentence", PassageUnit::kSentence},
                                                              {"paragraph", PassageUnit::kParagraph},
                                                              {"token", PassageUnit::kToken}}};
+inline constexpr NameTable<PassageVectors, 2> kPassageVectors = {
+    {{"alone", PassageVectors::kAlone}, {"late", PassageVectors::kLate}}};
 inline constexpr NameTable<RowVector, 2> kRowVectors = {
     {{"none", RowVector::kNone}, {"mean", RowVector::kMean}}};
 

@@ -30,7 +30,8 @@ bool is_command(std::string_view text) {
   return true;
 }
 
-// Returns the end of the unbreakable part of `line` that begins at `begin`, which is not a space.
+// Returns the end of the part of `line` that begins at `begin` and that no line break may divide.
+// There must be no space at `begin`.
 size_t end_of_part(std::string_view line, size_t begin) {
   constexpr std::string_view kProgram = "encode ";
   if (!line.substr(begin).starts_with(kProgram)) return end_of_word(line, begin);

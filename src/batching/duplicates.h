@@ -1,25 +1,27 @@
-// Finds rows of a window that have the same token ids. Any thread may call the function. It throws
-// no Error.
+// Finds sequences of a window that are equal. Any thread may call the function. It throws no Error.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
-#include "encode/tokenizer.h"
+#include "batching/sequences.h"
 
 namespace encode {
 
-// A row that gets the vector (or the vectors of its tokens) of an earlier row, because equal rows
-// have equal vectors.
+// A sequence that gets the vectors of an earlier one, because equal sequences have equal vectors.
 struct DuplicateRow {
   int64_t row = 0;
-  int64_t first = 0;         // the first row with the same ids; it is no DuplicateRow
-  int64_t tokens = 0;        // the number of tokens of each of the two rows
-  int64_t token_offset = 0;  // the number of tokens in the window before `row`
-  int64_t first_token_offset = 0;
+  int64_t first = 0;                  // the first sequence that is equal; it is no DuplicateRow
+  int64_t tokens = 0;                 // the number of tokens of each of the two
+  int64_t vectors = 1;                // the number of vectors of each of the two
+  int64_t first_vector = 0;           // the first vector of `row`
+  int64_t first_vector_of_first = 0;  // the first vector of `first`
+
+  bool operator==(const DuplicateRow&) const = default;
 };
 
-// Returns the duplicates of a window in ascending order. Rows without tokens are no duplicates.
-std::vector<DuplicateRow> find_duplicates(const TokenizedRows& rows);
+// Returns the duplicates of a window in ascending order: the sequences with the token ids of an
+// earlier one whose vectors have the same spans. Sequences without tokens are no duplicates.
+std::vector<DuplicateRow> find_duplicates(const Sequences& sequences);
 
 }  // namespace encode

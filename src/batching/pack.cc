@@ -7,20 +7,28 @@
 namespace encode {
 namespace {
 
-PackedBatch make_batch(const TokenizedRows& rows, const std::vector<int64_t>& members,
-                       int32_t prompt_tokens) {
+PackedBatch make_batch(const Sequences& sequences, const std::vector<int64_t>& members) {
   PackedBatch batch;
-  batch.prompt_tokens = prompt_tokens;
+  batch.prompt_tokens = sequences.prompt_tokens;
   batch.cu_seqlens.push_back(0);
+  const std::span<const int32_t> all_types = sequences.type_ids;
   for (const int64_t row : members) {
-    const std::span<const int32_t> ids = rows.row(row);
+    const std::span<const int32_t> ids = sequences.ids.row(row);
     batch.input_ids.insert(batch.input_ids.end(), ids.begin(), ids.end());
     for (size_t position = 0; position < ids.size(); ++position) {
       batch.position_ids.push_back(static_cast<int32_t>(position));
     }
+    if (!all_types.empty()) {
+      const auto begin = static_cast<size_t>(sequences.ids.offsets[static_cast<size_t>(row)]);
+      const std::span<const int32_t> types = all_types.subspan(begin, ids.size());
+      batch.type_ids.insert(batch.type_ids.end(), types.begin(), types.end());
+    }
     batch.cu_seqlens.push_back(static_cast<int32_t>(batch.input_ids.size()));
     batch.rows.push_back(row);
-    batch.token_offsets.push_back(rows.offsets[static_cast<size_t>(row)]);
+    batch.first_vectors.push_back(sequences.vectors.first(row));
+    batch.vectors.push_back(static_cast<int32_t>(sequences.vectors.count(row)));
+    const std::span<const TokenSpan> spans = sequences.vectors.spans_of(row);
+    batch.spans.insert(batch.spans.end(), spans.begin(), spans.end());
     batch.max_seqlen = std::max(batch.max_seqlen, static_cast<int32_t>(ids.size()));
   }
   return batch;
@@ -56,8 +64,9 @@ std::vector<std::vector<int64_t>> best_fit(std::span<const int64_t> lengths,
   return batches;
 }
 
-std::vector<PackedBatch> pack(const TokenizedRows& rows, int64_t capacity_tokens,
-                              int32_t prompt_tokens, std::span<const DuplicateRow> left_out) {
+std::vector<PackedBatch> pack(const Sequences& sequences, int64_t capacity_tokens,
+                              std::span<const DuplicateRow> left_out) {
+  const TokenizedRows& rows = sequences.ids;
   std::vector<int64_t> lengths;
   lengths.reserve(static_cast<size_t>(rows.size()));
   for (int64_t row = 0; row < rows.size(); ++row)
@@ -65,21 +74,9 @@ std::vector<PackedBatch> pack(const TokenizedRows& rows, int64_t capacity_tokens
   for (const DuplicateRow& duplicate : left_out) lengths[static_cast<size_t>(duplicate.row)] = 0;
   std::vector<PackedBatch> batches;
   for (const std::vector<int64_t>& members : best_fit(lengths, capacity_tokens)) {
-    batches.push_back(make_batch(rows, members, prompt_tokens));
+    batches.push_back(make_batch(sequences, members));
   }
   return batches;
-}
-
-void set_type_ids(std::vector<PackedBatch>& batches, const TokenizedRows& rows,
-                  std::span<const int32_t> type_ids) {
-  if (type_ids.empty()) return;
-  for (PackedBatch& batch : batches) {
-    for (const int64_t row : batch.rows) {
-      const auto begin = static_cast<size_t>(rows.offsets[static_cast<size_t>(row)]);
-      const std::span<const int32_t> types = type_ids.subspan(begin, rows.row(row).size());
-      batch.type_ids.insert(batch.type_ids.end(), types.begin(), types.end());
-    }
-  }
 }
 
 }  // namespace encode

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "encode/batch.h"
-#include "encode/tokenizer.h"
 
 #include "batching/duplicates.h"
+#include "batching/sequences.h"
 
 namespace encode {
 
@@ -26,15 +26,10 @@ inline constexpr int64_t kMostSequences = 65'535;
 std::vector<std::vector<int64_t>> best_fit(std::span<const int64_t> lengths,
                                            int64_t capacity_tokens);
 
-// Packs the rows of a window into batches. Rows without tokens and the rows of `left_out` are in no
-// batch. `prompt_tokens` becomes PackedBatch::prompt_tokens. A batch must have fewer than 2^31
-// tokens. Does not throw Error.
-std::vector<PackedBatch> pack(const TokenizedRows& rows, int64_t capacity_tokens,
-                              int32_t prompt_tokens, std::span<const DuplicateRow> left_out = {});
-
-// Gives the tokens of packed rows their types. `type_ids` has the type of each id of `rows`, or
-// nothing if all are 0. PackedBatch::rows must be indices into `rows`. Does not throw Error.
-void set_type_ids(std::vector<PackedBatch>& batches, const TokenizedRows& rows,
-                  std::span<const int32_t> type_ids);
+// Packs sequences into batches. Their numbers become PackedBatch::rows. Sequences without tokens
+// and the rows of `left_out` are in no batch. A batch must have fewer than 2^31 tokens. Does not
+// throw Error.
+std::vector<PackedBatch> pack(const Sequences& sequences, int64_t capacity_tokens,
+                              std::span<const DuplicateRow> left_out = {});
 
 }  // namespace encode

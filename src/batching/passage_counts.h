@@ -22,6 +22,14 @@ inline int64_t estimated_passages(const PassageRule& rule, int64_t rows, int64_t
   return rows + text_bytes / new_text_bytes(rule);
 }
 
+// Returns the number of windows (tokenizer/late_windows.h) of `rows` texts with `text_bytes` in
+// all.
+inline int64_t estimated_windows(const PassageRule& rule, int64_t window_tokens, int64_t rows,
+                                 int64_t text_bytes) {
+  const int64_t new_tokens = std::max<int64_t>(1, window_tokens - rule.max_tokens);
+  return rows + text_bytes / (new_tokens * kTokenTextBytes);
+}
+
 // Returns the rule that cuts texts of which each passage has `frame` bytes around it.
 inline PassageRule rule_inside(PassageRule rule, int64_t frame) {
   rule.max_tokens = std::max(rule.overlap + 1, rule.max_tokens - frame / kTokenTextBytes);

@@ -1,50 +1,60 @@
 #include "batching/repack.h"
 
-#include "encode/tokenizer.h"
-
 #include "batching/pack.h"
+#include "batching/sequences.h"
 
 namespace encode {
 namespace {
 
-// The sequences of some batches, as rows of a window that has no other rows.
-struct Sequences {
-  TokenizedRows ids;
+// The sequences of some batches, numbered from 0.
+struct Gathered {
+  Sequences sequences;
   std::vector<int64_t> rows;           // PackedBatch::rows of each sequence
-  std::vector<int64_t> token_offsets;  // PackedBatch::token_offsets of each sequence
-  std::vector<int32_t> type_ids;       // of `ids`; empty if all are 0
-  int32_t prompt_tokens = 0;
+  std::vector<int64_t> first_vectors;  // PackedBatch::first_vectors of each sequence
 };
 
-Sequences gather(std::span<const PackedBatch> batches,
-                 const std::function<bool(int64_t)>& leave_out) {
-  Sequences found;
+void append_tokens(const PackedBatch& batch, size_t b, Sequences& sequences) {
+  const auto begin = batch.cu_seqlens[b];
+  const auto end = batch.cu_seqlens[b + 1];
+  TokenizedRows& ids = sequences.ids;
+  ids.ids.insert(ids.ids.end(), batch.input_ids.begin() + begin, batch.input_ids.begin() + end);
+  if (!batch.type_ids.empty()) {
+    sequences.type_ids.insert(sequences.type_ids.end(), batch.type_ids.begin() + begin,
+                              batch.type_ids.begin() + end);
+  }
+  ids.offsets.push_back(static_cast<int64_t>(ids.ids.size()));
+  ids.lost_tokens.push_back(0);
+}
+
+Gathered gather(std::span<const PackedBatch> batches,
+                const std::function<bool(int64_t)>& leave_out) {
+  Gathered found;
+  SequenceVectors& vectors = found.sequences.vectors;
+  vectors.offsets.push_back(0);
   for (const PackedBatch& batch : batches) {
-    found.prompt_tokens = batch.prompt_tokens;
+    found.sequences.prompt_tokens = batch.prompt_tokens;
+    auto spans = batch.spans.begin();
     for (size_t b = 0; b < batch.rows.size(); ++b) {
+      const auto own = spans;
+      if (!batch.spans.empty()) spans += batch.vectors[b];
       if (leave_out(batch.rows[b])) continue;
-      found.ids.ids.insert(found.ids.ids.end(), batch.input_ids.begin() + batch.cu_seqlens[b],
-                           batch.input_ids.begin() + batch.cu_seqlens[b + 1]);
-      if (!batch.type_ids.empty()) {
-        found.type_ids.insert(found.type_ids.end(), batch.type_ids.begin() + batch.cu_seqlens[b],
-                              batch.type_ids.begin() + batch.cu_seqlens[b + 1]);
-      }
-      found.ids.offsets.push_back(static_cast<int64_t>(found.ids.ids.size()));
-      found.ids.lost_tokens.push_back(0);
+      append_tokens(batch, b, found.sequences);
+      vectors.offsets.push_back(vectors.offsets.back() + batch.vectors[b]);
+      vectors.spans.insert(vectors.spans.end(), own, spans);
       found.rows.push_back(batch.rows[b]);
-      found.token_offsets.push_back(batch.token_offsets[b]);
+      found.first_vectors.push_back(batch.first_vectors[b]);
     }
   }
   return found;
 }
 
-// pack() has numbered the sequences from 0. This gives them their rows and offsets back.
-void renumber(std::vector<PackedBatch>& batches, const Sequences& sequences) {
+// pack() has numbered the sequences and their vectors from 0. This gives them their numbers back.
+void renumber(std::vector<PackedBatch>& batches, const Gathered& gathered) {
   for (PackedBatch& batch : batches) {
     for (size_t b = 0; b < batch.rows.size(); ++b) {
       const auto sequence = static_cast<size_t>(batch.rows[b]);
-      batch.rows[b] = sequences.rows[sequence];
-      batch.token_offsets[b] = sequences.token_offsets[sequence];
+      batch.rows[b] = gathered.rows[sequence];
+      batch.first_vectors[b] = gathered.first_vectors[sequence];
     }
   }
 }
@@ -53,10 +63,9 @@ void renumber(std::vector<PackedBatch>& batches, const Sequences& sequences) {
 
 std::vector<PackedBatch> repack(std::span<const PackedBatch> batches, int64_t capacity_tokens,
                                 const std::function<bool(int64_t)>& leave_out) {
-  const Sequences sequences = gather(batches, leave_out);
-  std::vector<PackedBatch> packed = pack(sequences.ids, capacity_tokens, sequences.prompt_tokens);
-  set_type_ids(packed, sequences.ids, sequences.type_ids);
-  renumber(packed, sequences);
+  const Gathered gathered = gather(batches, leave_out);
+  std::vector<PackedBatch> packed = pack(gathered.sequences, capacity_tokens);
+  renumber(packed, gathered);
   return packed;
 }
 

@@ -30,11 +30,20 @@ KeyMaker::KeyMaker(const KeyRules& rules) {
   text_.assign(hash.begin(), hash.end());
 }
 
-EmbeddingKey KeyMaker::key(std::span<const int32_t> ids) {
-  const std::span<const std::byte> bytes = std::as_bytes(ids);
+EmbeddingKey KeyMaker::key(std::span<const int32_t> ids, std::span<const TokenSpan> spans) {
   text_.resize(kRulesBytes);
-  text_.insert(text_.end(), bytes.begin(), bytes.end());
+  if (!spans.empty()) {
+    // No token id is negative, so no sequence without spans has the same bytes.
+    const int32_t count = -static_cast<int32_t>(spans.size());
+    add(std::as_bytes(std::span(&count, 1)));
+    add(std::as_bytes(spans));
+  }
+  add(std::as_bytes(ids));
   return {.bytes = sha256_bytes(text_)};
+}
+
+void KeyMaker::add(std::span<const std::byte> bytes) {
+  text_.insert(text_.end(), bytes.begin(), bytes.end());
 }
 
 }  // namespace encode

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "encode/batch.h"
+
 namespace encode {
 
 // A SHA-256. With a weaker hash somebody could construct a text that has the key of another text.
@@ -52,12 +54,15 @@ class KeyMaker {
  public:
   explicit KeyMaker(const KeyRules& rules);
 
-  // Returns the key of a row with these token ids. The key does not contain positions, because they
-  // count from 0 in every row. Throws Error kInternal "internal.sha256".
-  EmbeddingKey key(std::span<const int32_t> ids);
+  // Returns the key of a sequence with these token ids, and the spans of its vectors; without spans
+  // the pooling of the model decides. The key does not contain positions, because they count from 0
+  // in every sequence. Throws Error kInternal "internal.sha256".
+  EmbeddingKey key(std::span<const int32_t> ids, std::span<const TokenSpan> spans = {});
 
  private:
-  std::vector<std::byte> text_;  // the hash of the rules, then the ids of a row
+  void add(std::span<const std::byte> bytes);
+
+  std::vector<std::byte> text_;  // the hash of the rules, then the spans and the ids of a sequence
 };
 
 }  // namespace encode

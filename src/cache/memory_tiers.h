@@ -27,7 +27,8 @@ class RowTier {
 
   // The result is valid until the next call of another function.
   std::optional<CachedRow> find(const EmbeddingKey& key);
-  // Replaces the row with this key. A row that is larger than the limit is evicted at once.
+  // Stores the row in place of one with the same key. A row that is larger than the limit is
+  // evicted at once.
   void put(const CachedRow& row);
   // Evicts rows until the tier fits.
   void set_limit(int64_t limit_bytes);

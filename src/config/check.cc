@@ -8,7 +8,6 @@
 
 #include "base/foreign_input.h"
 #include "base/input_format.h"
-#include "base/names.h"
 #include "base/output_format.h"
 #include "base/text_template.h"
 #include "base/units.h"
@@ -50,22 +49,14 @@ Origin origin_of(const StreamPlace& place) {
   return {.where = place.where, .exit_code = place.exit_code};
 }
 
-Error format_conflict(const Origin& origin, std::string what, std::string expected,
-                      const std::string& found) {
-  return Error({.code = "config.conflict",
-                .exit_code = origin.exit_code,
-                .what = std::move(what),
-                .where = origin.where,
-                .expected = std::move(expected),
-                .found = fmt::format("'{}'", preview(found)),
-                .hint = "give the others to a stream of their own"});
-}
-
-// Adds the place of the input, and the exit code for this place.
-Error error_of_input(const Origin& origin, ErrorDetail detail) {
-  detail.exit_code = origin.exit_code;
-  detail.where = origin.where;
-  return Error(std::move(detail));
+// Makes the Error for a file of an input of several files.
+Error refused_file(const Origin& origin, std::string what, std::string expected,
+                   const std::string& path) {
+  return error_at(origin, {.code = "config.conflict",
+                           .what = std::move(what),
+                           .expected = std::move(expected),
+                           .found = fmt::format("'{}'", preview(path)),
+                           .hint = "give the others to a stream of their own"});
 }
 
 // Returns true if the run guesses the format of standard input.
@@ -82,86 +73,90 @@ void check_format(const InputOptions& input, const Origin& origin) {
   paths.insert(paths.begin(), input.path);
   for (const std::string& path : paths) {
     if (path == "-" && paths.size() > 1)
-      throw format_conflict(origin, "standard input cannot be one of several files", "files", path);
+      throw refused_file(origin, "standard input cannot be one of several files", "files", path);
     InputOptions of_path = input;
     of_path.path = path;
     const TextFormat other = input_format(of_path).format;
     if (other != TextFormat::kAuto && other != format && format != TextFormat::kAuto)
-      throw format_conflict(origin, "the files of an input have different formats",
-                            "files of one format", path);
+      throw refused_file(origin, "the files of an input have different formats",
+                         "files of one format", path);
     if (other != TextFormat::kAuto) continue;
     refuse_foreign_input(path, origin.where);
-    throw Error(
-        {.code = "config.required",
-         .exit_code = origin.exit_code,
-         .what = "the input needs a format",
-         .where = origin.where,
-         .expected = fmt::format("a name that ends in {}, optionally with {}, or in {}",
-                                 text_suffixes(), compression_suffixes(), columnar_suffixes()),
-         .found = fmt::format("'{}'", preview(path)),
-         .hint = format_hint()});
+    throw error_at(origin, {.code = "config.required",
+                            .what = "the input needs a format",
+                            .expected = fmt::format(
+                                "a name that ends in {}, optionally with {}, or in {}",
+                                text_suffixes(), compression_suffixes(), columnar_suffixes()),
+                            .found = fmt::format("'{}'", preview(path)),
+                            .hint = format_hint()});
   }
 }
 
+// The origins of an input and of its keys.
+struct InputOrigins {
+  Origin input;
+  Origin field;
+  Origin text;
+};
+
 // Refuses a template that cannot be read, that stands beside a field, or that an input of lines
-// has.
+// has. `origin` is that of the template.
 void check_template(const InputOptions& input, const Origin& origin) {
   if (input.text_template.empty()) return;
   const std::string shown = fmt::format("text '{}'", preview(input.text_template));
   if (!input.field.empty())
-    throw error_of_input(origin,
-                         {.code = "config.conflict",
-                          .what = "field and text exclude each other",
-                          .expected = "one of the two",
-                          .found = fmt::format("field '{}' and {}", preview(input.field), shown),
-                          .hint = "leave the field out; the template can name it in braces"});
+    throw error_at(origin, {.code = "config.conflict",
+                            .what = "field and text exclude each other",
+                            .expected = "one of the two",
+                            .found = fmt::format("field '{}' and {}", preview(input.field), shown),
+                            .hint = "leave the field out; the template can name it in braces"});
   const TextFormat format = input_format(input).format;
   if (format != TextFormat::kAuto && facts_of(format).field == FieldUse::kNone)
-    throw error_of_input(origin, {.code = "config.conflict",
-                                  .what = "an input of lines has no fields",
-                                  .expected = "no template, or a format that has fields",
-                                  .found = shown,
-                                  .hint = "leave the template out, or give a format that has "
-                                          "fields; prompt puts a text in front of every row"});
+    throw error_at(origin, {.code = "config.conflict",
+                            .what = "an input of lines has no fields",
+                            .expected = "no template, or a format that has fields",
+                            .found = shown,
+                            .hint = "leave the template out, or give a format that has "
+                                    "fields; prompt puts a text in front of every row"});
   try {
     TextTemplate checked(input.text_template);
   } catch (const Error& error) {
-    throw error_of_input(origin, error.detail());
+    throw error_at(origin, error.detail());
   }
 }
 
-void check_field(const InputOptions& input, const Origin& origin, const FieldLister& list_fields) {
-  check_template(input, origin);
+void check_field(const InputOptions& input, const InputOrigins& origins,
+                 const FieldLister& list_fields) {
+  check_template(input, origins.text);
   if (!input.text_template.empty()) return;
   const TextFormat format = input_format(input).format;
   if (is_guessed(input)) return;
   const FieldUse use = facts_of(format).field;
   if (use == FieldUse::kOptional) return;
-  const bool has_fields = use == FieldUse::kRequired;
   const std::string& field = input.field;
-  if (has_fields == !field.empty()) return;
+  if ((use == FieldUse::kRequired) == !field.empty()) return;
   const std::string file = preview(input.path);
-  ErrorDetail detail = {.code = "config.required",
-                        .exit_code = origin.exit_code,
-                        .what = "the input needs a field",
-                        .where = origin.where,
-                        .expected = "the name of the field or column that holds the text",
-                        .found = fmt::format("no field for '{}'", file),
-                        .hint =
-                            "give the field, as --field NAME or as field: NAME in the config; "
-                            "--text (text) makes the text from several fields"};
-  const std::string names = has_fields && list_fields ? list_fields(input) : "";
-  if (!names.empty()) detail.found += fmt::format(", which has: {}", names);
-  if (names.empty() && format == TextFormat::kJsonl)
-    detail.hint += "; if the file is one JSON array of texts, give its format instead: json";
-  if (!has_fields) {
-    detail.code = "config.conflict";
-    detail.what = "an input of lines has no fields";
-    detail.expected = "no field, or a format that has fields";
-    detail.found = fmt::format("field '{}' for '{}'", preview(field), file);
-    detail.hint = "leave the field out, or give a format that has fields";
-  }
-  throw Error(std::move(detail));
+  if (use == FieldUse::kNone)
+    throw error_at(origins.field,
+                   {.code = "config.conflict",
+                    .what = "an input of lines has no fields",
+                    .expected = "no field, or a format that has fields",
+                    .found = fmt::format("field '{}' for '{}'", preview(field), file),
+                    .hint = "leave the field out, or give a format that has fields"});
+  const std::string names = list_fields ? list_fields(input) : "";
+  const bool may_be_array = names.empty() && format == TextFormat::kJsonl;
+  throw error_at(
+      origins.input,
+      {.code = "config.required",
+       .what = "the input needs a field",
+       .expected = "the name of the field or column that holds the text",
+       .found =
+           fmt::format("no field for '{}'{}", file, names.empty() ? "" : ", which has: " + names),
+       .hint = fmt::format(
+           "give the field, as --field NAME or as field: NAME in the config; --text (text) makes "
+           "the text from several fields{}",
+           may_be_array ? "; if the file is one JSON array of texts, give its format instead: json"
+                        : "")});
 }
 
 void check_combine(const CombineConfig& combine, const std::vector<std::string>& streams,
@@ -169,11 +164,10 @@ void check_combine(const CombineConfig& combine, const std::vector<std::string>&
   for (const std::string& name : combine.streams) {
     if (std::find(streams.begin(), streams.end(), name) != streams.end()) continue;
     const std::string near = nearest(name, streams.data(), streams.size());
-    throw Error(
+    throw error_at(
+        origin,
         {.code = "config.combine",
-         .exit_code = origin.exit_code,
          .what = fmt::format("a stream to combine is missing in split '{}'", combine.split),
-         .where = origin.where,
          .expected = fmt::format("streams of the split: {}", fmt::join(streams, ", ")),
          .found = fmt::format("'{}'", name),
          .hint = near.empty()
@@ -183,6 +177,12 @@ void check_combine(const CombineConfig& combine, const std::vector<std::string>&
 }
 
 }  // namespace
+
+Error error_at(const Origin& origin, ErrorDetail detail) {
+  detail.exit_code = origin.exit_code;
+  detail.where = origin.where;
+  return Error(std::move(detail));
+}
 
 Error missing_setting(const std::string& path, const std::string& where, bool on_command_line) {
   const bool is_model = path == "semantic.model";
@@ -203,15 +203,14 @@ Error missing_setting(const std::string& path, const std::string& where, bool on
 }
 
 Error combine_of_one(const CombineConfig& combine, const Origin& origin) {
-  return Error({.code = "config.required",
-                .exit_code = origin.exit_code,
-                .what = "a combined matrix needs several streams",
-                .where = origin.where,
-                .expected = "at least two streams in every split",
-                .found = combine.split.empty()
-                             ? "one stream"
-                             : fmt::format("one stream in split '{}'", preview(combine.split)),
-                .hint = "leave semantic.combine out, or name the streams in output.combine"});
+  return error_at(origin,
+                  {.code = "config.required",
+                   .what = "a combined matrix needs several streams",
+                   .expected = "at least two streams in every split",
+                   .found = combine.split.empty()
+                                ? "one stream"
+                                : fmt::format("one stream in split '{}'", preview(combine.split)),
+                   .hint = "leave semantic.combine out, or name the streams in output.combine"});
 }
 
 void check_streams(const RunConfig& run, const std::vector<StreamPlace>& places,
@@ -219,14 +218,13 @@ void check_streams(const RunConfig& run, const std::vector<StreamPlace>& places,
   check_names(run, places);
   if (!run.combine.empty()) check_reserved_name(places);
   if (!run.store.output.empty() && run.streams.size() != 1) {
-    throw Error({.code = "config.conflict",
-                 .exit_code = output.exit_code,
-                 .what = "an output file is for a run with one stream",
-                 .where = output.where,
-                 .expected = "one stream",
-                 .found = fmt::format("{} streams", run.streams.size()),
-                 .hint = "leave it out: the matrices are then written to the cache directory "
-                         "(semantic.cache_dir)"});
+    throw error_at(output,
+                   {.code = "config.conflict",
+                    .what = "an output file is for a run with one stream",
+                    .expected = "one stream",
+                    .found = fmt::format("{} streams", run.streams.size()),
+                    .hint = "leave it out: the matrices are then written to the cache directory "
+                            "(semantic.cache_dir)"});
   }
   std::map<std::string, std::vector<std::string>> streams_of;
   for (const StreamConfig& stream : run.streams) streams_of[stream.split].push_back(stream.stream);
@@ -237,31 +235,28 @@ void check_streams(const RunConfig& run, const std::vector<StreamPlace>& places,
 }
 
 void check_fields(const RunConfig& run, const std::vector<StreamPlace>& places,
-                  const FieldLister& list_fields) {
+                  const OriginFinder& origin_of_key, const FieldLister& list_fields) {
   for (size_t i = 0; i < places.size(); ++i)
-    check_field(run.streams[i].input, origin_of(places[i]), list_fields);
+    check_field(run.streams[i].input,
+                {.input = origin_of(places[i]),
+                 .field = origin_of_key("field", i),
+                 .text = origin_of_key("text", i)},
+                list_fields);
 }
 
-void check_input(const InputOptions& input, const std::string& flag,
-                 const FieldLister& list_fields) {
-  const Origin origin = {.where = flag, .exit_code = ExitCode::kUsage};
-  check_format(input, origin);
-  check_field(input, origin, list_fields);
-  check_filter(input, origin);
+void check_input(const InputOptions& input, const FieldLister& list_fields) {
+  const auto flag = [](const char* name) {
+    return Origin{.where = name, .exit_code = ExitCode::kUsage};
+  };
+  check_format(input, flag("--input"));
+  check_field(input, {.input = flag("--input"), .field = flag("--field"), .text = flag("--text")},
+              list_fields);
+  check_filter(input, flag("--where"));
 }
 
 namespace {
 
-Error output_conflict(const Origin& origin, std::string what, std::string expected,
-                      std::string found) {
-  return Error({.code = "config.conflict",
-                .exit_code = origin.exit_code,
-                .what = std::move(what),
-                .where = origin.where,
-                .expected = std::move(expected),
-                .found = std::move(found),
-                .hint = "see docs/outputs.md"});
-}
+constexpr const char* kOutputsHint = "see docs/outputs.md";
 
 // Spells the setting of the output format in the way in which the user has given the value at
 // `origin`: as a flag or as a key.
@@ -271,11 +266,6 @@ std::string format_setting(MatrixFormat format, const Origin& origin) {
 
 // Returns the error for columns beside a .npy file, with the setting that makes it a table.
 Error columns_without_a_table(const StoreOptions& store, const Origin& columns) {
-  const Error conflict = output_conflict(
-      columns, "a .npy file has no columns beside the vectors",
-      "an output that ends in .parquet or .arrow",
-      fmt::format("columns and {}", format_setting(store.final_format.file, columns)));
-  ErrorDetail detail = conflict.detail();
   std::string table = format_setting(MatrixFormat::kParquet, columns);
   if (!store.output.empty()) {
     const std::string path = std::filesystem::path(store.output)
@@ -283,9 +273,14 @@ Error columns_without_a_table(const StoreOptions& store, const Origin& columns) 
                                  .string();
     table = spelled_setting("output.file", path, columns.on_command_line());
   }
-  detail.hint = fmt::format("Parquet and Arrow files have columns: give {}, or leave out {}", table,
-                            setting_name("output.columns", columns.on_command_line()));
-  return Error(std::move(detail));
+  return error_at(
+      columns,
+      {.code = "config.conflict",
+       .what = "a .npy file has no columns beside the vectors",
+       .expected = "an output that ends in .parquet or .arrow",
+       .found = fmt::format("columns and {}", format_setting(store.final_format.file, columns)),
+       .hint = fmt::format("Parquet and Arrow files have columns: give {}, or leave out {}", table,
+                           setting_name("output.columns", columns.on_command_line()))});
 }
 
 void check_suffix(const StoreOptions& store, const Origin& origin) {
@@ -293,40 +288,44 @@ void check_suffix(const StoreOptions& store, const Origin& origin) {
   const std::string name = preview(store.output);
   const std::optional<MatrixFormat> format = matrix_format_of(store.output);
   if (!format) {
-    throw Error({.code = "config.value",
-                 .exit_code = origin.exit_code,
-                 .what = "encode does not write this kind of file",
-                 .where = origin.where,
-                 .expected = fmt::format("a name that ends in {}", matrix_suffixes()),
-                 .found = fmt::format("'{}'", name),
-                 .hint = "choose .npy for numpy, or .parquet for a table with columns; see "
-                         "docs/outputs.md"});
+    throw error_at(origin,
+                   {.code = "config.value",
+                    .what = "encode does not write this kind of file",
+                    .expected = fmt::format("a name that ends in {}", matrix_suffixes()),
+                    .found = fmt::format("'{}'", name),
+                    .hint = "choose .npy for numpy, or .parquet for a table with columns; see "
+                            "docs/outputs.md"});
   }
   if (*format == store.final_format.file) return;
-  throw output_conflict(
-      origin, "the name of the output states another format",
-      fmt::format("a name that ends in {}, or {}", suffix_of(store.final_format.file),
-                  format_setting(*format, origin)),
-      fmt::format("'{}' with {}", name, format_setting(store.final_format.file, origin)));
+  throw error_at(
+      origin,
+      {.code = "config.conflict",
+       .what = "the name of the output states another format",
+       .expected = fmt::format("a name that ends in {}, or {}", suffix_of(store.final_format.file),
+                               format_setting(*format, origin)),
+       .found = fmt::format("'{}' with {}", name, format_setting(store.final_format.file, origin)),
+       .hint = kOutputsHint});
 }
 
 void check_column_names(const std::vector<TableColumn>& columns, const Origin& origin) {
   std::set<std::string> names;
   for (const TableColumn& column : columns) {
-    const std::string found = fmt::format("'{}'", preview(describe(column)));
+    const auto refuse = [&](std::string what, std::string expected) {
+      throw error_at(origin, {.code = "config.conflict",
+                              .what = std::move(what),
+                              .expected = std::move(expected),
+                              .found = fmt::format("'{}'", preview(describe(column))),
+                              .hint = kOutputsHint});
+    };
     if (column.name.empty() || column.source.empty())
-      throw output_conflict(origin, "a column has no name or no source",
-                            "NAME or NAME=FIELD, as in name=/meta/package", found);
+      refuse("a column has no name or no source", "NAME or NAME=FIELD, as in name=/meta/package");
     if (column.name == kEmbeddingColumn)
-      throw output_conflict(origin, "the column of the vectors has this name already",
-                            "other names than embedding", found);
+      refuse("the column of the vectors has this name already", "other names than embedding");
     // Readers of tables find the row numbers and the texts by these names.
     if ((column.name == kRowColumn || column.name == kTextColumn) && column.name != column.source)
-      throw output_conflict(origin, "the names row and text have a meaning of their own",
-                            "another name for the field", found);
-    if (names.insert(column.name).second) continue;
-    throw output_conflict(origin, "two columns have the same name", "a different name for each",
-                          found);
+      refuse("the names row and text have a meaning of their own", "another name for the field");
+    if (!names.insert(column.name).second)
+      refuse("two columns have the same name", "a different name for each");
   }
 }
 
@@ -344,10 +343,11 @@ void check_output(const RunConfig& run, const std::vector<StreamPlace>& places, 
     for (size_t i = 0; i < places.size(); ++i) {
       const TextFormat input = input_format(run.streams[i].input).format;
       if (facts_of(input).field != FieldUse::kNone) continue;
-      throw output_conflict({.where = places[i].where, .exit_code = places[i].exit_code},
-                            "an input of lines has no fields for columns",
-                            "only row and text as columns",
-                            fmt::format("'{}'", preview(column.source)));
+      throw error_at(origin_of(places[i]), {.code = "config.conflict",
+                                            .what = "an input of lines has no fields for columns",
+                                            .expected = "only row and text as columns",
+                                            .found = fmt::format("'{}'", preview(column.source)),
+                                            .hint = kOutputsHint});
     }
   }
 }

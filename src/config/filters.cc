@@ -35,16 +35,15 @@ InputFilter filter_from(const InputOptions& source, const InputOptions& input) {
 }
 
 [[noreturn]] void refuse_second(const StreamConfig& first, const StreamConfig& second,
-                                const StreamPlace& place) {
-  throw Error({.code = "config.conflict",
-               .exit_code = place.exit_code,
-               .what = "a split has one filter, and two of its streams give one",
-               .where = place.where,
-               .expected = "where at one stream of the split",
-               .found = fmt::format("where at {} and at {}", first.name(), second.name()),
-               .hint =
-                   "give it to the stream whose fields it names: the other streams of the split "
-                   "keep the same records"});
+                                const Origin& origin) {
+  throw error_at(
+      origin,
+      {.code = "config.conflict",
+       .what = "a split has one filter, and two of its streams give one",
+       .expected = "where at one stream of the split",
+       .found = fmt::format("where at {} and at {}", first.name(), second.name()),
+       .hint = "give it to the stream whose fields it names: the other streams of the split "
+               "keep the same records"});
 }
 
 void add_source_row_column(RunConfig& run) {
@@ -69,36 +68,31 @@ void add_source_row_column(RunConfig& run) {
 
 void check_filter(const InputOptions& input, const Origin& origin) {
   if (!input.filter.any()) return;
-  const std::string place = origin.on_command_line() ? "--where" : origin.where;
   const TextFormat format = input_format(input).format;
   if (format != TextFormat::kAuto && facts_of(format).field == FieldUse::kNone)
-    throw Error({.code = "config.conflict",
-                 .exit_code = origin.exit_code,
-                 .what = "an input of lines has no fields for a filter",
-                 .where = place,
-                 .expected = "no filter, or a format that has fields",
-                 .found = fmt::format("where '{}'", preview(input.filter.where)),
-                 .hint = "leave the filter out, or filter the lines with grep"});
+    throw error_at(origin, {.code = "config.conflict",
+                            .what = "an input of lines has no fields for a filter",
+                            .expected = "no filter, or a format that has fields",
+                            .found = fmt::format("where '{}'", preview(input.filter.where)),
+                            .hint = "leave the filter out, or filter the lines with grep"});
   try {
     WhereFilter checked(input.filter.where);
   } catch (const Error& error) {
-    ErrorDetail detail = error.detail();
-    detail.exit_code = origin.exit_code;
-    detail.where = place;
-    throw Error(std::move(detail));
+    throw error_at(origin, error.detail());
   }
 }
 
-void settle_filters(RunConfig& run, const std::vector<StreamPlace>& places) {
+void settle_filters(RunConfig& run, const OriginFinder& origin_of) {
   std::map<std::string, const StreamConfig*> sources;  // split -> the stream that has its filter
-  for (size_t i = 0; i < places.size(); ++i) {
+  for (size_t i = 0; i < run.streams.size(); ++i) {
     const StreamConfig& stream = run.streams[i];
     if (!stream.input.filter.any()) continue;
-    check_filter(stream.input, {.where = places[i].where, .exit_code = places[i].exit_code});
+    const Origin origin = origin_of("where", i);
+    check_filter(stream.input, origin);
     const auto [other, added] = sources.emplace(stream.split, &stream);
     const bool same = stream.input.filter == other->second->input.filter &&
                       same_records(stream.input, other->second->input);
-    if (!added && !same) refuse_second(*other->second, stream, places[i]);
+    if (!added && !same) refuse_second(*other->second, stream, origin);
   }
   for (StreamConfig& stream : run.streams) {
     const auto source = sources.find(stream.split);

@@ -51,10 +51,10 @@ using FieldLister = std::function<std::string(const InputOptions&)>;
 LoadedConfig load_config(const std::string& path, const std::vector<Override>& overrides,
                          const FieldLister& list_fields = {});
 
-// Checks an input of a command without a config, whose file the flag `flag` names. Throws the Error
-// kUsage of load_config() unless it has a format, and the field that this format needs.
-void check_input(const InputOptions& input, const std::string& flag,
-                 const FieldLister& list_fields);
+// Checks an input of a command without a config, which --input, --field, --text and --where
+// describe. Throws the Error kUsage of load_config() unless it has a format, and the field that
+// this format needs.
+void check_input(const InputOptions& input, const FieldLister& list_fields);
 
 // Checks InputOptions::passage_field of such an input, which the flag `flag` names. Clears it if it
 // is the whole text. Throws the Error kUsage of load_config() if it is not once in the template.

@@ -77,6 +77,20 @@ std::vector<KeySpec> form_keys() {
        .help = "The field of the template text that is cut. The rest of the template stands around "
                "every passage, and its tokens count. Empty: the whole text is cut."},
       {.sections = {section_in("semantic")},
+       .name = "vectors",
+       .value = choice_of(names_of(kPassageVectors)),
+       .default_text = default_of(kPassageVectors, PassageOptions().vectors),
+       .flags = {{.group = FlagGroup::kVectors,
+                  .place = 97,
+                  .name = "--passage-vectors",
+                  .help =
+                      "With passages: encode each passage alone, or the whole text and pool the "
+                      "tokens of each passage (late)"}},
+       .help = "alone: each passage is encoded like a row of its own. late: the whole text is "
+               "encoded, and the vector of a passage is the mean over its tokens (late chunking), "
+               "for models with mean pooling; max_tokens then counts only the tokens of the "
+               "passage."},
+      {.sections = {section_in("semantic")},
        .name = "row_vector",
        .value = choice_of(names_of(kRowVectors)),
        .default_text = default_of(kRowVectors, PassageOptions().row_vector),
@@ -130,7 +144,11 @@ std::vector<KeySpec> passage_override_keys() {
                   set_unit),
       override_of(form[0], "The field of the template of this stream that is cut.",
                   [](StreamConfig& s, const Value& v) { s.input.passage_field = text(v); }),
-      override_of(form[1], "What the matrix of this stream has for a text.",
+      override_of(form[1], "How the vector of a passage of this stream is made.",
+                  [](StreamConfig& s, const Value& v) {
+                    passages_of(s).vectors = value_of(kPassageVectors, text(v));
+                  }),
+      override_of(form[2], "What the matrix of this stream has for a text.",
                   [](StreamConfig& s, const Value& v) {
                     passages_of(s).row_vector = value_of(kRowVectors, text(v));
                   }),

@@ -46,11 +46,12 @@ class Resolver {
     merge_allocator_conf({{.where = origin_of("hardware.allocator.conf").where,
                            .text = loaded_.run.hardware.allocator_conf}});
     check_streams(loaded_.run, places_, origin_of("output.file"), origin_of("output.combine"));
-    check_fields(loaded_.run, places_, list_fields);
-    settle_passages(loaded_.run, [this](const std::string& path, size_t stream) {
+    const OriginFinder find_origin = [this](const std::string& path, size_t stream) {
       return stream == kEveryStream ? origin_of(path) : origin_of(path, stream);
-    });
-    settle_filters(loaded_.run, places_);
+    };
+    check_fields(loaded_.run, places_, find_origin, list_fields);
+    settle_passages(loaded_.run, find_origin);
+    settle_filters(loaded_.run, find_origin);
     check_output(loaded_.run, places_, origin_of("output.file"), origin_of("output.columns"));
     return std::move(loaded_);
   }

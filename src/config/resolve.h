@@ -30,6 +30,10 @@ struct Origin {
   bool on_command_line() const { return exit_code == ExitCode::kUsage; }
 };
 
+// Makes the Error of a value that was given at `origin`, which is its `where` and decides its exit
+// code.
+Error error_at(const Origin& origin, ErrorDetail detail);
+
 // Returns the error "config.required" for a required setting that has no value: kUsage if there is
 // only a command line, kConfig if there is a file.
 Error missing_setting(const std::string& path, const std::string& where, bool on_command_line);
@@ -45,15 +49,15 @@ void check_streams(const RunConfig& run, const std::vector<StreamPlace>& places,
 // Makes the Error for a combined matrix of one stream. `origin` is the origin of semantic.combine.
 Error combine_of_one(const CombineConfig& combine, const Origin& origin);
 
-// Throws Error unless every input has the field that its format needs, and no other. May be called
-// after check_streams().
-void check_fields(const RunConfig& run, const std::vector<StreamPlace>& places,
-                  const FieldLister& list_fields);
-
 // Returns the place at which a key was given: KeySpec::in_stream() of a stream, or a key such as
 // "semantic.pooling" of kEveryStream.
 inline constexpr size_t kEveryStream = SIZE_MAX;
 using OriginFinder = std::function<Origin(const std::string& path, size_t stream)>;
+
+// Throws Error unless every input has the field that its format needs, and no other. May be called
+// after check_streams().
+void check_fields(const RunConfig& run, const std::vector<StreamPlace>& places,
+                  const OriginFinder& origin_of, const FieldLister& list_fields);
 
 // Settles the passages of each stream: without any, none of their options is set. Adds
 // place_columns() to tables of passages. Throws Error "config.conflict" if
@@ -68,9 +72,9 @@ void settle_passages(RunConfig& run, const OriginFinder& origin_of);
 // kSourceRowColumn to tables if a stream has one. Throws Error:
 //   "config.filter"    a filter cannot be read
 //   "config.conflict"  an input of lines has a filter, or two streams of a split have one
-void settle_filters(RunConfig& run, const std::vector<StreamPlace>& places);
+void settle_filters(RunConfig& run, const OriginFinder& origin_of);
 
-// Throws the Error of settle_filters() for the filter of one input.
+// Throws the Error of settle_filters() for the filter of one input. `origin` is that of the filter.
 void check_filter(const InputOptions& input, const Origin& origin);
 
 // `file` and `columns` are the origins of output.file and output.columns. Throws Error unless

@@ -18,16 +18,15 @@ namespace {
 constexpr const char* kOverlap = "passages.overlap";
 constexpr const char* kRowVector = "passages.row_vector";
 constexpr const char* kField = "passages.field";
+constexpr const char* kVectors = "passages.vectors";
 constexpr const char* kPassagesHint = "see docs/howto/passages.md";
 
 Error conflict(const Origin& origin, std::string what, std::string expected, std::string found) {
-  return Error({.code = "config.conflict",
-                .exit_code = origin.exit_code,
-                .what = std::move(what),
-                .where = origin.where,
-                .expected = std::move(expected),
-                .found = std::move(found),
-                .hint = kPassagesHint});
+  return error_at(origin, {.code = "config.conflict",
+                           .what = std::move(what),
+                           .expected = std::move(expected),
+                           .found = std::move(found),
+                           .hint = kPassagesHint});
 }
 
 std::string describe_text(const InputOptions& input) {
@@ -88,6 +87,9 @@ class StreamPassages {
     const PassageOptions& passages = stream_.result.passages;
     if (passages.overlap > 0)
       refuse(kOverlap, kWhat, kExpected, fmt::format("only an overlap of {}", passages.overlap));
+    if (passages.vectors != PassageVectors::kAlone)
+      refuse(kVectors, kWhat, kExpected,
+             fmt::format("only vectors: {}", name_of(kPassageVectors, passages.vectors)));
     if (passages.row_vector != RowVector::kNone)
       refuse(kRowVector, kWhat, kExpected,
              fmt::format("only row_vector: {}", name_of(kRowVectors, passages.row_vector)));

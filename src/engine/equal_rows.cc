@@ -31,8 +31,10 @@ PackedBatch short_batch(const Transformer& transformer) {
   PackedBatch batch;
   batch.cu_seqlens.push_back(0);
   for (int64_t row = 0; row < kRows; ++row) {
-    batch.token_offsets.push_back(batch.tokens());
     batch.rows.push_back(row);
+    batch.first_vectors.push_back(transformer.effective.token_embeddings() ? batch.tokens() : row);
+    batch.vectors.push_back(transformer.effective.token_embeddings() ? static_cast<int32_t>(length)
+                                                                     : 1);
     for (int64_t t = 0; t < length; ++t) {
       batch.input_ids.push_back(spread_id(row * length + t + 1, transformer.vocab_size));
       batch.position_ids.push_back(static_cast<int32_t>(t));

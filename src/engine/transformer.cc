@@ -21,7 +21,10 @@ at::Tensor Transformer::embed(const PackedBatch& batch, int64_t slots) const {
   PackedInput input = to_device(batch, slots, device);
   if (reads_one_token(head.pooling()))
     input.pooled_rows = pooled_rows(input, head.pooling().front(), format);
-  return head(model->forward(input), input);
+  const at::Tensor hidden_states = model->forward(input);
+  if (batch.spans.empty()) return head(hidden_states, input);
+  const SpanTokens spans = span_tokens(hidden_states, batch);
+  return head(spans.hidden_states, spans.input);
 }
 
 void check_batch(const PackedBatch& batch, const Transformer& transformer) {
@@ -55,12 +58,10 @@ void Transformer::scatter(const at::Tensor& embeddings, const PackedBatch& batch
                           std::span<float> out) const {
   const auto* data = embeddings.const_data_ptr<float>();
   const int64_t dim = effective.dim;
-  const bool token_embeddings = effective.token_embeddings();
   for (size_t b = 0; b < batch.rows.size(); ++b) {
-    const int64_t first = token_embeddings ? batch.cu_seqlens[b] : static_cast<int64_t>(b);
-    const int64_t count = token_embeddings ? batch.cu_seqlens[b + 1] - first : 1;
-    const int64_t to = token_embeddings ? batch.token_offsets[b] : batch.rows[b];
-    std::copy_n(data + first * dim, count * dim, out.data() + to * dim);
+    const int64_t count = batch.vectors[b] * dim;
+    std::copy_n(data, count, out.data() + batch.first_vectors[b] * dim);
+    data += count;
   }
 }
 

@@ -23,17 +23,17 @@
 namespace encode {
 namespace {
 
-std::vector<PackedBatch> one_row(int64_t tokens, int64_t id) {
+std::vector<PackedBatch> one_row(const Encoder& encoder, int64_t tokens, int64_t id) {
   TokenizedRows rows;
   rows.ids.assign(static_cast<size_t>(tokens), static_cast<int32_t>(id));
   rows.offsets.push_back(tokens);
   rows.lost_tokens.push_back(0);
-  return pack(rows, tokens, 0);
+  return pack(sequences_of(std::move(rows), encoder.token_embeddings()), tokens);
 }
 
 std::vector<float> encode_row(LoadedModel& model, const std::vector<PackedBatch>& batches) {
   const Encoder& encoder = *model.encoder;
-  const int64_t vectors = encoder.token_embeddings() ? batches.front().tokens() : 1;
+  const int64_t vectors = batches.front().vectors.front();
   std::vector<float> values(static_cast<size_t>(vectors * encoder.dim()));
   model.encoder->encode(batches, values, [](const PackedBatch&) { return true; });
   return values;
@@ -101,13 +101,13 @@ void try_defences(const WorkerContext& context, LoadedModel& model) {
   const Encoder& encoder = *model.encoder;
   constexpr int64_t kTokens = 4;
   const int64_t tokens = std::min(kTokens, encoder.max_length());
-  const std::vector<PackedBatch> valid = one_row(tokens, encoder.vocab_size() / 2);
+  const std::vector<PackedBatch> valid = one_row(encoder, tokens, encoder.vocab_size() / 2);
   const std::vector<float> before = encode_row(model, valid);
   check_valid_row(model, before);
 
-  const bool ids = refuses(model, one_row(tokens, encoder.vocab_size()), "batch.token_id");
+  const bool ids = refuses(model, one_row(encoder, tokens, encoder.vocab_size()), "batch.token_id");
   tell("ids", ids, ids ? "an id outside the vocabulary is refused" : "a wrong id was encoded");
-  const bool length = refuses(model, one_row(encoder.max_length() + 1, 0), "batch.length");
+  const bool length = refuses(model, one_row(encoder, encoder.max_length() + 1, 0), "batch.length");
   tell(
       "positions", length,
       length ? "a row beyond the longest length is refused" : "a row that is too long was encoded");

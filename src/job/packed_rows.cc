@@ -12,8 +12,9 @@ std::vector<PackedRow> rows_of(std::span<const PackedBatch> batches) {
   for (const PackedBatch& batch : batches) {
     for (size_t b = 0; b < batch.rows.size(); ++b) {
       rows.push_back({.row = batch.rows[b],
-                      .token_offset = batch.token_offsets[b],
-                      .tokens = batch.cu_seqlens[b + 1] - batch.cu_seqlens[b]});
+                      .tokens = batch.cu_seqlens[b + 1] - batch.cu_seqlens[b],
+                      .first_vector = batch.first_vectors[b],
+                      .vectors = batch.vectors[b]});
     }
   }
   return rows;
@@ -40,8 +41,10 @@ std::vector<FailedRow> with_duplicates(std::vector<FailedRow> failed,
     const auto first = places.find(duplicate.first);
     if (first == places.end()) continue;
     FailedRow row = failed[first->second];
-    row.place = {
-        .row = duplicate.row, .token_offset = duplicate.token_offset, .tokens = duplicate.tokens};
+    row.place = {.row = duplicate.row,
+                 .tokens = duplicate.tokens,
+                 .first_vector = duplicate.first_vector,
+                 .vectors = duplicate.vectors};
     failed.push_back(std::move(row));
   }
   std::sort(failed.begin(), failed.end(),
@@ -50,10 +53,8 @@ std::vector<FailedRow> with_duplicates(std::vector<FailedRow> failed,
 }
 
 std::span<const float> WindowValues::of(const PackedRow& row) const {
-  const int64_t first = per_token ? row.token_offset : row.row;
-  const int64_t vectors = per_token ? row.tokens : 1;
-  return std::span(floats).subspan(static_cast<size_t>(first * dim),
-                                   static_cast<size_t>(vectors * dim));
+  return std::span(floats).subspan(static_cast<size_t>(row.first_vector * dim),
+                                   static_cast<size_t>(row.vectors * dim));
 }
 
 std::span<float> WindowValues::of(const PackedRow& row) {

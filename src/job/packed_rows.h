@@ -15,11 +15,12 @@
 
 namespace encode {
 
-// A row of a PackedBatch. Rows and tokens are counted from the start of the window.
+// A row of a PackedBatch. Rows and vectors are counted from the start of the window.
 struct PackedRow {
   int64_t row = 0;
-  int64_t token_offset = 0;  // the number of tokens that the window has before this row
   int64_t tokens = 0;
+  int64_t first_vector = 0;
+  int64_t vectors = 1;
 
   bool operator==(const PackedRow&) const = default;
 };
@@ -47,11 +48,9 @@ std::vector<FailedRow> with_duplicates(std::vector<FailedRow> failed,
 // The vectors of a window, in the shape that Encoder::encode() gives them.
 struct WindowValues {
   int64_t dim = 0;
-  bool per_token = false;  // Encoder::token_embeddings()
-  // [rows of the window, dim], or [tokens of the window, dim] if `per_token`.
-  std::vector<float> floats;
+  std::vector<float> floats;  // [vectors of the window, dim]
 
-  // Returns the vector of a row, or the vectors of its tokens.
+  // Returns the vectors of a row.
   std::span<float> of(const PackedRow& row);
   std::span<const float> of(const PackedRow& row) const;
 };

@@ -17,9 +17,10 @@ struct Group {
   size_t end = 0;
 };
 
-// Goes through the sequences of a window, row by row.
+// Goes through the passages of a window, row by row. A passage has the number of its vector.
 class PassageResult {
  public:
+  // `redone` has the first passage of each sequence that was computed again.
   PassageResult(WindowValues values, const std::vector<FailedRow>& failed,
                 const std::set<int64_t>& redone)
       : values_(std::move(values)), failed_(failed), redone_(redone) {}
@@ -62,25 +63,26 @@ class PassageResult {
   std::vector<SetAsideRow> take_set_aside() { return std::move(set_aside_); }
 
  private:
-  // The number of the first sequence of a group in the window.
-  int64_t sequence(size_t number) const { return first_ + static_cast<int64_t>(number); }
+  // The number of a passage of the part in the window.
+  int64_t in_window(size_t number) const { return first_ + static_cast<int64_t>(number); }
 
   std::span<const float> vectors_of(const Group& group) const {
     return std::span(values_.floats)
-        .subspan(static_cast<size_t>(sequence(group.begin) * values_.dim),
+        .subspan(static_cast<size_t>(in_window(group.begin) * values_.dim),
                  (group.end - group.begin) * static_cast<size_t>(values_.dim));
   }
 
   void count_redone(const Group& group, WindowPart& part) const {
-    const auto first = redone_.lower_bound(sequence(group.begin));
-    if (first != redone_.end() && *first < sequence(group.end)) ++part.stats.redone_rows;
+    const auto first = redone_.lower_bound(in_window(group.begin));
+    if (first != redone_.end() && *first < in_window(group.end)) ++part.stats.redone_rows;
   }
 
-  // Returns why a row is set aside: the failure of its first passage that failed.
+  // Returns why a row is set aside: the failure of its first sequence that failed.
   std::optional<SetAsideRow> failure(int64_t row, const Group& group) {
-    while (next_failed_ < failed_.size() && failed_[next_failed_].place.row < sequence(group.begin))
+    const auto first_passage = [this] { return failed_[next_failed_].place.first_vector; };
+    while (next_failed_ < failed_.size() && first_passage() < in_window(group.begin))
       ++next_failed_;
-    if (next_failed_ == failed_.size() || failed_[next_failed_].place.row >= sequence(group.end))
+    if (next_failed_ == failed_.size() || first_passage() >= in_window(group.end))
       return std::nullopt;
     const FailedRow& failed = failed_[next_failed_];
     return SetAsideRow{
@@ -128,19 +130,21 @@ class PassageResult {
   const WindowValues values_;
   const std::vector<FailedRow>& failed_;  // ascending
   const std::set<int64_t>& redone_;
-  int64_t first_ = 0;  // the sequences of the parts before
+  int64_t first_ = 0;  // the passages of the parts before
   size_t next_failed_ = 0;
   std::vector<float> kept_;
   std::vector<SetAsideRow> set_aside_;
 };
 
-// Returns the sequences of `redone` and their duplicates.
-std::set<int64_t> with_duplicates(std::set<int64_t> redone,
-                                  std::span<const DuplicateRow> duplicates) {
-  for (const DuplicateRow& duplicate : duplicates) {
+// Returns the first passages of the sequences in `redone` and of their duplicates.
+std::set<int64_t> first_passages(std::set<int64_t> redone, const Window& window) {
+  for (const DuplicateRow& duplicate : window.duplicates) {
     if (redone.contains(duplicate.first)) redone.insert(duplicate.row);
   }
-  return redone;
+  if (window.vector_offsets.empty()) return redone;
+  std::set<int64_t> passages;
+  for (const int64_t row : redone) passages.insert(window.vector_offsets[static_cast<size_t>(row)]);
+  return passages;
 }
 
 }  // namespace
@@ -159,7 +163,7 @@ void list_set_aside(const SetAsideRow& row, WindowPart& part) {
 WindowVectors finish_passages(Window window, WindowValues values, std::vector<FailedRow> failed,
                               const std::set<int64_t>& redone) {
   failed = with_duplicates(std::move(failed), window.duplicates);
-  const std::set<int64_t> all_redone = with_duplicates(redone, window.duplicates);
+  const std::set<int64_t> all_redone = first_passages(redone, window);
   WindowVectors result;
   const bool mean = window.parts.front().row_vectors.empty();
   if (!mean && failed.empty() && all_redone.empty()) {  // the usual case needs no copy

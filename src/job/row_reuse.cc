@@ -38,10 +38,13 @@ ReusedRows copy_duplicates(std::span<const DuplicateRow> duplicates,
   for (const DuplicateRow& duplicate : duplicates) {
     if (numbers.contains(duplicate.first)) continue;
     const std::span<const float> from = values.of({.row = duplicate.first,
-                                                   .token_offset = duplicate.first_token_offset,
-                                                   .tokens = duplicate.tokens});
-    const std::span<float> to = values.of(
-        {.row = duplicate.row, .token_offset = duplicate.token_offset, .tokens = duplicate.tokens});
+                                                   .tokens = duplicate.tokens,
+                                                   .first_vector = duplicate.first_vector_of_first,
+                                                   .vectors = duplicate.vectors});
+    const std::span<float> to = values.of({.row = duplicate.row,
+                                           .tokens = duplicate.tokens,
+                                           .first_vector = duplicate.first_vector,
+                                           .vectors = duplicate.vectors});
     std::copy(from.begin(), from.end(), to.begin());
     ++copied.rows;
     copied.tokens += duplicate.tokens;

@@ -113,10 +113,10 @@ SelfTest compare(const Vectors& now, const Vectors& before, const Encoder& encod
 }
 
 Vectors fixed_vectors(Encoder& encoder, const Tokenizer* tokenizer) {
-  const TokenizedRows rows = fixed_rows(encoder, tokenizer);
-  const size_t count = encoder.token_embeddings() ? rows.ids.size() : kTexts.size();
+  const Sequences rows = sequences_of(fixed_rows(encoder, tokenizer), encoder.token_embeddings());
+  const size_t count = encoder.token_embeddings() ? rows.ids.ids.size() : kTexts.size();
   Vectors vectors(count * static_cast<size_t>(encoder.dim()));
-  encoder.encode(pack(rows, kBatchTokens, 0), vectors, [](const PackedBatch&) { return true; });
+  encoder.encode(pack(rows, kBatchTokens), vectors, [](const PackedBatch&) { return true; });
   return vectors;
 }
 

@@ -23,20 +23,43 @@ void append_ids(const std::vector<int32_t>& ids, int64_t max_length, TokenizedRo
   rows.lost_tokens.push_back(static_cast<int32_t>(size - kept));
 }
 
+// Appends values that count from 0 in each part, without the 0 at their begin.
+void append_offsets(std::span<const int64_t> part, std::vector<int64_t>& whole) {
+  if (part.empty()) return;
+  if (whole.empty()) whole.push_back(0);
+  const int64_t base = whole.back();
+  for (const int64_t offset : part.subspan(1)) whole.push_back(base + offset);
+}
+
+template <typename T>
+void append_all(const std::vector<T>& part, std::vector<T>& whole) {
+  whole.insert(whole.end(), part.begin(), part.end());
+}
+
+void append(const TokenizedRows& part, TokenizedRows& whole) {
+  append_all(part.ids, whole.ids);
+  append_offsets(part.offsets, whole.offsets);
+  append_all(part.lost_tokens, whole.lost_tokens);
+}
+
+void append(const SequenceVectors& part, SequenceVectors& whole) {
+  append_offsets(part.offsets, whole.offsets);
+  append_all(part.spans, whole.spans);
+}
+
 void append(TokenizedTexts part, TokenizedTexts& whole) {
   append(part.sequences, whole.sequences);
-  whole.passages.insert(whole.passages.end(), part.passages.begin(), part.passages.end());
+  append(part.vectors, whole.vectors);
+  append_all(part.passages, whole.passages);
+  append_all(part.lost_tokens, whole.lost_tokens);
   std::move(part.refused.begin(), part.refused.end(), std::back_inserter(whole.refused));
 }
 
 }  // namespace
 
-void append(const TokenizedRows& part, TokenizedRows& whole) {
-  const int64_t base = whole.offsets.back();
-  whole.ids.insert(whole.ids.end(), part.ids.begin(), part.ids.end());
-  for (size_t i = 1; i < part.offsets.size(); ++i) whole.offsets.push_back(base + part.offsets[i]);
-  whole.lost_tokens.insert(whole.lost_tokens.end(), part.lost_tokens.begin(),
-                           part.lost_tokens.end());
+void append(const TokenizedTexts& part, Sequences& whole) {
+  append(part.sequences, whole.ids);
+  append(part.vectors, whole.vectors);
 }
 
 TokenizedTexts SliceTokenizer::run(const std::vector<Text>& texts) {
@@ -75,30 +98,32 @@ void SliceTokenizer::tokenize(const Text& text, TokenizedRows& rows) const {
 
 void SliceTokenizer::cut(const Text& text, int64_t number, TokenizedTexts& part) const {
   if (text.tokenized) return;  // the row was set aside
-  std::vector<Passage> passages;
-  const int64_t first = part.sequences.size();
+  CutText cut;
   try {
-    plan_.cutter->cut(text.framed(), passages, part.sequences);
+    cut = plan_.cutter->cut(text.framed());
   } catch (const Error& error) {
-    if (const ErrorDetail& detail = error.detail(); detail.code == kNoPassageRoom) {
+    if (const ErrorDetail& detail = error.detail(); refuses_row(detail.code)) {
       part.refused.push_back({.row = number,
-                              .code = std::string(kNoPassageRoom.name()),
+                              .code = std::string(detail.code.name()),
                               .message = fmt::format("{}: expected {}, found {}", detail.what,
                                                      detail.expected, detail.found)});
       return;
     }
     throw naming_row(error, text.place());
   }
-  for (int64_t i = 0; i < std::ssize(passages); ++i) {
-    const Passage& passage = passages[static_cast<size_t>(i)];
+  for (int64_t i = 0; i < std::ssize(cut.passages); ++i) {
+    const Passage& passage = cut.passages[static_cast<size_t>(i)];
     part.passages.push_back({.row = number,
                              .passage = i,
                              .byte_begin = passage.byte_begin,
                              .byte_end = passage.byte_end,
                              .char_begin = passage.char_begin,
                              .char_end = passage.char_end,
-                             .tokens = std::ssize(part.sequences.row(first + i))});
+                             .tokens = cut.tokens(i)});
+    part.lost_tokens.push_back(cut.lost_tokens[static_cast<size_t>(i)]);
   }
+  append(cut.sequences, part.sequences);
+  append({.offsets = std::move(cut.first_passages), .spans = std::move(cut.spans)}, part.vectors);
 }
 
 // Checked here, because the error names the row, which the engine does not know.

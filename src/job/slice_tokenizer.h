@@ -10,23 +10,26 @@
 #include "encode/tokenizer.h"
 
 #include "base/thread_pool.h"
+#include "batching/sequences.h"
 #include "job/tokenize_plan.h"
 
 namespace encode {
 
-// Texts as sequences of token ids: one for each text, or with a cutter one for each passage.
+// Texts as sequences of token ids: one for each text, or those of CutText.
 struct TokenizedTexts {
   TokenizedRows sequences;
-  // With a cutter the places of the sequences. PassagePlace::row is the number of the text, counted
-  // from 0; a text of token ids, which is a row that was set aside, has no passage.
-  std::vector<PassagePlace> passages;
-  // The texts whose passages have no room (kNoPassageRoom), ascending. They have no passage, and
+  SequenceVectors vectors = {};  // with PassageVectors::kLate, of the passages
+  // With passages, their places. PassagePlace::row is the number of the text, counted from 0; a
+  // text of token ids, which is a row that was set aside, has no passage.
+  std::vector<PassagePlace> passages = {};
+  std::vector<int32_t> lost_tokens = {};  // [passages], what max_tokens cut off from each
+  // The texts that cannot be cut (refuses_row()), ascending. They have no passage, and
   // SetAsideRow::row is the number of the text.
   std::vector<SetAsideRow> refused = {};
 };
 
-// Appends the rows of `part` to `whole`. Throws no Error.
-void append(const TokenizedRows& part, TokenizedRows& whole);
+// Appends the sequences of `part`, with their vectors, to `whole`. Throws no Error.
+void append(const TokenizedTexts& part, Sequences& whole);
 
 // Works on several threads, in contiguous slices. One thread at a time may call run().
 class SliceTokenizer {

@@ -160,7 +160,8 @@ TokenizePlan plan_tokenizing(const JobUnit& unit, const ModelDirectory& director
                         .rule = *effective.passages,
                         .prompt = effective.prompt,
                         .frame = literal_frame(unit.input),
-                        .add_special_tokens = options.add_special_tokens},
+                        .add_special_tokens = options.add_special_tokens,
+                        .window_tokens = options.max_length},
         directory.path);
   const bool all_pooled = effective.include_prompt || tokenizer == nullptr;
   return {.tokenizer = tokenizer,

@@ -167,9 +167,9 @@ bool UnitRun::probe() {
   return true;
 }
 
-// Looks for committed chunks of another kind of device, of other algorithms of the matrix products
-// or of other CUDA kernels, because the last bits of their vectors may differ. Throws with
-// strict_numerics, and warns without it. If a record does not name the kernels, it only warns.
+// Looks for committed chunks that were computed on another kind of device, by other algorithms for
+// the matrix products, or by other CUDA kernels: the last bits of their vectors may differ. Throws
+// Error with strict_numerics, and warns without it or if a record does not name the kernels.
 void UnitRun::check_origin(const ChunkStore& store) const {
   std::string warning;
   for (const ChunkRecord& record : store.committed()) {
@@ -214,7 +214,7 @@ UnitRun::End UnitRun::encode_all(WindowProducer& producer, CommitThread& committ
     seconds_.rows_awaited += awaited;
     seconds_.add(window->seconds);
     deduplicated_rows_ += std::ssize(window->duplicates);
-    window_rows_ = {.first = rows_, .rows = rows.size(), .sequences = window->sequences()};
+    window_rows_ = {.first = rows_, .rows = rows.size(), .sequences = window->sequences};
     const bool last = window->last;
     std::optional<WindowVectors> vectors =
         encoder_.encode(std::move(*window), progress, std::move(memory));

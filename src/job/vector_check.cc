@@ -41,7 +41,8 @@ std::optional<BadVector> check_sum(double squares, const VectorRules& rules) {
 VectorRules vector_rules(const ModelDirectory& directory, const EffectiveResult& effective) {
   return {.unit_norm = !effective.token_embeddings() && !effective.modules.empty() &&
                        effective.modules.back().kind == SentenceModule::Kind::kNormalize,
-          .may_be_zero = directory.model_type == kStaticEmbedding};
+          .may_be_zero = directory.model_type == kStaticEmbedding,
+          .of_tokens = effective.token_embeddings()};
 }
 
 std::optional<BadVector> check_vector(std::span<const float> vector, const VectorRules& rules) {
@@ -55,7 +56,8 @@ void WindowCheck::add(const PackedBatch& batch) {
       not_finite_.push_back(row);
     } else if (precision_ == VectorPrecision::kFloat16) {
       round_and_check(row);
-    } else if (std::optional<BadVector> wrong = check_sum(squares, rules_)) {
+    } else if (std::optional<BadVector> wrong =
+                   row.vectors == 1 ? check_sum(squares, rules_) : check_each(row)) {
       bad_.emplace(row.row, *std::move(wrong));
     }
   }
@@ -83,8 +85,18 @@ CheckedRows WindowCheck::result(std::vector<PackedRow> rows) {
 void WindowCheck::round_and_check(const PackedRow& row) {
   const std::span<float> vector = values_.of(row);
   if (precision_ == VectorPrecision::kFloat16) round_to_half(vector);
-  if (std::optional<BadVector> wrong = check_vector(vector, rules_))
-    bad_.emplace(row.row, *std::move(wrong));
+  if (std::optional<BadVector> wrong = check_each(row)) bad_.emplace(row.row, *std::move(wrong));
+}
+
+// Returns what is wrong with the first wrong vector of a row, or nullopt.
+std::optional<BadVector> WindowCheck::check_each(const PackedRow& row) const {
+  const std::span<const float> vectors = std::as_const(values_).of(row);
+  if (rules_.of_tokens) return check_vector(vectors, rules_);
+  const auto dim = static_cast<size_t>(values_.dim);
+  for (size_t begin = 0; begin < vectors.size(); begin += dim) {
+    if (auto wrong = check_vector(vectors.subspan(begin, dim), rules_)) return wrong;
+  }
+  return std::nullopt;
 }
 
 }  // namespace encode

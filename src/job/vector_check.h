@@ -31,6 +31,9 @@ inline constexpr const char* kBadVectorsHint =
 struct VectorRules {
   bool unit_norm = false;    // every vector must have norm 1, because the last step normalizes
   bool may_be_zero = false;  // StaticEmbedding: the sum of a few rows of a table may be 0
+  // A row with a vector for each token is wrong only if all of them are 0. Otherwise each vector of
+  // a row must be right.
+  bool of_tokens = false;
 };
 VectorRules vector_rules(const ModelDirectory& directory, const EffectiveResult& effective);
 
@@ -63,6 +66,7 @@ class WindowCheck {
 
  private:
   void round_and_check(const PackedRow& row);
+  std::optional<BadVector> check_each(const PackedRow& row) const;
 
   WindowValues& values_;
   const VectorRules& rules_;

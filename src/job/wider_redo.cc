@@ -16,22 +16,19 @@ std::vector<PackedBatch> batches_of(const WiderRedo::Request& request) {
                 [&rows](int64_t row) { return !rows.contains(row); });
 }
 
-// Renumbers the rows and the token offsets of the batches from 0, without gaps. Returns zeros for
-// their vectors, with the dim and the kind of `values`.
-WindowValues number_from_0(std::vector<PackedBatch>& batches, const WindowValues& values) {
+// Renumbers the rows and the vectors of the batches from 0, without gaps. Returns zeros for the
+// vectors.
+WindowValues number_from_0(std::vector<PackedBatch>& batches, int64_t dim) {
   int64_t rows = 0;
-  int64_t tokens = 0;
+  int64_t vectors = 0;
   for (PackedBatch& batch : batches) {
     for (size_t b = 0; b < batch.rows.size(); ++b) {
       batch.rows[b] = rows++;
-      batch.token_offsets[b] = tokens + batch.cu_seqlens[b];
+      batch.first_vectors[b] = vectors;
+      vectors += batch.vectors[b];
     }
-    tokens += batch.tokens();
   }
-  const int64_t vectors = values.per_token ? tokens : rows;
-  return {.dim = values.dim,
-          .per_token = values.per_token,
-          .floats = std::vector<float>(static_cast<size_t>(vectors * values.dim))};
+  return {.dim = dim, .floats = std::vector<float>(static_cast<size_t>(vectors * dim))};
 }
 
 }  // namespace
@@ -56,7 +53,7 @@ WiderRedo::Outcome WiderRedo::run(const Request& request, WindowValues& values,
   }
   std::vector<PackedBatch> again = batches_of(request);
   const std::vector<PackedRow> narrow_rows = rows_of(again);
-  WindowValues wider = number_from_0(again, values);
+  WindowValues wider = number_from_0(again, values.dim);
   const std::vector<PackedRow> wide_rows = rows_of(again);
   outcome.finished = wide_->encode(again, wider.floats, done);
   if (!outcome.finished) return outcome;

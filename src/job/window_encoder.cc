@@ -19,16 +19,12 @@ namespace {
 // An event has at most this number of rows, so that its line stays short.
 constexpr size_t kEventRows = 64;
 
-// Returns values for all sequences of a window, which are 0. Uses `memory` if its size fits.
+// Returns values for all vectors of a window, which are 0. Uses `memory` if its size fits.
 WindowValues zeros_for(const Window& window, const Encoder& encoder, std::vector<float> memory) {
-  int64_t vectors = encoder.token_embeddings() ? 0 : window.sequences();
-  if (encoder.token_embeddings())
-    for (const WindowPart& part : window.parts) vectors += part.vectors();
-  const auto size = static_cast<size_t>(vectors * encoder.dim());
+  const auto size = static_cast<size_t>(window.vectors() * encoder.dim());
   if (memory.capacity() < size || memory.capacity() / 2 > size) memory = {};
   memory.assign(size, 0.0F);
-  return {
-      .dim = encoder.dim(), .per_token = encoder.token_embeddings(), .floats = std::move(memory)};
+  return {.dim = encoder.dim(), .floats = std::move(memory)};
 }
 
 }  // namespace

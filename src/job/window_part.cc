@@ -42,7 +42,7 @@ WindowPart part_of_passages(RowRange rows, const TokenizedTexts& texts, RowVecto
     (*part.passages)[i].row += rows.begin;
     ++counts[row];
     sums[row].tokens += passage.tokens;
-    sums[row].lost_tokens += texts.sequences.lost_tokens[i];
+    sums[row].lost_tokens += texts.lost_tokens[i];
     if (row_vector == RowVector::kNone) part.stats.zero_token_rows += passage.tokens == 0 ? 1 : 0;
   }
   for (size_t row = 0; row < sums.size(); ++row) {

@@ -14,6 +14,7 @@
 #include "base/units.h"
 #include "batching/pack.h"
 #include "batching/passage_counts.h"
+#include "batching/sequences.h"
 #include "job/skip_list.h"
 #include "job/slice_tokenizer.h"
 #include "job/window_part.h"
@@ -29,11 +30,14 @@ std::vector<int32_t> row_tokens(const TokenizedRows& rows) {
   return counts;
 }
 
-std::vector<EmbeddingKey> keys_of(const Window& window, const TokenizedRows& rows,
+std::vector<EmbeddingKey> keys_of(const Window& window, const Sequences& sequences,
                                   KeyMaker& maker) {
-  std::vector<EmbeddingKey> keys(static_cast<size_t>(rows.size()));
+  std::vector<EmbeddingKey> keys(static_cast<size_t>(sequences.ids.size()));
   for (const PackedBatch& batch : window.batches) {
-    for (const int64_t row : batch.rows) keys[static_cast<size_t>(row)] = maker.key(rows.row(row));
+    for (const int64_t row : batch.rows) {
+      keys[static_cast<size_t>(row)] =
+          maker.key(sequences.ids.row(row), sequences.vectors.spans_of(row));
+    }
   }
   return keys;
 }
@@ -71,9 +75,9 @@ class PartSource {
     return !done() && !tasks_.begins_stretch() && tasks_.front().rows.begin <= row_;
   }
 
-  // Reads the next rows of the current chunk, at most a part of this size, and appends their ids to
-  // `window`. Adds the time that this takes to `seconds`.
-  WindowPart next(TokenizedRows& window, const WindowSize& size, StageSeconds& seconds) {
+  // Reads the next rows of the current chunk, at most a part of this size, and appends their
+  // sequences to `window`. Adds the time that this takes to `seconds`.
+  WindowPart next(Sequences& window, const WindowSize& size, StageSeconds& seconds) {
     Stopwatch watch;
     const ChunkTask task = tasks_.front();
     const int64_t begin = std::max(row_, task.rows.begin);
@@ -95,10 +99,11 @@ class PartSource {
     part.refused = std::move(tokenized.refused);
     add_refused(part);
     part.stats.set_aside_rows = std::ssize(part.set_aside);
-    if (window.size() == 0) {
-      window = std::move(tokenized.sequences);
+    if (window.ids.size() == 0) {
+      window.ids = std::move(tokenized.sequences);
+      window.vectors = std::move(tokenized.vectors);
     } else {
-      append(tokenized.sequences, window);
+      append(tokenized, window);
     }
     skip_finished();
     return part;
@@ -110,7 +115,9 @@ class PartSource {
     const auto bytes =
         static_cast<int64_t>(text.utf8.size() + text.input_ids.size() * sizeof(int32_t));
     const int64_t frame = text.bytes_before + text.bytes_after;
-    return frame == 0 || !plan_.cutter ? bytes : framed_bytes(plan_.cutter->rule(), bytes, frame);
+    // With PassageVectors::kLate the frame is around the whole text, and not around each passage.
+    if (frame == 0 || !plan_.cutter || plan_.cutter->rule().late()) return bytes;
+    return framed_bytes(plan_.cutter->rule(), bytes, frame);
   }
 
   // Returns the rows of the range that were set aside, and clears their texts, so that they get no
@@ -153,7 +160,6 @@ class PartSource {
                              format_count(unit_.identity.rows, "row", "rows"),
                              fmt::to_string(rows.begin + static_cast<int64_t>(texts.size())));
       }
-      // The cutter puts the prompt before every passage.
       if (!plan_.prompt.empty() && !plan_.cutter) text.utf8.insert(0, plan_.prompt);
       bytes += bytes_of(text);
       texts.push_back(text);
@@ -201,7 +207,9 @@ void WindowProducer::await_memory() {
 Window WindowProducer::make_window(PartSource& source) const {
   const WindowSize size = plan_.next_window();
   Window window;
-  TokenizedRows rows;
+  Sequences sequences;
+  sequences.prompt_tokens = plan_.prompt_tokens;
+  const TokenizedRows& rows = sequences.ids;
   const auto takes_another_chunk = [&] {
     const WindowPart& last = window.parts.back();
     return last.closes_chunk() && rows.size() < size.rows &&
@@ -209,15 +217,18 @@ Window WindowProducer::make_window(PartSource& source) const {
            static_cast<int64_t>(rows.ids.size()) < size.tokens;
   };
   do {
-    window.parts.push_back(source.next(rows, size, window.seconds));
+    window.parts.push_back(source.next(sequences, size, window.seconds));
   } while (source.goes_on() && takes_another_chunk());
   window.last = source.done();
   Stopwatch watch;
+  if (unit_.identity.token_embeddings) sequences.vectors.offsets = rows.offsets;
+  sequences.type_ids = type_ids_of(plan_, rows);
   window.skipped = skipped_tokens(rows, plan_.skip_list);
-  window.duplicates = find_duplicates(rows);
-  window.batches = pack(rows, plan_.batch_tokens, plan_.prompt_tokens, window.duplicates);
-  set_type_ids(window.batches, rows, type_ids_of(plan_, rows));
-  if (plan_.keys != nullptr) window.keys = keys_of(window, rows, *plan_.keys);
+  window.duplicates = find_duplicates(sequences);
+  window.batches = pack(sequences, plan_.batch_tokens, window.duplicates);
+  if (plan_.keys != nullptr) window.keys = keys_of(window, sequences, *plan_.keys);
+  window.sequences = rows.size();
+  window.vector_offsets = std::move(sequences.vectors.offsets);
   window.seconds.pack = watch.lap();
   return window;
 }

@@ -32,13 +32,12 @@ struct WindowPart {
   std::vector<SetAsideRow> refused = {};
   // The number of vectors of each row: [rows] with StreamIdentity::has_offsets(), else empty.
   std::vector<int32_t> row_vectors = {};
-  // The sequences of the part, in order, if its rows are cut into passages. nullopt: each row is a
+  // The passages of the part, in order, if its rows are cut into passages. nullopt: each row is a
   // sequence.
   std::optional<std::vector<PassagePlace>> passages = {};
 
   bool opens_chunk() const { return rows.begin == chunk.rows.begin; }
   bool closes_chunk() const { return rows.end == chunk.rows.end; }
-  int64_t sequences() const { return passages ? std::ssize(*passages) : rows.size(); }
   int64_t vectors() const {
     if (row_vectors.empty()) return rows.size();
     return std::accumulate(row_vectors.begin(), row_vectors.end(), int64_t{0});
@@ -50,8 +49,12 @@ struct WindowPart {
 // the end of a chunk.
 struct Window {
   std::vector<WindowPart> parts;  // at least one; each begins where the previous one ends
-  // Their rows are the sequences of all parts, which they number from 0. Empty if no sequence has
-  // tokens.
+  // The sequences of all parts are numbered from 0: the rows, the passages, or the windows of texts
+  // whose passages are encoded in their context.
+  int64_t sequences = 0;
+  // SequenceVectors::offsets of the sequences. With passages, a vector is one passage.
+  std::vector<int64_t> vector_offsets;
+  // PackedBatch::rows are sequences. Empty if no sequence has tokens.
   std::vector<PackedBatch> batches;
   std::vector<DuplicateRow> duplicates;  // these sequences are in no batch
   // [sequences], set for those of the batches; empty: no cache
@@ -62,11 +65,8 @@ struct Window {
   StageSeconds seconds;  // of the stages read, tokenize and pack
   bool last = false;     // no window follows
 
-  int64_t sequences() const {
-    return std::accumulate(
-        parts.begin(), parts.end(), int64_t{0},
-        [](int64_t sum, const WindowPart& part) { return sum + part.sequences(); });
-  }
+  // Returns the number of vectors that the encoder gives.
+  int64_t vectors() const { return vector_offsets.empty() ? sequences : vector_offsets.back(); }
   RowRange rows() const {
     return {.begin = parts.front().rows.begin, .end = parts.back().rows.end};
   }

@@ -46,8 +46,8 @@ void uncount_tokens(std::span<const int64_t> positions, std::vector<WindowPart>&
 std::vector<int64_t> positions_without_vector(std::vector<int64_t> skipped,
                                               std::span<const FailedRow> failed) {
   for (const FailedRow& row : failed) {
-    for (int64_t token = 0; token < row.place.tokens; ++token)
-      skipped.push_back(row.place.token_offset + token);
+    for (int64_t token = 0; token < row.place.vectors; ++token)
+      skipped.push_back(row.place.first_vector + token);
   }
   std::sort(skipped.begin(), skipped.end());
   skipped.erase(std::unique(skipped.begin(), skipped.end()), skipped.end());
@@ -63,6 +63,7 @@ WindowVectors finish(Window window, WindowValues values, std::vector<FailedRow> 
   count_redone(window, redone);
   failed = with_duplicates(std::move(failed), window.duplicates);
   const int64_t first_row = window.rows().begin;
+  const bool per_token = !window.parts.front().row_vectors.empty();
   WindowVectors result;
   for (const FailedRow& row : failed) {
     WindowPart& part = part_of(window.parts, row.place.row);
@@ -70,7 +71,7 @@ WindowVectors finish(Window window, WindowValues values, std::vector<FailedRow> 
                                 .code = std::string(row.code.name()),
                                 .message = row.message});
     list_set_aside(result.set_aside.back(), part);
-    if (values.per_token) continue;
+    if (per_token) continue;
     part.stats.tokens -= row.place.tokens;
     const std::span<float> vector = values.of(row.place);
     std::fill(vector.begin(), vector.end(), 0.0F);
@@ -79,7 +80,7 @@ WindowVectors finish(Window window, WindowValues values, std::vector<FailedRow> 
     std::sort(part.set_aside.begin(), part.set_aside.end(),
               [](const SetAsideRow& a, const SetAsideRow& b) { return a.row < b.row; });
   }
-  if (values.per_token) {
+  if (per_token) {
     const std::vector<int64_t> positions =
         positions_without_vector(std::move(window.skipped), failed);
     uncount_tokens(positions, window.parts);

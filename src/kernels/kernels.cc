@@ -114,16 +114,6 @@ bool has_avx512_vnni() {
 #endif
 }
 
-std::vector<const Kernels*> usable_kernels() {
-  std::vector<const Kernels*> usable;
-  for (const InstructionSet& set : kInstructionSets) {
-    if (!set.usable()) continue;
-    const Kernels* table = &set.kernels();
-    if (usable.empty() || usable.back() != table) usable.push_back(table);
-  }
-  return usable;
-}
-
 Capability capability() {
   static const Capability allowed = std::min(processor_capability(), asked_for());
   return allowed;
@@ -137,11 +127,14 @@ std::string capabilities_in_words() {
   return list_in_words(names, "or");
 }
 
+const Kernels* kernels_of(Capability capability) {
+  for (const InstructionSet& set : kInstructionSets)
+    if (set.capability == capability) return &set.kernels();
+  return nullptr;
+}
+
 const Kernels& kernels() {
-  static const Kernels& best = []() -> const Kernels& {
-    const auto has = [](const InstructionSet& set) { return set.capability == capability(); };
-    return std::find_if(kInstructionSets.begin(), kInstructionSets.end(), has)->kernels();
-  }();
+  static const Kernels& best = *kernels_of(capability());
   return best;
 }
 

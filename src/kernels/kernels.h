@@ -12,7 +12,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <vector>
 
 namespace encode::kernels {
 
@@ -199,11 +198,11 @@ std::string capabilities_in_words();
 // Returns whether the processor has AVX512_VNNI. A processor with kAvx512 may have it or not.
 bool has_avx512_vnni();
 
-// Returns the best set of kernels that capability() allows. kAmx uses the set for AVX512_BF16.
-const Kernels& kernels();
+// Returns the set of kernels for an instruction set; null if this program was compiled for another
+// processor architecture. kAmx uses the set for AVX512_BF16.
+const Kernels* kernels_of(Capability capability);
 
-// Returns all sets that this processor can run. The best one is the last. Only tests call this
-// function, to compare the sets with each other.
-std::vector<const Kernels*> usable_kernels();
+// Returns the set of kernels for capability().
+const Kernels& kernels();
 
 }  // namespace encode::kernels

@@ -1,6 +1,9 @@
 #include <algorithm>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "encode/batch_plan.h"
 #include "encode/error.h"
@@ -71,6 +74,19 @@ void require_token_vectors_of_documents(const ModelDirectory& directory,
                        "for example ''"});
 }
 
+void check_late_vectors(const ModelDirectory& directory, const EffectiveResult& result) {
+  if (result.pooling == std::vector{PoolingMode::kMean}) return;
+  std::vector<std::string_view> names;
+  for (const PoolingMode mode : result.pooling) names.push_back(to_string(mode));
+  throw Error({.code = "model.pooling",
+               .what = "late vectors of passages are means over the tokens of a passage",
+               .where = directory.path,
+               .expected = "a model with mean pooling",
+               .found = fmt::format("pooling {}", fmt::join(names, ", ")),
+               .hint = "encode each passage alone: --passage-vectors alone "
+                       "(semantic.passages.vectors)"});
+}
+
 // Returns the rule by which the rows are cut, or nullopt if they are not.
 std::optional<PassageRule> passages_in_force(const ModelDirectory& directory,
                                              const PassageOptions& options,
@@ -84,13 +100,19 @@ std::optional<PassageRule> passages_in_force(const ModelDirectory& directory,
                  .found = "a vector for each token",
                  .hint = "leave the passages (semantic.passages) out, or choose a pooling"});
   }
-  const int64_t most = result.max_length;
+  const bool late = options.vectors == PassageVectors::kLate;
+  if (late) check_late_vectors(directory, result);
+  // Windows of late vectors overlap by max_tokens, so a larger one would let most of their tokens
+  // be computed more than twice.
+  const int64_t most = late ? result.max_length / 2 : result.max_length;
   const PassageRule rule = {.max_tokens = options.max_tokens.value_or(most),
                             .overlap = options.overlap,
-                            .by = options.by.value_or(PassageUnit::kSentence)};
+                            .by = options.by.value_or(PassageUnit::kSentence),
+                            .vectors = options.vectors};
   if (rule.max_tokens <= most) return rule;
   throw Error({.code = "model.max_length",
-               .what = "a passage may have more tokens than a row",
+               .what = late ? "a passage may have more tokens than half of a row"
+                            : "a passage may have more tokens than a row",
                .where = directory.path,
                .expected = fmt::format("passages.max_tokens of at most {}", most),
                .found = fmt::to_string(rule.max_tokens),
@@ -125,6 +147,11 @@ void truncate(EffectiveResult& result, int64_t dim, const std::string& where) {
 }
 
 }  // namespace
+
+std::string_view EffectiveResult::sequence_name() const {
+  if (!passages) return "row";
+  return passages->late() ? "window" : "passage";
+}
 
 bool EffectiveResult::is_cut() const {
   return std::any_of(modules.begin(), modules.end(), [](const SentenceModule& module) {

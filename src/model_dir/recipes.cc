@@ -87,9 +87,9 @@ constexpr auto kRecipes = std::to_array<CodeRecipe>({
      .source = kFromGritLm},
 });
 
-}  // namespace
+static_assert(std::ranges::none_of(kRecipes, &std::string_view::empty, &CodeRecipe::source));
 
-std::span<const CodeRecipe> code_recipes() { return kRecipes; }
+}  // namespace
 
 const CodeRecipe* find_code_recipe(CodeRole role, std::string_view reference,
                                    std::string_view model_type) {

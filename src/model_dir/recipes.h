@@ -2,7 +2,6 @@
 // itself; the code never runs.
 #pragma once
 
-#include <span>
 #include <string_view>
 
 #include "encode/tokenizer_file.h"
@@ -31,9 +30,6 @@ struct CodeRecipe {
   TokenizerRecipe tokenizer = TokenizerRecipe::kNone;
   std::string_view source = {};  // where the code is published
 };
-
-// Returns every known class. Only tests call this function, to check the whole table.
-std::span<const CodeRecipe> code_recipes();
 
 // Returns the row of a class, or null if encode does not know the class. `reference` is a value of
 // auto_map: "file.Class", or "org/name--file.Class" for the code of another repository.

@@ -27,7 +27,7 @@ struct Truncation {
   double lost_share() const;  // the lost share of all tokens, 0 to 1
 };
 
-// Returns the most tokens of a sequence: of a passage, or else of a row.
+// Returns the tokens that a passage, or else a row, is cut to.
 int64_t most_tokens(const EffectiveResult& effective);
 
 // "257 of 1,000 rows (25.7 %) are longer than 256 tokens; the cut loses 31.2 % of all tokens".

@@ -64,7 +64,7 @@ Volume volume_of(const RunConfig& config, const DevicePlan& device) {
   for (const PlannedStream& stream : device.streams) {
     const TextFacts& texts = stream.request.texts;
     const EffectiveResult& effective = stream.request.effective;
-    const int64_t rows = effective.passage_vectors() ? texts.sequences() : texts.rows;
+    const int64_t rows = effective.passage_vectors() ? texts.vectors() : texts.rows;
     const auto vectors = static_cast<double>(effective.token_embeddings() ? texts.tokens : rows);
     volume.rows += static_cast<double>(texts.rows);
     volume.texts += static_cast<double>(texts.text_bytes);

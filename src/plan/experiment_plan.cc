@@ -59,7 +59,7 @@ class Surveys {
     found.survey = survey_texts(stream.input,
                                 {.model_path = path,
                                  .tokenizer = tokenizer_of(path, effective.tokenizer),
-                                 .tokenize = {.max_length = most_tokens(effective),
+                                 .tokenize = {.max_length = effective.longest_sequence(),
                                               .add_special_tokens = directory.add_special_tokens},
                                  .prompt = effective.prompt,
                                  .passages = effective.passages,
@@ -87,7 +87,7 @@ class Surveys {
   // all texts.
   TextSurvey full_rows(const EffectiveResult& effective) const {
     constexpr int64_t kBytesPerToken = 4;
-    const int64_t max_length = most_tokens(effective);
+    const int64_t max_length = effective.longest_sequence();
     const int64_t rows = request_.rows > 0 ? request_.rows : kRowsWithoutTexts;
     TextSurvey survey;
     survey.facts = {.rows = rows,
@@ -107,7 +107,8 @@ class Surveys {
              .tokens = scaled(facts.tokens),
              .text_bytes = scaled(facts.text_bytes),
              .longest_row_tokens = facts.longest_row_tokens,
-             .passages = facts.passages > 0 ? scaled(facts.passages) : 0};
+             .passages = facts.passages > 0 ? scaled(facts.passages) : 0,
+             .windows = facts.windows > 0 ? scaled(facts.windows) : 0};
   }
 
   // Returns nullptr if the directory has no tokenizer: then every row must be token ids. All
@@ -292,7 +293,7 @@ void Planner::plan_disk(const std::vector<SurveyedStream>& streams, ExperimentPl
     const std::string name = streams[i].config->name();
     const EffectiveResult& effective = streams[i].request.effective;
     const TextFacts& texts = streams[i].request.texts;
-    const int64_t rows = effective.passage_vectors() ? texts.sequences() : texts.rows;
+    const int64_t rows = effective.passage_vectors() ? texts.vectors() : texts.rows;
     const int64_t chunk_rows = plan.devices.front().streams[i].chunk_rows;
     disks.push_back(
         {.name = name,

@@ -101,7 +101,7 @@ std::string render_texts(const PlannedStream& stream) {
   text += fmt::format(
       ", about {} ({} a {}), longest {}", format_count(texts.tokens, "token", "tokens"),
       format_count(texts.tokens / std::max<int64_t>(1, texts.sequences())),
-      texts.passages > 0 ? "passage" : "row", format_count(stream.request.longest_row_tokens()));
+      stream.request.effective.sequence_name(), format_count(stream.request.longest_row_tokens()));
   if (stream.survey.stride > 1)
     text += fmt::format("; {} tokenized",
                         format_count(stream.survey.sampled_rows, "row was", "rows were"));

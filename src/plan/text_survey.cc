@@ -31,7 +31,8 @@ class Sample {
                                     .rule = *options.passages,
                                     .prompt = options.prompt,
                                     .frame = options.frame,
-                                    .add_special_tokens = options.tokenize.add_special_tokens},
+                                    .add_special_tokens = options.tokenize.add_special_tokens,
+                                    .window_tokens = options.tokenize.max_length},
                     options.model_path);
   }
 
@@ -58,8 +59,10 @@ class Sample {
     survey.stride = stride_;
     int64_t tokens = 0;
     int64_t cut = 0;
+    int64_t passages = 0;
     for (const Row& row : taken_) {
       cut += row.cut ? 1 : 0;
+      passages += row.passages;
       for (const int32_t count : row.tokens) {
         survey.sample.push_back(count);
         tokens += count;
@@ -76,7 +79,8 @@ class Sample {
     survey.facts.rows = rows;
     survey.facts.text_bytes = text_bytes;
     survey.facts.tokens = of_all(tokens);
-    if (cutter_) survey.facts.passages = of_all(std::ssize(survey.sample));
+    if (cutter_) survey.facts.passages = of_all(passages);
+    if (cutter_ && cutter_->rule().late()) survey.facts.windows = of_all(std::ssize(survey.sample));
     // Takes the limit instead, because a row outside the sample may be longer than all rows in it.
     if (stride_ > 1) survey.facts.longest_row_tokens = options_.tokenize.max_length;
     return survey;
@@ -84,9 +88,10 @@ class Sample {
 
  private:
   struct Row {
-    std::vector<int32_t> tokens;  // of the row, or of each of its passages
+    std::vector<int32_t> tokens;  // of each of its sequences: the row, its passages or its windows
     bool cut;
     int64_t bytes;
+    int64_t passages = 0;
   };
 
   void tokenize(Text& text, Row& row) {
@@ -94,20 +99,28 @@ class Sample {
     rows_.clear();
     try {
       if (cutter_) {
-        std::vector<Passage> passages;
-        cutter_->cut(text.framed(), passages, rows_);
+        cut(text, row);
+        return;
       } else {
         text.utf8.insert(0, options_.prompt);
         options_.tokenizer->encode(text.utf8, options_.tokenize, rows_);
       }
     } catch (const Error& error) {
-      if (error.detail().code == kNoPassageRoom) return;  // the run sets such a row aside
+      if (refuses_row(error.detail().code)) return;  // the run sets such a row aside
       throw naming_row(error, text.place());
     }
     for (int64_t i = 0; i < rows_.size(); ++i) {
       row.tokens.push_back(static_cast<int32_t>(rows_.row(i).size()));
       row.cut = row.cut || rows_.lost_tokens[static_cast<size_t>(i)] > 0;
     }
+  }
+
+  void cut(const Text& text, Row& row) const {
+    const CutText cut = cutter_->cut(text.framed());
+    row.passages = std::ssize(cut.passages);
+    for (int64_t i = 0; i < cut.sequences.size(); ++i)
+      row.tokens.push_back(static_cast<int32_t>(cut.sequences.row(i).size()));
+    row.cut = std::ranges::any_of(cut.lost_tokens, [](int32_t lost) { return lost > 0; });
   }
 
   // Drops every second row of the sample.

@@ -19,8 +19,8 @@ namespace encode {
 
 struct TextSurvey {
   TextFacts facts = {};  // `tokens` is extrapolated from the sample
-  // The tokens of the sampled rows, after the cut at max_length, or those of their passages, in the
-  // order of the file.
+  // The tokens of the sampled rows, after the cut at max_length, or of their passages, or of their
+  // windows with PassageVectors::kLate, in the order of the file.
   std::vector<int32_t> sample = {};
   int64_t sampled_rows = 0;
   int64_t stride = 1;          // one row in `stride` rows is in the sample

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <fmt/format.h>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
@@ -60,12 +61,14 @@ class SampleTokenizer {
                                     .rule = *effective.passages,
                                     .prompt = effective.prompt,
                                     .frame = literal_frame(stream.plan.config.input),
-                                    .add_special_tokens = directory.add_special_tokens},
+                                    .add_special_tokens = directory.add_special_tokens,
+                                    .window_tokens = effective.max_length},
                     directory.path);
   }
 
   void count(const Text& text, Sample& sample) {
     rows_.clear();
+    lost_of_spans_ = 0;
     if (text.tokenized) {
       ++sample.token_rows;
       const int64_t limit = options_.max_length;
@@ -85,7 +88,7 @@ class SampleTokenizer {
       throw Error(*std::move(error));
     }
     sample.tokens += std::ssize(rows_.ids);
-    int64_t all_lost = 0;
+    int64_t all_lost = lost_of_spans_;
     for (int64_t i = 0; i < rows_.size(); ++i) {
       const int64_t lost = rows_.lost_tokens[static_cast<size_t>(i)];
       sample.longest_tokens = std::max(sample.longest_tokens, std::ssize(rows_.row(i)) + lost);
@@ -99,9 +102,11 @@ class SampleTokenizer {
   void tokenize(const Text& text, Sample& sample) {
     try {
       if (cutter_) {
-        std::vector<Passage> passages;
-        cutter_->cut(text.framed(), passages, rows_);
-        sample.passages += std::ssize(passages);
+        CutText cut = cutter_->cut(text.framed());
+        sample.passages += std::ssize(cut.passages);
+        rows_ = std::move(cut.sequences);
+        if (cutter_->rule().late())
+          lost_of_spans_ = std::reduce(cut.lost_tokens.begin(), cut.lost_tokens.end(), int64_t{0});
       } else {
         stream_.model->tokenizer->encode(stream_.plan.effective.prompt + text.utf8, options_,
                                          rows_);
@@ -115,6 +120,7 @@ class SampleTokenizer {
   TokenizeOptions options_;
   std::optional<PassageCutter> cutter_;
   TokenizedRows rows_;
+  int64_t lost_of_spans_ = 0;  // with PassageVectors::kLate, the tokens that passages have lost
 };
 
 Sample read_sample(const CheckedStream& stream) {

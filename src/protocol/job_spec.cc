@@ -33,6 +33,7 @@ constexpr auto names(VectorPrecision /*tag*/) { return kVectorPrecisions; }
 constexpr auto names(SpecialTokensRule /*tag*/) { return kSpecialTokensRules; }
 constexpr auto names(TokenizerRecipe /*tag*/) { return kTokenizerRecipes; }
 constexpr auto names(PassageUnit /*tag*/) { return kPassageUnits; }
+constexpr auto names(PassageVectors /*tag*/) { return kPassageVectors; }
 constexpr auto names(RowVector /*tag*/) { return kRowVectors; }
 constexpr auto names(PoolingMode /*tag*/) { return kPoolingModes; }
 constexpr auto names(DenseActivation /*tag*/) { return kDenseActivations; }
@@ -63,7 +64,7 @@ ENCODE_FIELDS(SentenceModule, kind, path, pooling, include_prompt, in_features, 
               residual, activation, tensors)
 ENCODE_FIELDS(LateInteraction, marker, skip_words, unknown_token, drops_unknown_words)
 ENCODE_FIELDS(TokenizerRules, special_tokens, recipe, lower_case_first)
-ENCODE_FIELDS(PassageRule, max_tokens, overlap, by)
+ENCODE_FIELDS(PassageRule, max_tokens, overlap, by, vectors)
 ENCODE_FIELDS(EffectiveResult, pooling, normalize, truncate_dim, modules, max_length, prompt,
               include_prompt, dtype, float32_matmul_precision, causal, dim, launch_tokens,
               vector_precision, late_interaction, tokenizer, ignore_custom_code, recipes, passages,

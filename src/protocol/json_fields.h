@@ -242,9 +242,7 @@ class SchemaWriter {
   template <class T>
   static std::string schema(const T& value) {
     if constexpr (std::same_as<T, ErrorCode>) {
-      std::string codes = "code";
-      for (const ErrorFacts& row : error_table::kRows) codes += fmt::format("|{}", row.codes);
-      return codes;
+      return fmt::format("code|{}", fmt::join(kErrorCodes, "|"));
     } else if constexpr (std::is_enum_v<T> && !std::same_as<T, ExitCode>) {
       return fmt::format("enum|{}", fmt::join(names_of(names(value)), "|"));
     } else if constexpr (std::is_arithmetic_v<T> || std::same_as<T, std::string> ||

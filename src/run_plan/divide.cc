@@ -111,7 +111,7 @@ std::map<std::pair<std::string, int64_t>, Cuts> cuts_of(const std::vector<Stream
   return cuts;
 }
 
-// `borders` are the first rows of the shards, and at the end the number of rows.
+// `borders` has the first row of each shard, and then the number of rows of the stream.
 ShardedStream sharded_at(const StreamPlan& stream, const std::vector<int64_t>& borders) {
   ShardedStream sharded = {.identity = stream.identity, .scan = stream.scan};
   sharded.scan.checkpoints.clear();

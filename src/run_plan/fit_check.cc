@@ -139,8 +139,22 @@ TextFacts facts_of_passages(const InputScan& scan, const PassageRule& rule) {
           .passages = passages};
 }
 
+// Estimates the tokens of texts that are encoded in windows, and their passages.
+TextFacts facts_of_windows(const InputScan& scan, const EffectiveResult& effective) {
+  const PassageRule& rule = *effective.passages;
+  const int64_t windows = estimated_windows(rule, effective.max_length, scan.rows, scan.text_bytes);
+  const int64_t repeated = (windows - scan.rows) * rule.max_tokens;
+  return {.rows = scan.rows,
+          .tokens = scan.text_bytes / kTokenTextBytes + scan.rows + repeated,
+          .text_bytes = scan.text_bytes,
+          .longest_row_tokens = std::min(scan.longest_bytes, effective.max_length),
+          .passages = estimated_passages(rule, scan.rows, scan.text_bytes - scan.frame_bytes),
+          .windows = windows};
+}
+
 // Estimates the tokens from a scan.
 TextFacts facts_of(const InputScan& scan, const EffectiveResult& effective) {
+  if (effective.passages && effective.passages->late()) return facts_of_windows(scan, effective);
   if (effective.passages) return facts_of_passages(scan, *effective.passages);
   const int64_t max_length = effective.max_length;
   const auto most = static_cast<double>(scan.rows) * static_cast<double>(max_length);

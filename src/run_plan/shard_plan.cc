@@ -19,6 +19,7 @@
 #include "run_plan/shard_settings.h"
 #include "store/file_list.h"
 #include "store/fingerprint/fingerprint.h"
+#include "store/identity_fields.h"
 #include "store/layout.h"
 #include "store/run_files.h"
 #include "store/sealed_json.h"
@@ -106,13 +107,8 @@ void place_list(const std::string& cache_dir, const std::string& stream, InputSc
 ShardedStream stream_from_json(const Json& json, int64_t shards, const std::string& where) {
   const JsonFields fields(json, where, kPlanCode);
   ShardedStream stream;
-  stream.identity = {.name = fields.string("name"),
-                     .fingerprint = fields.object("fingerprint").dump(),
-                     .rows = fields.integer("rows", 0, kMaxInteger),
-                     .dim = fields.integer("dim", 1, kMaxInteger),
-                     .token_embeddings = fields.boolean_or("token_embeddings", false),
-                     .passages = fields.boolean_or("passages", false),
-                     .model = fields.string("model")};
+  stream.identity = identity_from(fields);
+  stream.identity.model = fields.string("model");
   stream.scan = scan_from_json(fields.object("scan"));
   stream.chunk_rows = fields.integer_or("chunk_rows", 0, 0, kMaxInteger);
   stream.identity.filtered = stream.scan.filtered;

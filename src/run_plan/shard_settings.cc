@@ -80,11 +80,12 @@ void add_result(const std::string& stream, const ResultOptions& result, Settings
   set("special_tokens", name_of(kSpecialTokensRules, special_tokens));
   set("ignore_custom_code", fmt::to_string(ignore_custom_code));
   if (!passages.cuts()) return;
-  const auto& [max_tokens, overlap, by, row_vector, none] = passages;
+  const auto& [max_tokens, overlap, by, vectors, row_vector, none] = passages;
   static_cast<void>(none);  // it is false if the rows are cut
   set("passages.max_tokens", in_words(max_tokens));
   set("passages.overlap", fmt::to_string(overlap));
   set("passages.by", by ? name_of(kPassageUnits, *by) : "");
+  set("passages.vectors", name_of(kPassageVectors, vectors));
   set("passages.row_vector", name_of(kRowVectors, row_vector));
 }
 

@@ -1,7 +1,6 @@
 // The identity of a stream whose input was read.
 #include <fmt/format.h>
 #include <optional>
-#include <vector>
 
 #include "encode/error.h"
 
@@ -53,8 +52,7 @@ void finish_stream_plan(StreamPlan& stream, const OpenedModel& model) {
     scan.listed = {.list = list_of(stream.config.input, scan.files),
                    .begin = 0,
                    .end = std::ssize(scan.files)};
-  std::vector<ScannedFile> files;
-  if (!scan.listed) files.assign(scan.files.begin(), scan.files.end());
+  const ScannedFiles files = scan.listed ? ScannedFiles() : scan.files;
   const Fingerprint fingerprint = {.input = stream.config.input,
                                    .input_files = files,
                                    .input_list = list_in(scan),
@@ -71,7 +69,7 @@ void finish_stream_plan(StreamPlan& stream, const OpenedModel& model) {
                      .input_list = list_in(scan),
                      .model = stream.model_path,
                      .filtered = stream.scan.filtered};
-  for (const InputScan::File& file : files)
+  for (const ScannedFile& file : files)
     stream.identity.inputs.push_back({.path = file.path, .first_row = file.first_row});
 }
 

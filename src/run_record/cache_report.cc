@@ -35,9 +35,8 @@ double hit_percent(const CacheCounts& counts) {
 
 }  // namespace
 
-std::string describe(const CacheCounts& counts, bool of_passages) {
-  const char* one = of_passages ? "passage" : "row";
-  const char* many = of_passages ? "passages" : "rows";
+std::string describe(const CacheCounts& counts, std::string_view one) {
+  const std::string many = fmt::format("{}s", one);
   // Equal rows of different windows are not counted, so the line does not say how many equal rows
   // the input has.
   std::string equal = fmt::format("{} got the vector of an equal {} that was encoded with {}",

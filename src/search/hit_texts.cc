@@ -41,14 +41,16 @@ std::vector<std::string> HitTexts::columns() const {
 std::vector<int64_t> HitTexts::rows_without_text() const {
   std::vector<int64_t> rows;
   if (scan_.empty == 0) return rows;
-  if (passages_) return passages_->without_text();
   const std::unique_ptr<ScannedTexts> reader = open_scanned_texts(options_, scan_);
   for (Text text; reader->next(text);) {
     if (!text.utf8.empty() || !text.input_ids.empty()) continue;
-    if (const std::optional<int64_t> vector = input_rows_.vector_of(text.row))
+    if (passages_) {
+      rows.push_back(text.row);
+    } else if (const std::optional<int64_t> vector = input_rows_.vector_of(text.row)) {
       rows.push_back(*vector);
+    }
   }
-  return rows;
+  return passages_ ? passages_->vectors_of(rows) : rows;
 }
 
 std::map<int64_t, RowText> HitTexts::read(std::vector<int64_t> rows) const {

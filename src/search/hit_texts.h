@@ -21,10 +21,10 @@ struct RowText {
   std::string utf8 = {};                // the first HitTexts::kMostBytes of the text, valid UTF-8
   int64_t bytes = 0;                    // the size of the whole text
   std::vector<int32_t> input_ids = {};  // the first ids, if the row consists of token ids
-  // What the row has in the columns of a table that come from the input, such as "id": the first
-  // kMostBytes of each, or nullopt if the input has no value.
+  // The values of the row in the columns of a table that come from the input, such as "id": the
+  // first kMostBytes of each, or nullopt if the input has no value.
   std::vector<std::optional<std::string>> columns = {};
-  // The passage that `utf8` is, in the text of the row; nullopt: it is the text of the row.
+  // The place of `utf8` in the text of the row, if it is a passage; nullopt: it is the whole text.
   std::optional<PassagePlace> passage = {};
 };
 

@@ -44,6 +44,8 @@ std::string on_one_line(const std::string& text, size_t most) {
 
 std::string text_of(const SearchHit& hit, size_t most) {
   if (hit.text.input_ids.empty()) {
+    // Only a passage of one field of a template, which has other fields around it.
+    if (hit.text.utf8.empty()) return "(the field is empty)";
     const std::string line = on_one_line(hit.text.utf8, most);
     return line.empty() ? "(only white space)" : line;
   }

@@ -37,8 +37,8 @@ std::vector<int64_t> dims_of(const ShardPlan& plan);  // of the streams
 Parts find_parts(const RunConfig& config, const ShardPlan& plan);
 
 // Compares every part with the plan and with its own hash, several at a time. If `ranges` is not
-// null, the matrices are float32, and it gets the ranges of their rows. Throws Error kData
-// "store.damaged" for a damaged part, whose shard then counts as not encoded.
+// null, the matrices must be float32, and `ranges` gets the ranges of their rows. Throws Error
+// kData "store.damaged" for a damaged part, whose shard then counts as not encoded.
 void check_parts(const RunConfig& config, const ShardPlan& plan, const Parts& parts,
                  RangesOfParts* ranges);
 

@@ -12,6 +12,7 @@
 #include "base/json_values.h"
 #include "base/output_types.h"
 #include "base/path_kind.h"
+#include "store/identity_fields.h"
 #include "store/layout.h"
 #include "store/records.h"
 #include "store/sealed_json.h"
@@ -72,12 +73,7 @@ PartsList list_from_json(const Json& json, const std::string& where) {
   const JsonFields fields(json, where, kDamaged);
   fields.integer("format", kFormat, kFormat);
   PartsList list;
-  list.identity = {.name = fields.string("name"),
-                   .fingerprint = fields.object("fingerprint").dump(),
-                   .rows = fields.integer("rows", 0, kMaxInteger),
-                   .dim = fields.integer("dim", 1, kMaxInteger),
-                   .token_embeddings = fields.boolean_or("token_embeddings", false),
-                   .passages = fields.boolean_or("passages", false)};
+  list.identity = identity_from(fields);
   list.type = parse_output_type(fields.string("output_dtype"), where);
   list.file = named_value(fields, "file_format", kMatrixFormats);
   list.columns = fields.integer("columns", 1, kMaxInteger);

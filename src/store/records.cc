@@ -10,6 +10,7 @@
 #include "base/json_values.h"
 #include "base/npy.h"
 #include "store/chunk_places.h"
+#include "store/identity_fields.h"
 #include "store/layout.h"
 #include "store/sealed_json.h"
 
@@ -222,13 +223,8 @@ StreamFile parse_stream_file(std::string_view text, const std::string& where) {
     if (fields.string("dtype") != kElementType)
       fields.refuse("dtype", std::string(kElementType), fields.string("dtype"));
     StreamFile stream;
-    stream.identity = {.name = fields.string("name"),
-                       .fingerprint = fields.object("fingerprint").dump(),
-                       .rows = fields.integer("rows", 0, kMaxInteger),
-                       .dim = fields.integer("dim", 1, kMaxInteger),
-                       .token_embeddings = fields.boolean_or("token_embeddings", false),
-                       .passages = fields.boolean_or("passages", false),
-                       .first_row = fields.integer_or("first_row", 0, 0, kMaxInteger)};
+    stream.identity = identity_from(fields);
+    stream.identity.first_row = fields.integer_or("first_row", 0, 0, kMaxInteger);
     stream.chunk_rows = fields.integer("chunk_rows", 1, kMaxInteger);
     stream.folder_chunks = fields.integer_or("folder_chunks", 0, 0, kMaxInteger);
     stream.checksum = stated_checksum(text);

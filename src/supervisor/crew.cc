@@ -163,7 +163,7 @@ std::vector<UnitProgress> Crew::progress_of(const Slot& slot) const {
                      .rows_before = committed_[i],
                      .chunks = states_[i].chunks,
                      .chunk_files = context_.finisher.chunk_files(),
-                     .passages = stream.effective.passages.has_value()});
+                     .sequence = stream.effective.sequence_name()});
   }
   return units;
 }

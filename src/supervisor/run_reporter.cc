@@ -289,7 +289,7 @@ void RunReporter::log_cache(const UnitProgress& unit) {
   if (counts.requests + counts.deduplicated_rows == 0) return;
   Json fields = to_json(counts);
   fields["stream"] = unit.name;
-  log_.info("embedding_cache", fmt::format("{}: {}", unit.name, describe(counts, unit.passages)),
+  log_.info("embedding_cache", fmt::format("{}: {}", unit.name, describe(counts, unit.sequence)),
             fields);
 }
 

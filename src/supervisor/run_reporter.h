@@ -37,8 +37,8 @@ struct UnitProgress {
   int64_t rows = 0;
   int64_t rows_before = 0;  // the rows that were committed when the worker started
   int64_t chunks = 0;
-  bool chunk_files = true;  // false: standard mode
-  bool passages = false;    // true: the rows are cut into passages
+  bool chunk_files = true;            // false: standard mode
+  std::string_view sequence = "row";  // what the model encodes at once
 };
 
 // The tokens of a stream that all workers of this run have encoded, and the time they took.

@@ -86,6 +86,24 @@ bool AddedTokenFinder::has_special(int32_t id) const {
   });
 }
 
+bool AddedTokenFinder::joins_between_words() const {
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  return std::ranges::none_of(tokens_, [&](const auto& entry) {
+    const auto& [pattern, token] = entry;
+    for (size_t i = 1; i < pattern.size(); ++i) {
+      if (pattern[i] == ' ' && is_letter(pattern[i - 1])) return true;
+    }
+    return (token.rstrip && is_letter(pattern.back())) ||
+           (token.single_word && pattern.front() == ' ');
+  });
+}
+
+bool AddedTokenFinder::joins_after_spaces() const {
+  return std::ranges::none_of(tokens_, [](const auto& entry) {
+    return entry.first.find_first_of(" \n") != std::string::npos;
+  });
+}
+
 void AddedTokenFinder::split(std::string_view text, std::vector<Section>& sections) const {
   const auto push_text = [&](size_t begin, size_t end) {
     if (begin < end) sections.push_back({text.substr(begin, end - begin), -1});

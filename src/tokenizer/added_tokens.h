@@ -45,6 +45,11 @@ class AddedTokenFinder {
   // Returns whether a special token has this id.
   bool has_special(int32_t id) const;
 
+  // Returns whether no token is found, or left, because of what is across a place that JoinPlaces
+  // names.
+  bool joins_between_words() const;
+  bool joins_after_spaces() const;
+
   // Appends the sections of `text`, in order. A text without an added token is one section, and an
   // empty text has no section. The sections are views of `text`.
   void split(std::string_view text, std::vector<Section>& sections) const;

@@ -40,6 +40,15 @@ FrameText literal_frame(const InputOptions& input) {
 int64_t passage_room(const PassageSettings& settings, const std::string& where) {
   const auto& [before, after] = settings.frame;
   const PassageRule& rule = settings.rule;
+  if (rule.late()) {
+    if (rule.max_tokens > rule.overlap) return rule.max_tokens;
+    throw Error({.code = "model.max_length",
+                 .what = "max_tokens has no room for the text of a passage",
+                 .where = where,
+                 .expected = fmt::format("a max_tokens above the overlap of {}", rule.overlap),
+                 .found = fmt::to_string(rule.max_tokens),
+                 .hint = "give a larger max_tokens or a smaller overlap"});
+  }
   const int64_t around = tokens_around(settings, before, after);
   if (rule.max_tokens - around > rule.overlap)
     return rule.max_tokens - tokens_around(settings, "", "");

@@ -5,7 +5,9 @@
 #include <limits>
 #include <utility>
 
+#include "tokenizer/late_windows.h"
 #include "tokenizer/passage_room.h"
+#include "tokenizer/passage_row.h"
 #include "tokenizer/text_units.h"
 #include "tokenizer/unicode/grapheme_break.h"
 
@@ -49,16 +51,18 @@ struct Filling {
 // until it fits, or gets more until it is full.
 class TextCutter {
  public:
-  // `room`: the tokens of a passage without those around it.
-  TextCutter(const PassageSettings& settings, int64_t room, const FramedText& text)
+  // `room`: the tokens of a passage without those around it. `document` counts the tokens; null:
+  // each passage is tokenized alone.
+  TextCutter(const PassageSettings& settings, int64_t room, const FramedText& text,
+             const DocumentTokens* document)
       : settings_(settings),
+        document_(document),
         room_(room),
-        before_(settings.prompt + std::string(text.before)),
         utf8_(text.text),
-        after_(text.after),
-        sentences_(text.text) {}
+        sentences_(text.text),
+        rows_(settings, text, sentences_) {}
 
-  void cut(std::vector<Passage>& passages, TokenizedRows& rows) {
+  void cut(CutText& cut) {
     TokenizedRows row;
     size_t begin = 0;
     size_t last_end = 0;
@@ -73,12 +77,14 @@ class TextCutter {
       passage.byte_begin = static_cast<int64_t>(begin);
       passage.byte_end = static_cast<int64_t>(end);
       passage.char_end = passage.char_begin + count_code_points(utf8_.substr(begin, end - begin));
-      passages.push_back(passage);
-      append_rows(row, rows);
+      cut.passages.push_back(passage);
+      if (document_ == nullptr) append_rows(row, cut.sequences);
       if (end >= utf8_.size()) return;
       last_end = end;
       const size_t next = next_begin(begin, end);
-      passage.char_begin += count_code_points(utf8_.substr(begin, next - begin));
+      passage.char_begin =
+          next == end ? passage.char_end
+                      : passage.char_begin + count_code_points(utf8_.substr(begin, next - begin));
       begin = next;
       sentences_.drop_before(begin);
     }
@@ -87,15 +93,12 @@ class TextCutter {
  private:
   size_t max_tokens() const { return static_cast<size_t>(settings_.rule.max_tokens); }
   size_t most_bytes() const { return max_tokens() * kMostBytesPerToken; }
-  TokenizeOptions options() const {
-    return {.max_length = settings_.rule.max_tokens,
-            .add_special_tokens = settings_.add_special_tokens};
-  }
   bool by(PassageUnit unit) const { return settings_.rule.by == unit; }
 
   // Returns the number of tokens of a unit alone. A space at its end does not count, because many
   // tokenizers make one token of it and the word after it.
   int64_t guide(size_t begin, size_t end) {
+    if (document_ != nullptr) return document_->count(begin, end);
     std::string_view unit = utf8_.substr(begin, end - begin);
     if (unit.ends_with(' ')) unit.remove_suffix(1);
     guide_rows_.clear();
@@ -107,6 +110,7 @@ class TextCutter {
     if (sentence.tokens < 0) {
       const bool too_long = sentence.end - sentence.begin > most_bytes();
       sentence.tokens = too_long ? kTooManyTokens : guide(sentence.begin, sentence.end);
+      if (!too_long && rows_.uses_sentences()) sentence.ids = guide_rows_.ids;
     }
     return sentence.tokens;
   }
@@ -124,16 +128,13 @@ class TextCutter {
     return tokens;
   }
 
-  // Fills `row` with the row of a passage, and returns its tokens before the truncation.
+  // Fills `row` with the row of a passage, and returns its tokens before the truncation. With a
+  // document, the row has only the number of its tokens.
   int64_t tokenize(size_t begin, size_t end, TokenizedRows& row) {
+    if (document_ == nullptr) return rows_.tokenize(begin, end, row);
     row.clear();
-    const std::string_view text = utf8_.substr(begin, end - begin);
-    if (before_.empty() && after_.empty()) {
-      settings_.tokenizer.encode(text, options(), row);
-    } else {
-      framed_.assign(before_).append(text).append(after_);
-      settings_.tokenizer.encode(framed_, options(), row);
-    }
+    row.offsets.push_back(0);
+    row.lost_tokens.push_back(static_cast<int32_t>(document_->count(begin, end)));
     return all_tokens(row);
   }
 
@@ -223,7 +224,7 @@ class TextCutter {
       return utf8_.size();
     size_t end = fit_guess(begin, row);
     if (end == begin) end = fit_units(begin, row);
-    last_pieces_ = count_pieces(utf8_.substr(begin, end - begin));
+    last_pieces_ = sentences_.pieces(begin, end);
     last_tokens_ = all_tokens(row) - (settings_.rule.max_tokens - room_);
     return end;
   }
@@ -359,27 +360,40 @@ class TextCutter {
   }
 
   const PassageSettings& settings_;
+  const DocumentTokens* document_;
   int64_t room_;
-  std::string before_;  // the prompt, and what the row has before every passage
   std::string_view utf8_;
-  std::string_view after_;
   SentenceWindow sentences_;
+  PassageRow rows_;
   int64_t last_pieces_ = 0;  // of the passage before; 0: there is none
   int64_t last_tokens_ = 0;  // without those around it
   TokenizedRows guide_rows_;
   TokenizedRows larger_row_;
-  std::string framed_;
 };
 
 }  // namespace
 
+int64_t CutText::tokens(int64_t passage) const {
+  if (spans.empty()) return std::ssize(sequences.row(passage));
+  const TokenSpan& span = spans[static_cast<size_t>(passage)];
+  return span.end - span.begin;
+}
+
 PassageCutter::PassageCutter(PassageSettings settings, const std::string& where)
     : settings_(std::move(settings)), room_(passage_room(settings_, where)) {}
 
-void PassageCutter::cut(const FramedText& text, std::vector<Passage>& passages,
-                        TokenizedRows& rows) const {
+CutText PassageCutter::cut(const FramedText& text) const {
+  CutText cut;
+  if (settings_.rule.late()) {
+    const DocumentTokens document(settings_, text);
+    TextCutter(settings_, room_, text, &document).cut(cut);
+    document.add_windows(cut);
+    return cut;
+  }
   const bool framed = !text.before.empty() || !text.after.empty();
-  TextCutter(settings_, framed ? passage_room(settings_, text) : room_, text).cut(passages, rows);
+  TextCutter(settings_, framed ? passage_room(settings_, text) : room_, text, nullptr).cut(cut);
+  cut.lost_tokens = cut.sequences.lost_tokens;
+  return cut;
 }
 
 }  // namespace encode

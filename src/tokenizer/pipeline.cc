@@ -58,7 +58,7 @@ bool are_zero(const std::vector<int32_t>& types) {
   return std::ranges::all_of(types, [](int32_t type) { return type == 0; });
 }
 
-class Pipeline final : public Tokenizer {
+class Pipeline final : public JoinableTokenizer {
  public:
   explicit Pipeline(PipelineParts parts) : parts_(std::move(parts)) {}
 
@@ -92,6 +92,8 @@ class Pipeline final : public Tokenizer {
     if (utf8.size() > kKeptBytes / sizeof(int32_t)) scratch->shrink();
   }
 
+  JoinPlaces joins() const override { return parts_.joins; }
+  const RowForm& row_form() const override { return parts_.row_form; }
   int64_t vocab_size() const override { return static_cast<int64_t>(parts_.tokens.size()); }
   std::string description() const override { return parts_.description; }
   RowTypeIds type_ids() const override { return parts_.row_form.special.types; }
@@ -233,6 +235,11 @@ Error naming_row(const Error& error, const std::string& place) {
 
 std::unique_ptr<Tokenizer> make_pipeline(PipelineParts parts) {
   return std::make_unique<Pipeline>(std::move(parts));
+}
+
+const JoinableTokenizer* joinable(const Tokenizer& tokenizer) {
+  const auto* found = dynamic_cast<const JoinableTokenizer*>(&tokenizer);
+  return found != nullptr && found->joins() != JoinPlaces::kNone ? found : nullptr;
 }
 
 bool RowTypeIds::all_zero() const { return text == 0 && are_zero(before) && are_zero(after); }

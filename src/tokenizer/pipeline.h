@@ -67,6 +67,13 @@ inline constexpr size_t kMaxAlignedBytes = size_t{8} << 20;
 // if `utf8` has more than `max_bytes`.
 std::string_view check_text(std::string_view utf8, size_t max_bytes, std::string& repaired);
 
+// The places of a text where the ids of the text are those of its two parts, one after the other.
+enum class JoinPlaces {
+  kNone,          // no place is known
+  kBetweenWords,  // before a space, if an ASCII letter stands before it, and one after it
+  kAfterSpaces,   // these places, and after ' ' and '\n', except inside a grapheme cluster
+};
+
 // The stages of a tokenizer.
 struct PipelineParts {
   std::unique_ptr<Normalizer> normalizer;       // may be null
@@ -77,10 +84,21 @@ struct PipelineParts {
   AddedTokenFinder normalized_tokens;  // searched for after normalization
   TokenSpellings tokens;               // "" for an id without a token
   std::string description;             // the result of Tokenizer::description()
+  JoinPlaces joins = JoinPlaces::kNone;
 };
 
 // Returns the tokenizer of these stages, which owns them. Its vocab_size() is parts.tokens.size(),
 // so every id that a stage gives must be below it. Does not throw Error.
 std::unique_ptr<Tokenizer> make_pipeline(PipelineParts parts);
+
+// A tokenizer whose ids can be joined.
+class JoinableTokenizer : public Tokenizer {
+ public:
+  virtual JoinPlaces joins() const = 0;
+  virtual const RowForm& row_form() const = 0;
+};
+
+// Returns the tokenizer if it is one whose joins() are known, and null otherwise. Does not throw.
+const JoinableTokenizer* joinable(const Tokenizer& tokenizer);
 
 }  // namespace encode

@@ -5,9 +5,7 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
-#include <functional>
 #include <memory>
-#include <thread>
 #include <utility>
 
 namespace encode {
@@ -43,7 +41,7 @@ class ScratchPool {
   // Thread-safe.
   template <typename Make>
   Lease borrow(Make&& make) {
-    const size_t home = std::hash<std::thread::id>()(std::this_thread::get_id());
+    const size_t home = number_of_thread();
     for (size_t i = 0; i < kTries; ++i) {
       const size_t slot = (home + i) % kSlots;
       if (Scratch* scratch = slots_[slot].exchange(nullptr, std::memory_order_acquire);
@@ -55,6 +53,13 @@ class ScratchPool {
   }
 
  private:
+  // Two threads of the process have different numbers.
+  static size_t number_of_thread() {
+    static std::atomic<size_t> threads = 0;
+    thread_local const size_t number = threads.fetch_add(1, std::memory_order_relaxed);
+    return number;
+  }
+
   static constexpr size_t kSlots = 64;
   static constexpr size_t kTries = 4;
 

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <utility>
 
 #include "tokenizer/unicode/grapheme_break.h"
@@ -11,7 +14,10 @@
 namespace encode {
 namespace {
 
-bool is_white_space(char32_t c) { return (unicode::properties()[c] & unicode::kWhitespace) != 0; }
+bool is_white_space(char32_t c) {
+  if (c < 0x80) return c == ' ' || (c >= '\t' && c <= '\r');
+  return (unicode::properties()[c] & unicode::kWhitespace) != 0;
+}
 
 bool is_blank(std::string_view utf8) {
   const char* end = utf8.data() + utf8.size();
@@ -57,23 +63,37 @@ bool is_unspaced_letter(char32_t c) {
   return in_range && (unicode::properties()[c] & unicode::kLetter) != 0;
 }
 
-// What a byte is for count_pieces(): a part of a word, or a piece of its own. The first byte of a
-// character from U+0800 on is neither, so the character begins a word at its second byte.
-constexpr uint8_t kWordByte = 1;
-constexpr uint8_t kPieceByte = 2;
+// Returns 1 if `first` <= `byte` < `first` + `count`, and 0 otherwise. The compiler makes vector
+// instructions of it.
+constexpr uint8_t is_in(uint8_t byte, uint8_t first, uint8_t count) {
+  return static_cast<uint8_t>(byte - first) < count ? 1 : 0;
+}
 
-constexpr std::array<uint8_t, 256> make_byte_kinds() {
-  std::array<uint8_t, 256> kinds = {};
-  for (size_t byte = 0; byte < kinds.size(); ++byte) {
-    const bool letter = (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z');
-    const bool digit = byte >= '0' && byte <= '9';
-    if (letter || digit || (byte >= 0x80 && byte < 0xE0)) {
-      kinds[byte] = kWordByte;
-    } else if (byte > ' ' && byte < 0x7F) {
-      kinds[byte] = kPieceByte;
-    }
-  }
-  return kinds;
+constexpr uint8_t is_letter_or_digit(uint8_t byte) {
+  return is_in(byte | 0x20U, 'a', 26) | is_in(byte, '0', 10);
+}
+
+// For count_pieces() a byte is a part of a word, a piece of its own, or neither. The first byte of
+// a character from U+0800 on is neither, so the character begins a word at its second byte.
+constexpr uint8_t is_word_byte(uint8_t byte) {
+  return is_letter_or_digit(byte) | is_in(byte, 0x80, 0x60);
+}
+
+// Returns the number of pieces that begin with the byte.
+constexpr uint8_t pieces_at(uint8_t before, uint8_t byte) {
+  const uint8_t is_sign = is_in(byte, 0x21, 0x5E) & (is_letter_or_digit(byte) ^ 1U);
+  return (is_word_byte(byte) & (is_word_byte(before) ^ 1U)) | is_sign;
+}
+
+constexpr size_t kPieceBlock = 32;  // the pieces of a block fit into a byte
+
+// Returns the number of pieces that begin in the kPieceBlock bytes from p on. p[-1] is read, too.
+uint8_t pieces_of_block(const char* p) {
+  uint8_t pieces = 0;
+  for (size_t i = 0; i < kPieceBlock; ++i)
+    pieces += pieces_at(static_cast<uint8_t>(p[static_cast<ptrdiff_t>(i) - 1]),
+                        static_cast<uint8_t>(p[i]));
+  return pieces;
 }
 
 bool parts_words(char32_t before, char32_t after) {
@@ -111,19 +131,40 @@ void SentenceWindow::drop_before(size_t at) {
 
 void SentenceWindow::find_next() {
   Sentence sentence{.begin = found_, .begins_paragraph = after_gap_};
-  sentence.end = next_end_ > found_ ? next_end_ : end_of(found_);
-  bool blank = is_blank(utf8_.substr(sentence.begin, sentence.end - sentence.begin));
+  if (next_end_ <= found_) look_ahead(found_);
+  sentence.end = next_end_;
+  bool blank = next_is_blank_;
   while (sentence.end < utf8_.size()) {
-    next_end_ = end_of(sentence.end);
-    const bool next_blank = is_blank(utf8_.substr(sentence.end, next_end_ - sentence.end));
-    if (!blank && !next_blank) break;
-    blank = blank && next_blank;
+    look_ahead(sentence.end);
+    if (!blank && !next_is_blank_) break;
+    blank = blank && next_is_blank_;
     sentence.end = next_end_;
   }
   after_gap_ = ends_with_gap(utf8_.substr(sentence.begin, sentence.end - sentence.begin));
   sentence.pieces = count_pieces(utf8_.substr(sentence.begin, sentence.end - sentence.begin));
   found_ = sentence.end;
-  sentences_.push_back(sentence);
+  sentences_.push_back(std::move(sentence));
+}
+
+void SentenceWindow::look_ahead(size_t begin) {
+  next_end_ = end_of(begin);
+  next_is_blank_ = is_blank(utf8_.substr(begin, next_end_ - begin));
+}
+
+int64_t SentenceWindow::pieces(size_t begin, size_t end) {
+  int64_t pieces = 0;
+  for (size_t i = index_of(begin), at_byte = begin; at_byte < end; ++i) {
+    const Sentence& sentence = *at(i);
+    const size_t to = std::min(end, sentence.end);
+    pieces += at_byte == sentence.begin && to == sentence.end
+                  ? sentence.pieces
+                  : count_pieces(utf8_.substr(at_byte, to - at_byte));
+    const auto byte = [this](size_t place) { return static_cast<uint8_t>(utf8_[place]); };
+    // A word over the border was counted twice.
+    if (at_byte > begin) pieces -= is_word_byte(byte(at_byte - 1)) & is_word_byte(byte(at_byte));
+    at_byte = to;
+  }
+  return pieces;
 }
 
 size_t SentenceWindow::end_of(size_t begin) {
@@ -135,6 +176,11 @@ size_t SentenceWindow::end_of(size_t begin) {
 bool SentenceWindow::begins_cluster(size_t at) {
   if (at >= utf8_.size()) return true;
   if (at < clusters_to_) return false;
+  const auto is_ascii = [](char c) { return static_cast<unsigned char>(c) < 0x80; };
+  if (is_ascii(utf8_[at]) && is_ascii(utf8_[at - 1]) && utf8_[at] != '\n') {
+    clusters_to_ = at;
+    return true;
+  }
   // What is before an ASCII character has no influence on where clusters end after it.
   size_t p = at;
   while (p > clusters_to_ && static_cast<unsigned char>(utf8_[p - 1]) >= 0x80) --p;
@@ -152,15 +198,15 @@ int64_t count_code_points(std::string_view utf8) {
 }
 
 int64_t count_pieces(std::string_view utf8) {
-  static constexpr std::array<uint8_t, 256> kKinds = make_byte_kinds();
-  uint32_t pieces = 0;
-  uint32_t before = 0;
-  for (const char c : utf8) {  // without branches, because no branch could be predicted
-    const uint32_t kind = kKinds[static_cast<unsigned char>(c)];
-    pieces += (kind & ~before & kWordByte) + (kind >> 1U);
-    before = kind;
-  }
-  return pieces;
+  if (utf8.empty()) return 0;
+  int64_t pieces = pieces_at(' ', static_cast<uint8_t>(utf8.front()));
+  size_t at = 1;
+  for (; at + kPieceBlock <= utf8.size(); at += kPieceBlock)
+    pieces += pieces_of_block(utf8.data() + at);
+  std::array<char, kPieceBlock + 1> rest;
+  rest.fill(' ');
+  std::memcpy(rest.data(), utf8.data() + at - 1, utf8.size() - at + 1);
+  return pieces + pieces_of_block(rest.data() + 1);
 }
 
 size_t word_end(std::string_view utf8, size_t begin, size_t limit, size_t max_bytes) {

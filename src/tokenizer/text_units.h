@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <deque>
 #include <string_view>
+#include <vector>
 
 namespace encode {
 
@@ -16,7 +17,9 @@ struct Sentence {
   size_t begin = 0, end = 0;      // bytes
   bool begins_paragraph = false;  // it is the first one, or an empty line is before it
   int64_t pieces = 0;             // count_pieces() of the sentence
-  int64_t tokens = -1;            // for the user of the window; -1: not known
+  // For the user of the window:
+  int64_t tokens = -1;            // -1: not known
+  std::vector<int32_t> ids = {};  // empty: not known
 };
 
 // Finds the sentences of a text one after the other, and keeps those that are still needed. Not
@@ -31,20 +34,26 @@ class SentenceWindow {
   // Returns the number of the sentence that has the byte `at`, which must be below the size of the
   // text. The sentence must not have been dropped.
   size_t index_of(size_t at);
+  // Returns count_pieces() of the bytes [begin, end) of the text. Their sentences must not have
+  // been dropped.
+  int64_t pieces(size_t begin, size_t end);
   // Drops the sentences that end at `at` or before.
   void drop_before(size_t at);
 
  private:
   void find_next();
+  // Finds the end of the sentence that begins at `begin`, where blank lines are sentences too.
+  void look_ahead(size_t begin);
   // Returns the end of the sentence that begins at `begin`, moved to the end of a cluster.
   size_t end_of(size_t begin);
   bool begins_cluster(size_t at);
 
   std::string_view utf8_;
   std::deque<Sentence> sentences_;
-  size_t dropped_ = 0;      // the number of dropped sentences
-  size_t found_ = 0;        // the end of the last sentence
-  size_t next_end_ = 0;     // the end of the sentence at found_, if it is above found_
+  size_t dropped_ = 0;   // the number of dropped sentences
+  size_t found_ = 0;     // the end of the last sentence
+  size_t next_end_ = 0;  // the end of the sentence at found_, if it is above found_
+  bool next_is_blank_ = false;
   size_t clusters_to_ = 0;  // a cluster ends here, and no sentence that is not found ends before
   bool after_gap_ = true;   // a paragraph begins at found_
 };

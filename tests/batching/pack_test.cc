@@ -32,7 +32,7 @@ TEST(Pack, EveryRowWithTokensIsInExactlyOneBatchWhole) {
   const std::vector<int64_t> lengths = random_lengths(500, 300);
   const TokenizedRows rows = rows_of_lengths(lengths);
   std::vector<int> seen(lengths.size());
-  for (const PackedBatch& batch : pack(rows, 512, 0)) {
+  for (const PackedBatch& batch : pack({.ids = rows}, 512)) {
     for (size_t b = 0; b < batch.rows.size(); ++b) {
       const auto row = static_cast<size_t>(batch.rows[b]);
       ++seen[row];
@@ -50,15 +50,12 @@ TEST(Pack, EveryRowWithTokensIsInExactlyOneBatchWhole) {
     EXPECT_EQ(seen[row], lengths[row] > 0 ? 1 : 0) << "row " << row;
 }
 
-TEST(SetTypeIds, GivesEveryTokenItsType) {
+TEST(Pack, GivesEveryTokenItsType) {
   const TokenizedRows rows = rows_of_lengths(random_lengths(100, 30));
-  std::vector<PackedBatch> batches = pack(rows, 64, 0);
-  set_type_ids(batches, rows, {});
-  EXPECT_TRUE(batches.front().type_ids.empty());
+  EXPECT_TRUE(pack({.ids = rows}, 64).front().type_ids.empty());
   std::vector<int32_t> types;
   for (const int32_t id : rows.ids) types.push_back(id % 3);
-  set_type_ids(batches, rows, types);
-  for (const PackedBatch& batch : batches) {
+  for (const PackedBatch& batch : pack({.ids = rows, .type_ids = types}, 64)) {
     ASSERT_EQ(batch.type_ids.size(), batch.input_ids.size());
     for (size_t t = 0; t < batch.input_ids.size(); ++t)
       EXPECT_EQ(batch.type_ids[t], batch.input_ids[t] % 3);
@@ -66,7 +63,7 @@ TEST(SetTypeIds, GivesEveryTokenItsType) {
 }
 
 TEST(Pack, NoBatchExceedsItsCapacity) {
-  for (const PackedBatch& batch : pack(rows_of_lengths(random_lengths(300, 2000)), 512, 0)) {
+  for (const PackedBatch& batch : pack({.ids = rows_of_lengths(random_lengths(300, 2000))}, 512)) {
     const int64_t capacity = (batch.max_seqlen + 511) / 512 * 512;
     EXPECT_LE(batch.tokens(), capacity);
     EXPECT_EQ(batch.cu_seqlens.back(), batch.tokens());
@@ -100,8 +97,8 @@ TEST(Pack, LongestBatchComesFirst) {
 }
 
 TEST(Pack, NothingComesOfNothing) {
-  EXPECT_TRUE(pack(rows_of_lengths({}), 512, 0).empty());
-  EXPECT_TRUE(pack(rows_of_lengths({0, 0}), 512, 0).empty());
+  EXPECT_TRUE(pack({.ids = rows_of_lengths({})}, 512).empty());
+  EXPECT_TRUE(pack({.ids = rows_of_lengths({0, 0})}, 512).empty());
 }
 
 }  // namespace

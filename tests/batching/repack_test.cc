@@ -37,7 +37,8 @@ std::map<int64_t, int> rows_in(const std::vector<PackedBatch>& batches, const To
       const std::vector<int32_t> ids(batch.input_ids.begin() + batch.cu_seqlens[b],
                                      batch.input_ids.begin() + batch.cu_seqlens[b + 1]);
       EXPECT_THAT(ids, ::testing::ElementsAreArray(rows.row(row)));
-      EXPECT_EQ(batch.token_offsets[b], rows.offsets[static_cast<size_t>(row)]);
+      EXPECT_EQ(batch.first_vectors[b], row);
+      EXPECT_EQ(batch.vectors[b], 1);
       EXPECT_EQ(batch.position_ids[static_cast<size_t>(batch.cu_seqlens[b])], 0);
     }
   }
@@ -48,8 +49,7 @@ TEST(Repack, KeepsTheTypeOfEveryToken) {
   const TokenizedRows rows = random_rows(100);
   std::vector<int32_t> types;
   for (const int32_t id : rows.ids) types.push_back(id % 2);
-  std::vector<PackedBatch> batches = pack(rows, 64, 0);
-  set_type_ids(batches, rows, types);
+  const std::vector<PackedBatch> batches = pack({.ids = rows, .type_ids = types}, 64);
   for (const PackedBatch& batch : repack(batches, 32, [](int64_t /*row*/) { return false; })) {
     ASSERT_EQ(batch.type_ids.size(), batch.input_ids.size());
     for (size_t t = 0; t < batch.input_ids.size(); ++t)
@@ -57,9 +57,34 @@ TEST(Repack, KeepsTheTypeOfEveryToken) {
   }
 }
 
+// Sequence i has i % 3 + 1 vectors, and each one has the span [i, number of the vector).
+TEST(Repack, KeepsTheVectorsOfEverySequence) {
+  Sequences sequences = {.ids = random_rows(100)};
+  sequences.vectors.offsets = {0};
+  for (int32_t row = 0; row < 100; ++row) {
+    for (int32_t i = 0; i <= row % 3; ++i)
+      sequences.vectors.spans.push_back({.begin = row, .end = i});
+    sequences.vectors.offsets.push_back(std::ssize(sequences.vectors.spans));
+  }
+  const auto batches = repack(pack(sequences, 64), 20, [](int64_t row) { return row % 5 == 0; });
+  int64_t seen = 0;
+  for (const PackedBatch& batch : batches) {
+    auto span = batch.spans.begin();
+    for (size_t b = 0; b < batch.rows.size(); ++b) {
+      const int64_t row = batch.rows[b];
+      EXPECT_EQ(batch.first_vectors[b], sequences.vectors.first(row));
+      ASSERT_EQ(batch.vectors[b], row % 3 + 1);
+      for (int32_t i = 0; i < batch.vectors[b]; ++i, ++span, ++seen)
+        EXPECT_EQ(*span, (TokenSpan{.begin = static_cast<int32_t>(row), .end = i}));
+    }
+    EXPECT_TRUE(span == batch.spans.end());
+  }
+  EXPECT_GT(seen, 100);
+}
+
 TEST(Repack, KeepsEverySequenceInSmallerBatches) {
   const TokenizedRows rows = random_rows(100);
-  const std::vector<PackedBatch> batches = pack(rows, 64, 2);
+  const std::vector<PackedBatch> batches = pack({.ids = rows, .prompt_tokens = 2}, 64);
   const auto expected = rows_in(batches, rows);
   for (const int64_t capacity : {32, 12, 1}) {
     const auto smaller = repack(batches, capacity, [](int64_t /*row*/) { return false; });
@@ -71,7 +96,7 @@ TEST(Repack, KeepsEverySequenceInSmallerBatches) {
 
 TEST(Repack, LeavesRowsOut) {
   const TokenizedRows rows = random_rows(100);
-  const std::vector<PackedBatch> batches = pack(rows, 64, 2);
+  const std::vector<PackedBatch> batches = pack({.ids = rows, .prompt_tokens = 2}, 64);
   auto expected = rows_in(batches, rows);
   std::erase_if(expected, [](const auto& entry) { return entry.first % 3 == 0; });
   EXPECT_EQ(rows_in(repack(batches, 20, [](int64_t row) { return row % 3 == 0; }), rows), expected);
@@ -79,7 +104,7 @@ TEST(Repack, LeavesRowsOut) {
 
 TEST(OneByOne, GivesEachSequenceABatch) {
   const TokenizedRows rows = random_rows(100);
-  const std::vector<PackedBatch> batches = pack(rows, 64, 2);
+  const std::vector<PackedBatch> batches = pack({.ids = rows, .prompt_tokens = 2}, 64);
   const auto alone = one_by_one(batches, [](int64_t row) { return row == 7; });
   auto expected = rows_in(batches, rows);
   expected.erase(7);

@@ -84,6 +84,15 @@ TEST(EmbeddingKey, ChangesWithTheTokenIds) {
   EXPECT_EQ(keys.size(), 5U);
 }
 
+TEST(EmbeddingKey, ChangesWithTheSpansOfTheVectors) {
+  KeyMaker maker(rules());
+  std::set<std::array<std::byte, 32>> keys = {maker.key(kIds).bytes};
+  for (const std::vector<TokenSpan>& spans :
+       {std::vector<TokenSpan>{{0, 4}}, {{1, 3}}, {{1, 2}, {2, 3}}, {{1, 2}}})
+    keys.insert(maker.key(kIds, spans).bytes);
+  EXPECT_EQ(keys.size(), 5U);
+}
+
 TEST(EmbeddingKey, IsTheSameForTheSameRow) {
   KeyMaker maker(rules());
   maker.key(std::vector<int32_t>(500, 3));

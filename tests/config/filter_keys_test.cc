@@ -14,15 +14,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-ErrorDetail refusal(const std::string& yaml, const std::vector<Override>& flags = {}) {
-  try {
-    load_text(yaml, flags);
-  } catch (const Error& error) {
-    return error.detail();
-  }
-  return {};
-}
-
 std::string splits(const std::string& a, const std::string& b, const std::string& more = "") {
   return "semantic: {model: m}\n" + more + "data:\n  splits: {s: {a: " + a + ", b: " + b + "}}\n";
 }
@@ -79,7 +70,7 @@ TEST(FilterKeys, AFilterThatCannotBeReadIsAnErrorWithItsPlace) {
       refusal("semantic: {model: m}\ninput: {file: a.jsonl, field: x, where: 'n >'}\n");
   EXPECT_EQ(of_file.code.name(), "config.filter");
   EXPECT_EQ(of_file.exit_code, ExitCode::kConfig);
-  EXPECT_THAT(of_file.where, HasSubstr(":2"));
+  EXPECT_THAT(of_file.where, HasSubstr(":2:41"));
   const ErrorDetail of_flags = refusal("", {{"semantic.model", "m", "--model"},
                                             {"input.file", "a.jsonl", "--input"},
                                             {"input.field", "x", "--field"},

@@ -7,6 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include "encode/error.h"
+
 #include "config/load.h"
 #include "support/temp_dir.h"
 
@@ -28,6 +30,16 @@ inline LoadedConfig load_text(const std::string& yaml,
                               const std::vector<Override>& overrides = {}) {
   const TempDir dir;
   return load_config(dir.write("run.yaml", yaml), overrides);
+}
+
+// Returns the error of a config; without a code if it is good.
+inline ErrorDetail refusal(const std::string& yaml, const std::vector<Override>& flags = {}) {
+  try {
+    load_text(yaml, flags);
+  } catch (const Error& error) {
+    return error.detail();
+  }
+  return {};
 }
 
 // Checks that the printed config loads to the same run, and that its settings print the same.

@@ -49,10 +49,11 @@ TEST(PassageKeys, CutNothingByDefault) {
 
 TEST(PassageKeys, SayHowTheTextsAreCut) {
   const PassageOptions all =
-      passages_of("max_tokens: 64, overlap: 8, by: paragraph, row_vector: mean");
+      passages_of("max_tokens: 64, overlap: 8, by: paragraph, vectors: late, row_vector: mean");
   EXPECT_EQ(all.max_tokens, 64);
   EXPECT_EQ(all.overlap, 8);
   EXPECT_EQ(all.by, PassageUnit::kParagraph);
+  EXPECT_EQ(all.vectors, PassageVectors::kLate);
   EXPECT_EQ(all.row_vector, RowVector::kMean);
   EXPECT_TRUE(passages_of("max_tokens: 64").cuts());
   EXPECT_TRUE(passages_of("by: token").cuts());
@@ -87,15 +88,15 @@ TEST(PassageKeys, GiveATableTheColumnsOfTheirPlaces) {
 }
 
 TEST(PassageKeys, AreRefusedIfTheyMeanNothing) {
-  for (const char* wrong : {"overlap: 3", "row_vector: mean"}) {
+  for (const char* wrong : {"overlap: 3", "vectors: late", "row_vector: mean"}) {
     const ErrorDetail error = refused([&] { load(wrong); });
     EXPECT_EQ(error.code.name(), "config.conflict");
     EXPECT_EQ(error.exit_code, ExitCode::kConfig);
     EXPECT_THAT(error.where, HasSubstr("run.yaml:1"));
     EXPECT_THAT(error.expected, HasSubstr("--passage-tokens"));
   }
-  for (const char* wrong : {"max_tokens: 0", "max_tokens: x", "by: word", "overlap: -1",
-                            "vectors: late", "row_vector: x"})
+  for (const char* wrong :
+       {"max_tokens: 0", "max_tokens: x", "by: word", "overlap: -1", "vectors: x", "row_vector: x"})
     EXPECT_EQ(refused([&] { load(wrong); }).exit_code, ExitCode::kConfig) << wrong;
 }
 

@@ -1,6 +1,7 @@
 // Tests the key `text`, the template of a text.
 #include <string>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "loading.h"
@@ -25,6 +26,26 @@ TEST(TextKeys, ATemplateReplacesAFieldOfAWiderLayerAndTheOtherWayRound) {
     EXPECT_EQ(stream.input.text_template, "");
   }
   expect_round_trip(flagged);
+}
+
+// The input may be in the file and the template on the command line, or the other way round.
+TEST(TextKeys, ABrokenTemplateIsBlamedOnThePlaceThatGivesIt) {
+  const ErrorDetail of_flag =
+      refusal("semantic: {model: m}\ninput: {file: a.jsonl}\n", {{"input.text", "{a", "--text"}});
+  EXPECT_EQ(of_flag.where, "--text");
+  EXPECT_EQ(of_flag.exit_code, ExitCode::kUsage);
+  const ErrorDetail of_file = refusal("semantic: {model: m}\ninput:\n  text: '{a'\n",
+                                      {{"input.file", "a.jsonl", "--input"}});
+  EXPECT_THAT(of_file.where, ::testing::HasSubstr("run.yaml:3:9"));
+  EXPECT_EQ(of_file.exit_code, ExitCode::kConfig);
+  for (const ErrorDetail& error : {of_flag, of_file}) EXPECT_EQ(error.code.name(), "config.value");
+}
+
+TEST(TextKeys, AFieldOfLinesIsBlamedOnThePlaceThatGivesIt) {
+  const ErrorDetail error =
+      refusal("semantic: {model: m}\ninput: {file: a.txt}\n", {{"input.field", "a", "--field"}});
+  EXPECT_EQ(error.where, "--field");
+  EXPECT_EQ(error.exit_code, ExitCode::kUsage);
 }
 
 TEST(TextKeys, ATemplateGivesARunOfFlagsANameOfItsOwn) {

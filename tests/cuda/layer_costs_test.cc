@@ -68,7 +68,8 @@ CudaStandInCounts cost_of(const std::string& model, ComputeType dtype) {
   EncoderOptions options;
   options.hardware.device = parse_device("cuda");
   const auto encoder = testing::load_test_encoder(opened, options);
-  const std::vector<PackedBatch> batches = pack(testing::random_rows(kRows), kLaunchTokens, 0);
+  const std::vector<PackedBatch> batches =
+      pack({.ids = testing::random_rows(kRows)}, kLaunchTokens);
   EXPECT_EQ(batches.size(), 1U);
   std::vector<float> out(static_cast<size_t>(kRows * encoder->dim()));
   const auto all = [](const PackedBatch&) { return true; };

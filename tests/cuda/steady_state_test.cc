@@ -51,7 +51,8 @@ class SteadyState : public ::testing::TestWithParam<const char*> {
 
 TEST_P(SteadyState, ABatchWaitsOnceAndTakesNoNewMemory) {
   constexpr int64_t kRows = 400;
-  const std::vector<PackedBatch> batches = pack(testing::random_rows(kRows), kLaunchTokens, 0);
+  const std::vector<PackedBatch> batches =
+      pack({.ids = testing::random_rows(kRows)}, kLaunchTokens);
   ASSERT_GE(batches.size(), 5U);
   const CudaStandInCounts counted = steady(batches, kRows);
   // The host waits for one event in each batch, and for the device at the end.
@@ -63,7 +64,8 @@ TEST_P(SteadyState, ABatchWaitsOnceAndTakesNoNewMemory) {
 // The end of a window waits for nothing if the next one has begun.
 TEST_P(SteadyState, AWindowIsNoReasonToWait) {
   constexpr int64_t kRows = 400;
-  const std::vector<PackedBatch> batches = pack(testing::random_rows(kRows), kLaunchTokens, 0);
+  const std::vector<PackedBatch> batches =
+      pack({.ids = testing::random_rows(kRows)}, kLaunchTokens);
   std::vector<float> out(static_cast<size_t>(kRows * encoder_->dim()));
   const auto all = [](const PackedBatch&) { return true; };
   const auto same = [&batches] { return std::span(batches); };
@@ -81,7 +83,7 @@ TEST_P(SteadyState, LaunchesDoNotGrowWithTheRowsOfABatch) {
   // An expert without tokens is left out, and an expert with many tokens takes several launches.
   const int64_t of_experts = GetParam() == std::string_view("nomic_bert_moe") ? 40 : 0;
   const auto launches_of = [this](int64_t rows) {
-    return steady(pack(testing::random_rows(rows), kLaunchTokens, 0), rows).launches;
+    return steady(pack({.ids = testing::random_rows(rows)}, kLaunchTokens), rows).launches;
   };
   EXPECT_LE(std::abs(launches_of(32) - launches_of(4)), of_experts);
 }

@@ -63,13 +63,11 @@ Vectors encode_with(Encoder& encoder, const TestRows& rows) {
   Vectors vectors;
   vectors.dim = static_cast<size_t>(encoder.dim());
   vectors.values.resize(static_cast<size_t>(rows.count) * vectors.dim);
-  const TokenizedRows ids = random_rows(rows.count, rows.max_tokens);
-  std::vector<PackedBatch> batches = pack(ids, rows.launch_tokens, 0);
-  std::vector<int32_t> types;
-  for (size_t i = 0; rows.typed && i < ids.ids.size(); ++i)
-    types.push_back(static_cast<int32_t>(i % 2));
-  set_type_ids(batches, ids, types);
-  EXPECT_TRUE(encoder.encode(batches, vectors.values, [](const PackedBatch&) { return true; }));
+  Sequences sequences = {.ids = random_rows(rows.count, rows.max_tokens)};
+  for (size_t i = 0; rows.typed && i < sequences.ids.ids.size(); ++i)
+    sequences.type_ids.push_back(static_cast<int32_t>(i % 2));
+  EXPECT_TRUE(encoder.encode(pack(sequences, rows.launch_tokens), vectors.values,
+                             [](const PackedBatch&) { return true; }));
   return vectors;
 }
 

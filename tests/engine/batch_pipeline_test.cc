@@ -23,7 +23,8 @@ PackedBatch batch_of(int32_t id, int64_t row) {
           .position_ids = {0},
           .cu_seqlens = {0, 1},
           .rows = {row},
-          .token_offsets = {row},
+          .first_vectors = {row},
+          .vectors = {1},
           .max_seqlen = 1};
 }
 

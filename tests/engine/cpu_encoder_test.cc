@@ -34,8 +34,8 @@ std::unique_ptr<Encoder> load(const std::string& model, int64_t threads,
 std::vector<float> encode_rows(Encoder& encoder, const TokenizedRows& rows,
                                int64_t capacity_tokens) {
   std::vector<float> out(static_cast<size_t>(rows.size() * encoder.dim()));
-  EXPECT_TRUE(
-      encoder.encode(pack(rows, capacity_tokens, 0), out, [](const PackedBatch&) { return true; }));
+  EXPECT_TRUE(encoder.encode(pack({.ids = rows}, capacity_tokens), out,
+                             [](const PackedBatch&) { return true; }));
   return out;
 }
 
@@ -82,8 +82,8 @@ TEST(TokenEmbeddings, AreWhatPoolingWouldPool) {
   const auto dim = static_cast<size_t>(tokens->dim());
   const auto encode_tokens = [&](int64_t capacity) {
     std::vector<float> out(rows.ids.size() * dim);
-    EXPECT_TRUE(
-        tokens->encode(pack(rows, capacity, 0), out, [](const PackedBatch&) { return true; }));
+    EXPECT_TRUE(tokens->encode(pack(sequences_of(rows, /*token_embeddings=*/true), capacity), out,
+                               [](const PackedBatch&) { return true; }));
     return out;
   };
   const std::vector<float> vectors = encode_tokens(512);
@@ -111,7 +111,7 @@ TEST(CpuEncoder, RefusesAnIdOutsideTheVocabulary) {
     rows.lost_tokens = {0};
     std::vector<float> out(static_cast<size_t>(encoder->dim()));
     try {
-      encoder->encode(pack(rows, 512, 0), out, [](const PackedBatch&) { return true; });
+      encoder->encode(pack({.ids = rows}, 512), out, [](const PackedBatch&) { return true; });
       FAIL() << "id " << id << " was accepted";
     } catch (const Error& error) {
       EXPECT_EQ(error.detail().code.name(), "batch.token_id");
@@ -128,8 +128,9 @@ TEST(CpuEncoder, RefusesASequenceBeyondItsPositions) {
   rows.offsets = {0, encoder->max_length() + 1};
   rows.lost_tokens = {0};
   std::vector<float> out(static_cast<size_t>(encoder->dim()));
-  EXPECT_THROW(encoder->encode(pack(rows, 512, 0), out, [](const PackedBatch&) { return true; }),
-               Error);
+  EXPECT_THROW(
+      encoder->encode(pack({.ids = rows}, 512), out, [](const PackedBatch&) { return true; }),
+      Error);
 }
 
 TEST(CpuEncoder, StopsWhenAsked) {
@@ -137,8 +138,8 @@ TEST(CpuEncoder, StopsWhenAsked) {
   const TokenizedRows rows = random_rows(50);
   std::vector<float> out(static_cast<size_t>(rows.size() * encoder->dim()));
   int batches = 0;
-  EXPECT_FALSE(
-      encoder->encode(pack(rows, 40, 0), out, [&](const PackedBatch&) { return ++batches < 2; }));
+  EXPECT_FALSE(encoder->encode(pack({.ids = rows}, 40), out,
+                               [&](const PackedBatch&) { return ++batches < 2; }));
   EXPECT_EQ(batches, 2);
 }
 

@@ -32,8 +32,8 @@ std::unique_ptr<Encoder> load(const std::string& model, const std::string& devic
 std::vector<float> encode_rows(Encoder& encoder, const TokenizedRows& rows,
                                int64_t capacity_tokens) {
   std::vector<float> out(static_cast<size_t>(rows.size() * encoder.dim()));
-  EXPECT_TRUE(
-      encoder.encode(pack(rows, capacity_tokens, 0), out, [](const PackedBatch&) { return true; }));
+  EXPECT_TRUE(encoder.encode(pack({.ids = rows}, capacity_tokens), out,
+                             [](const PackedBatch&) { return true; }));
   return out;
 }
 
@@ -101,8 +101,8 @@ TEST_P(Cuda, AWindowThatWasBegunBeforeHasTheSameBits) {
   const auto encoder = load(GetParam(), "cuda", ComputeType::kFloat32);
   const TokenizedRows rows = testing::random_rows(100);
   const std::vector<float> expected = encode_rows(*encoder, rows, 1024);
-  const std::vector<PackedBatch> small = pack(rows, 128, 0);
-  const std::vector<PackedBatch> large = pack(rows, 1000, 0);
+  const std::vector<PackedBatch> small = pack({.ids = rows}, 128);
+  const std::vector<PackedBatch> large = pack({.ids = rows}, 1000);
   const auto all = [](const PackedBatch&) { return true; };
   const auto expect_same = [&](const std::vector<PackedBatch>& batches,
                                const std::vector<PackedBatch>& next) {
@@ -158,7 +158,7 @@ TEST_P(Cuda, TheHostsLastStepsUseOneThread) {
   const TokenizedRows rows = testing::random_rows(100);
   std::vector<float> out(static_cast<size_t>(rows.size() * encoder->dim()));
   int most = 0;
-  encoder->encode(pack(rows, 1024, 0), out, [&most](const PackedBatch&) {
+  encoder->encode(pack({.ids = rows}, 1024), out, [&most](const PackedBatch&) {
     most = std::max(most, at::get_num_threads());
     return true;
   });

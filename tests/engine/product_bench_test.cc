@@ -53,7 +53,7 @@ std::vector<PackedBatch> full_batch(const Timed& timed) {
     rows.offsets.push_back(token);
     rows.lost_tokens.push_back(0);
   }
-  return pack(rows, kTokens, 0);
+  return pack({.ids = rows}, kTokens);
 }
 
 ProductRates rates(Timed&& timed) {

@@ -188,9 +188,8 @@ class FaultyEncoder : public Encoder {
                              ? std::find(begin, end, number_in(fault.when)) != end
                              : b == 0;
       if (!meant) continue;
-      const int64_t vector = token_embeddings() ? batch.token_offsets[b] : batch.rows[b];
-      const std::span<float> values =
-          out.subspan(static_cast<size_t>(vector * dim()), static_cast<size_t>(dim()));
+      const std::span<float> values = out.subspan(
+          static_cast<size_t>(batch.first_vectors[b] * dim()), static_cast<size_t>(dim()));
       if (fault.what == "nan") values.back() = std::numeric_limits<float>::quiet_NaN();
       if (fault.what == "inf") values.front() = -HUGE_VALF;
       for (float& value : values) {

@@ -12,6 +12,8 @@
 #include "encode/error.h"
 #include "encode/tokenizer.h"
 
+#include "fuzzed_tokenizer.h"
+
 namespace {
 
 struct Layout {
@@ -50,12 +52,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       fmt::format(R"({{"tokenizer_class": "{}"}})", layout.tokenizer_class);
   try {
     const auto tokenizer = encode::load_tokenizer_from(std::move(source));
-    encode::TokenizedRows rows;
-    tokenizer->encode("Hello, w\xC3\xB6rld! 123  \xE4\xBD\xA0\xE5\xA5\xBD\n", {.max_length = 16},
-                      rows);
-    for (const int32_t id : rows.ids) {
-      if (id < 0 || id >= tokenizer->vocab_size()) __builtin_trap();
-    }
+    encode_text(*tokenizer);
   } catch (const encode::Error&) {
     // The tokenizer refuses the input.
   }

@@ -39,7 +39,7 @@ class Loop {
   std::optional<std::vector<FailedRow>> run(const TokenizedRows& rows) {
     values.assign(static_cast<size_t>(2 * rows.size()), 0);
     return loop.run(
-        pack(rows, job.spec.units[0].speed.batch_tokens, 0), values,
+        pack({.ids = rows}, job.spec.units[0].speed.batch_tokens), values,
         [this](const PackedBatch& batch) {
           done.insert(done.end(), batch.rows.begin(), batch.rows.end());
           return goes_on;
@@ -136,7 +136,7 @@ TEST(BatchLoop, TriesABatchOnceMoreAndThenEachRowAlone) {
   EXPECT_THAT(loop.encoder.tried,
               ElementsAre(ElementsAre(0), ElementsAre(1), ElementsAre(1), ElementsAre(1)));
   EXPECT_THAT(refused.value(),
-              ElementsAre(FailedRow{.place = {.row = 1, .token_offset = 2, .tokens = 2},
+              ElementsAre(FailedRow{.place = {.row = 1, .tokens = 2, .first_vector = 1},
                                     .code = "device.memory",
                                     .message = "out of device memory (2 tokens)"}));
   EXPECT_THAT(loop.values, ElementsAre(1, 1, 0, 0));
@@ -162,7 +162,7 @@ TEST(BatchLoop, RefusesOnlyTheRowThatTheEncoderRefuses) {
   EXPECT_THAT(loop.encoder.tried, ElementsAre(ElementsAre(0, 1, 2, 3), ElementsAre(0),
                                               ElementsAre(1), ElementsAre(2), ElementsAre(3)));
   EXPECT_THAT(refused.value(),
-              ElementsAre(FailedRow{.place = {.row = 2, .token_offset = 4, .tokens = 2},
+              ElementsAre(FailedRow{.place = {.row = 2, .tokens = 2, .first_vector = 2},
                                     .code = "batch.length",
                                     .message = "a row is too long (2 tokens)"}));
   EXPECT_THAT(loop.values, ElementsAre(1, 1, 2, 1, 0, 0, 4, 1));

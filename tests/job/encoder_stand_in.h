@@ -68,7 +68,7 @@ class StandInEncoder : public Encoder {
   void encode_row(const PackedBatch& batch, size_t b, std::span<float> out) const {
     const auto begin = static_cast<size_t>(batch.cu_seqlens[b]);
     const auto end = static_cast<size_t>(batch.cu_seqlens[b + 1]);
-    auto vector = static_cast<size_t>(per_token ? batch.token_offsets[b] : batch.rows[b]);
+    auto vector = static_cast<size_t>(batch.first_vectors[b]);
     for (size_t token = begin; token < (per_token ? end : begin + 1); ++token, ++vector) {
       const std::span<float> values = out.subspan(2 * vector, 2);
       values[0] = static_cast<float>(batch.input_ids[token]);
@@ -156,8 +156,11 @@ inline Window window_with(const TokenizedRows& rows, int64_t part_rows, bool per
     }
     window.parts.push_back(part);
   }
-  window.duplicates = find_duplicates(rows);
-  window.batches = pack(rows, 8, 0, window.duplicates);
+  Sequences sequences = sequences_of(rows, per_token);
+  window.duplicates = find_duplicates(sequences);
+  window.batches = pack(sequences, 8, window.duplicates);
+  window.sequences = rows.size();
+  window.vector_offsets = std::move(sequences.vectors.offsets);
   return window;
 }
 

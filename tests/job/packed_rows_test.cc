@@ -15,11 +15,19 @@ namespace {
 using ::testing::ElementsAre;
 
 TEST(PackedRows, HaveTheOrderOfTheBatchesAndThePlacesOfTheWindow) {
-  const std::vector<PackedBatch> batches = pack(rows_with({2, 0, 8, 3}), 8, 0);
-  EXPECT_THAT(rows_of(batches), ElementsAre(PackedRow{.row = 2, .token_offset = 2, .tokens = 8},
-                                            PackedRow{.row = 3, .token_offset = 10, .tokens = 3},
-                                            PackedRow{.row = 0, .token_offset = 0, .tokens = 2}));
+  const std::vector<PackedBatch> batches = pack({.ids = rows_with({2, 0, 8, 3})}, 8);
+  EXPECT_THAT(rows_of(batches), ElementsAre(PackedRow{.row = 2, .tokens = 8, .first_vector = 2},
+                                            PackedRow{.row = 3, .tokens = 3, .first_vector = 3},
+                                            PackedRow{.row = 0, .tokens = 2, .first_vector = 0}));
   EXPECT_TRUE(rows_of({}).empty());
+}
+
+TEST(PackedRows, WithAVectorForEachTokenHaveThePlacesOfTheirTokens) {
+  const std::vector<PackedBatch> batches =
+      pack(sequences_of(rows_with({2, 0, 3}), /*token_embeddings=*/true), 8);
+  EXPECT_THAT(rows_of(batches),
+              ElementsAre(PackedRow{.row = 2, .tokens = 3, .first_vector = 2, .vectors = 3},
+                          PackedRow{.row = 0, .tokens = 2, .first_vector = 0, .vectors = 2}));
 }
 
 TEST(PackedRows, KeepTheirOrderWithoutTheFailedOnes) {
@@ -29,13 +37,12 @@ TEST(PackedRows, KeepTheirOrderWithoutTheFailedOnes) {
   EXPECT_EQ(without(rows, {}), rows);
 }
 
-TEST(WindowValues, HaveAVectorForEachRowOrForEachToken) {
-  WindowValues values{.dim = 2, .per_token = false, .floats = std::vector<float>(10)};
+TEST(WindowValues, HaveTheVectorsOfARow) {
+  WindowValues values{.dim = 2, .floats = std::vector<float>(10)};
   std::iota(values.floats.begin(), values.floats.end(), 0.0F);
-  const PackedRow row = {.row = 1, .token_offset = 2, .tokens = 3};
-  EXPECT_THAT(values.of(row), ElementsAre(2, 3));
-  values.per_token = true;
-  EXPECT_THAT(values.of(row), ElementsAre(4, 5, 6, 7, 8, 9));
+  EXPECT_THAT(values.of({.row = 1, .tokens = 3, .first_vector = 1}), ElementsAre(2, 3));
+  EXPECT_THAT(values.of({.row = 1, .tokens = 3, .first_vector = 2, .vectors = 3}),
+              ElementsAre(4, 5, 6, 7, 8, 9));
 }
 
 }  // namespace

@@ -23,8 +23,8 @@ std::vector<EmbeddingKey> keys_from(std::initializer_list<int> numbers) {
   return keys;
 }
 
-WindowValues two_columns(std::vector<float> floats, bool per_token = false) {
-  return {.dim = 2, .per_token = per_token, .floats = std::move(floats)};
+WindowValues two_columns(std::vector<float> floats) {
+  return {.dim = 2, .floats = std::move(floats)};
 }
 
 // A job with an embedding cache.
@@ -43,15 +43,15 @@ class CachedJob {
 TEST(WindowCache, GivesARowOfALaterWindowTheVectorThatAnEarlierOneHasPut) {
   const CachedJob job;
   CacheSession session(job.context());
-  const std::vector<PackedRow> rows = {{.row = 1, .token_offset = 3, .tokens = 5},
-                                       {.row = 0, .token_offset = 0, .tokens = 3}};
+  const std::vector<PackedRow> rows = {{.row = 1, .tokens = 5, .first_vector = 1},
+                                       {.row = 0, .tokens = 3}};
   const std::vector<EmbeddingKey> first = keys_from({7, 8});
   WindowCache(session, first).put(rows, {1}, two_columns({1, 2, 3, 4}));
 
   const std::vector<EmbeddingKey> second = keys_from({8, 9, 7});
-  const std::vector<PackedRow> asked = {{.row = 0, .token_offset = 0, .tokens = 5},
-                                        {.row = 1, .token_offset = 5, .tokens = 1},
-                                        {.row = 2, .token_offset = 6, .tokens = 3}};
+  const std::vector<PackedRow> asked = {{.row = 0, .tokens = 5},
+                                        {.row = 1, .tokens = 1, .first_vector = 1},
+                                        {.row = 2, .tokens = 3, .first_vector = 2}};
   WindowValues values = two_columns(std::vector<float>(6));
   const CacheHits hits = WindowCache(session, second).find(asked, values);
   EXPECT_THAT(hits.rows, ElementsAre(0, 2));
@@ -63,7 +63,7 @@ TEST(WindowCache, GivesARowOfALaterWindowTheVectorThatAnEarlierOneHasPut) {
 TEST(WindowCache, HasNothingForAWindowWithoutKeysOrAJobWithoutCache) {
   const CachedJob job;
   CacheSession session(job.context());
-  const std::vector<PackedRow> rows = {{.row = 0, .token_offset = 0, .tokens = 1}};
+  const std::vector<PackedRow> rows = {{.row = 0, .tokens = 1}};
   WindowValues values = two_columns({1, 2});
   WindowCache(session, {}).put(rows, {}, values);
   EXPECT_THAT(WindowCache(session, {}).find(rows, values).rows, IsEmpty());
@@ -77,8 +77,8 @@ TEST(WindowCache, HasNothingForAWindowWithoutKeysOrAJobWithoutCache) {
 
 // Rows 0 and 2 are equal, and so are rows 1 and 3.
 std::vector<DuplicateRow> two_duplicates() {
-  return {{.row = 2, .first = 0, .tokens = 1, .token_offset = 3, .first_token_offset = 0},
-          {.row = 3, .first = 1, .tokens = 2, .token_offset = 4, .first_token_offset = 1}};
+  return {{.row = 2, .first = 0, .tokens = 1, .first_vector = 2, .first_vector_of_first = 0},
+          {.row = 3, .first = 1, .tokens = 2, .first_vector = 3, .first_vector_of_first = 1}};
 }
 
 TEST(Duplicates, GetTheVectorOfTheirFirstRow) {
@@ -88,15 +88,23 @@ TEST(Duplicates, GetTheVectorOfTheirFirstRow) {
 }
 
 TEST(Duplicates, GetTheVectorsOfAllTokensOfTheirFirstRow) {
-  WindowValues values = two_columns({1, 1, 2, 2, 3, 3, 0, 0, 0, 0, 0, 0}, /*per_token=*/true);
-  EXPECT_EQ(copy_duplicates(two_duplicates(), {}, values), (ReusedRows{.rows = 2, .tokens = 3}));
+  const std::vector<DuplicateRow> duplicates = {
+      {.row = 2, .first = 0, .tokens = 1, .first_vector = 3, .first_vector_of_first = 0},
+      {.row = 3,
+       .first = 1,
+       .tokens = 2,
+       .vectors = 2,
+       .first_vector = 4,
+       .first_vector_of_first = 1}};
+  WindowValues values = two_columns({1, 1, 2, 2, 3, 3, 0, 0, 0, 0, 0, 0});
+  EXPECT_EQ(copy_duplicates(duplicates, {}, values), (ReusedRows{.rows = 2, .tokens = 3}));
   EXPECT_THAT(values.floats, ElementsAre(1, 1, 2, 2, 3, 3, 1, 1, 2, 2, 3, 3));
 }
 
 TEST(Duplicates, OfAFailedRowGetNothing) {
   WindowValues values = two_columns({1, 2, 3, 4, 0, 0, 0, 0});
   const std::vector<FailedRow> failed = {
-      {.place = {.row = 0, .token_offset = 0, .tokens = 1}, .code = "vector.zero", .message = ""}};
+      {.place = {.row = 0, .tokens = 1}, .code = "vector.zero", .message = ""}};
   EXPECT_EQ(copy_duplicates(two_duplicates(), failed, values),
             (ReusedRows{.rows = 1, .tokens = 2}));
   EXPECT_THAT(values.floats, ElementsAre(1, 2, 3, 4, 0, 0, 3, 4));

@@ -3,8 +3,11 @@
 #include "job/self_test.h"
 
 #include <limits>
+#include <span>
 
 #include <gtest/gtest.h>
+
+#include "encoder_stand_in.h"
 
 namespace encode::testing {
 namespace {
@@ -13,31 +16,14 @@ constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 // Gives each row the vector (first, second).
-class FixedVectors : public Encoder {
+class FixedVectors : public StandInEncoder {
  public:
-  FixedVectors(float first, float second) : first_(first), second_(second) {}
-
-  bool encode(std::span<const PackedBatch> /*batches*/, std::span<float> out,
-              const OnBatch& /*done*/) override {
-    for (size_t i = 0; i < out.size(); i += 2) {
-      out[i] = first_;
-      out[i + 1] = second_;
-    }
-    return true;
+  FixedVectors(float first, float second) {
+    after = [first, second](std::span<float> vector) {
+      vector[0] = first;
+      vector[1] = second;
+    };
   }
-  int64_t dim() const override { return 2; }
-  bool token_embeddings() const override { return false; }
-  int64_t vocab_size() const override { return 100; }
-  int64_t max_length() const override { return 100; }
-  int64_t token_slots(int64_t tokens) const override { return tokens; }
-  const DeviceFacts& device() const override { return device_; }
-  void release_cached_memory() noexcept override {}
-  DeviceMemory memory() const override { return {}; }
-
- private:
-  float first_;
-  float second_;
-  DeviceFacts device_;
 };
 
 double cosine(FixedVectors a, FixedVectors b) {

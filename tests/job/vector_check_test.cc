@@ -15,7 +15,7 @@ using ::testing::IsEmpty;
 
 constexpr float kNotANumber = std::numeric_limits<float>::quiet_NaN();
 
-PackedRow numbered(int64_t row) { return {.row = row, .token_offset = 2 * row, .tokens = 2}; }
+PackedRow numbered(int64_t row) { return {.row = row, .tokens = 2, .first_vector = row}; }
 
 // A batch of rows, each of two tokens.
 PackedBatch batch_of(const std::vector<PackedRow>& rows) {
@@ -23,7 +23,8 @@ PackedBatch batch_of(const std::vector<PackedRow>& rows) {
   batch.cu_seqlens = {0};
   for (const PackedRow& row : rows) {
     batch.rows.push_back(row.row);
-    batch.token_offsets.push_back(row.token_offset);
+    batch.first_vectors.push_back(row.first_vector);
+    batch.vectors.push_back(static_cast<int32_t>(row.vectors));
     batch.cu_seqlens.push_back(batch.cu_seqlens.back() + static_cast<int32_t>(row.tokens));
   }
   return batch;
@@ -37,8 +38,7 @@ CheckedRows check_vectors(const std::vector<PackedRow>& rows, WindowValues& valu
 }
 
 TEST(VectorCheck, SortsTheRowsIntoGoodAndBadOnes) {
-  WindowValues values = {
-      .dim = 2, .per_token = false, .floats = {0.6F, 0.8F, kNotANumber, 1, 0, 0, 3, 4}};
+  WindowValues values = {.dim = 2, .floats = {0.6F, 0.8F, kNotANumber, 1, 0, 0, 3, 4}};
   const std::vector<PackedRow> rows = {numbered(3), numbered(0), numbered(2), numbered(1)};
   const CheckedRows checked = check_vectors(rows, values, {.unit_norm = true});
   EXPECT_THAT(checked.good, ElementsAre(numbered(0)));
@@ -55,26 +55,42 @@ TEST(VectorCheck, SortsTheRowsIntoGoodAndBadOnes) {
 }
 
 TEST(VectorCheck, LooksOnlyAtTheRowsThatItIsAskedFor) {
-  WindowValues values = {.dim = 2, .per_token = false, .floats = {1, 1, kNotANumber, 1, 0, 0}};
+  WindowValues values = {.dim = 2, .floats = {1, 1, kNotANumber, 1, 0, 0}};
   const std::vector<PackedRow> rows = {numbered(0), numbered(2)};
   const CheckedRows checked = check_vectors(rows, values, {.may_be_zero = true});
   EXPECT_EQ(checked.good, rows);
   EXPECT_THAT(checked.bad, IsEmpty());
 }
 
+PackedRow with_two_vectors(int64_t row) {
+  return {.row = row, .tokens = 2, .first_vector = 2 * row, .vectors = 2};
+}
+
 TEST(VectorCheck, LooksAtEachTokenOfARow) {
-  WindowValues values = {.dim = 2, .per_token = true, .floats = {1, 1, 1, 1, 1, 1, 1, kNotANumber}};
-  const std::vector<PackedRow> rows = {numbered(0), numbered(1)};
-  const CheckedRows checked = check_vectors(rows, values, {});
-  EXPECT_THAT(checked.good, ElementsAre(numbered(0)));
-  ASSERT_EQ(checked.bad.size(), 1U);
-  EXPECT_EQ(checked.bad[0].place, numbered(1));
+  WindowValues values = {.dim = 2, .floats = {0, 0, 1, 1, 1, 1, 1, kNotANumber, 0, 0, 0, 0}};
+  const std::vector<PackedRow> rows = {with_two_vectors(0), with_two_vectors(1),
+                                       with_two_vectors(2)};
+  const CheckedRows checked = check_vectors(rows, values, {.of_tokens = true});
+  EXPECT_THAT(checked.good, ElementsAre(rows[0]));
+  ASSERT_EQ(checked.bad.size(), 2U);
+  EXPECT_EQ(checked.bad[0].code.name(), "vector.not_finite");
+  EXPECT_EQ(checked.bad[1].code.name(), "vector.zero");
+}
+
+TEST(VectorCheck, WantsEachVectorOfARowToBeRight) {
+  WindowValues values = {.dim = 2, .floats = {1, 0, 0, 1, 0.6F, 0.8F, 1, 1, 0, 1, 0, 0}};
+  const std::vector<PackedRow> rows = {with_two_vectors(0), with_two_vectors(1),
+                                       with_two_vectors(2)};
+  const CheckedRows checked = check_vectors(rows, values, {.unit_norm = true});
+  EXPECT_THAT(checked.good, ElementsAre(rows[0]));
+  ASSERT_EQ(checked.bad.size(), 2U);
+  EXPECT_EQ(checked.bad[0].code.name(), "vector.norm");
+  EXPECT_EQ(checked.bad[1].code.name(), "vector.zero");
 }
 
 // A vector that is not finite can get another value before the result is asked for.
 TEST(VectorCheck, AReplacedVectorIsCheckedAgain) {
-  WindowValues values = {
-      .dim = 2, .per_token = false, .floats = {1, 0, kNotANumber, 1, kNotANumber, 1}};
+  WindowValues values = {.dim = 2, .floats = {1, 0, kNotANumber, 1, kNotANumber, 1}};
   const std::vector<PackedRow> rows = {numbered(0), numbered(1), numbered(2)};
   const VectorRules rules = {.unit_norm = true};
   WindowCheck check(values, rules, VectorPrecision::kFloat32);
@@ -90,7 +106,7 @@ TEST(VectorCheck, AReplacedVectorIsCheckedAgain) {
 }
 
 TEST(VectorCheck, RoundsBeforeItLooksForInfinity) {
-  WindowValues values = {.dim = 2, .per_token = false, .floats = {1.0001F, 1, 70'000, 1}};
+  WindowValues values = {.dim = 2, .floats = {1.0001F, 1, 70'000, 1}};
   const std::vector<PackedRow> rows = {numbered(0), numbered(1)};
   const VectorRules rules;
   WindowCheck check(values, rules, VectorPrecision::kFloat16);

@@ -31,20 +31,23 @@ TokenizedRows five_rows() {
 Window five_row_window(bool per_token) { return window_with(five_rows(), 2, per_token); }
 
 // Returns `count` vectors. Vector v is (v, v).
-WindowValues numbered_vectors(int count, bool per_token) {
-  WindowValues values = {.dim = 2, .per_token = per_token, .floats = {}};
+WindowValues numbered_vectors(int count) {
+  WindowValues values = {.dim = 2, .floats = {}};
   for (int v = 0; v < count; ++v)
     values.floats.insert(values.floats.end(), 2, static_cast<float>(v));
   return values;
 }
 
-constexpr PackedRow kRow0 = {.row = 0, .token_offset = 0, .tokens = 2};
-constexpr PackedRow kRow1 = {.row = 1, .token_offset = 2, .tokens = 3};
-constexpr PackedRow kRow4 = {.row = 4, .token_offset = 8, .tokens = 1};
+constexpr PackedRow kRow0 = {.row = 0, .tokens = 2, .first_vector = 0};
+constexpr PackedRow kRow1 = {.row = 1, .tokens = 3, .first_vector = 1};
+constexpr PackedRow kRow4 = {.row = 4, .tokens = 1, .first_vector = 4};
+// The same rows if every token has a vector.
+constexpr PackedRow kTokens0 = {.row = 0, .tokens = 2, .first_vector = 0, .vectors = 2};
+constexpr PackedRow kTokens1 = {.row = 1, .tokens = 3, .first_vector = 2, .vectors = 3};
 
 TEST(WindowResult, OfGoodRowsIsWhatWasEncoded) {
-  const WindowVectors result = finish(five_row_window(false), numbered_vectors(5, false), {}, {});
-  EXPECT_EQ(result.values, numbered_vectors(5, false).floats);
+  const WindowVectors result = finish(five_row_window(false), numbered_vectors(5), {}, {});
+  EXPECT_EQ(result.values, numbered_vectors(5).floats);
   EXPECT_THAT(result.set_aside, IsEmpty());
   EXPECT_EQ(result.reused, ReusedRows());
   ASSERT_EQ(result.parts.size(), 3U);
@@ -54,7 +57,7 @@ TEST(WindowResult, OfGoodRowsIsWhatWasEncoded) {
 }
 
 TEST(WindowResult, HasZerosForAFailedRowAndItsDuplicates) {
-  const WindowVectors result = finish(five_row_window(false), numbered_vectors(5, false),
+  const WindowVectors result = finish(five_row_window(false), numbered_vectors(5),
                                       {failed_row(kRow4), failed_row(kRow0)}, {});
   EXPECT_THAT(result.values, ElementsAre(0, 0, 1, 1, 2, 2, 0, 0, 0, 0));
   EXPECT_THAT(result.set_aside, ElementsAre(refused(100), refused(103), refused(104)));
@@ -73,7 +76,7 @@ TEST(WindowResult, ListsAFailedRowAmongThoseThatWereSetAsideBefore) {
   window.parts[0].set_aside = {refused(101)};
   window.parts[0].stats.set_aside_rows = 1;
   const WindowVectors result =
-      finish(std::move(window), numbered_vectors(5, false), {failed_row(kRow0)}, {});
+      finish(std::move(window), numbered_vectors(5), {failed_row(kRow0)}, {});
   EXPECT_THAT(result.parts[0].set_aside, ElementsAre(refused(100), refused(101)));
   EXPECT_EQ(result.parts[0].stats.set_aside_rows, 2);
   EXPECT_THAT(result.set_aside, ElementsAre(refused(100), refused(103)));
@@ -86,7 +89,7 @@ TEST(WindowResult, AFailedRowDoesNotCountAsTruncated) {
   window.parts[0].stats.truncated_rows = 2;
   window.parts[0].stats.lost_tokens = 11;
   const WindowVectors result =
-      finish(std::move(window), numbered_vectors(5, false), {failed_row(kRow1)}, {});
+      finish(std::move(window), numbered_vectors(5), {failed_row(kRow1)}, {});
   const WindowPart& part = result.parts[0];
   EXPECT_EQ(part.stats.truncated_rows, 1);
   EXPECT_EQ(part.stats.lost_tokens, 7);
@@ -95,8 +98,7 @@ TEST(WindowResult, AFailedRowDoesNotCountAsTruncated) {
 }
 
 TEST(WindowResult, CountsRedoneRowsWithTheirDuplicates) {
-  const WindowVectors result =
-      finish(five_row_window(false), numbered_vectors(5, false), {}, {0, 1});
+  const WindowVectors result = finish(five_row_window(false), numbered_vectors(5), {}, {0, 1});
   EXPECT_EQ(result.parts[0].stats.redone_rows, 2);
   EXPECT_EQ(result.parts[1].stats.redone_rows, 1);
   EXPECT_EQ(result.parts[2].stats.redone_rows, 0);
@@ -105,7 +107,7 @@ TEST(WindowResult, CountsRedoneRowsWithTheirDuplicates) {
 TEST(WindowResult, LeavesOutTheVectorsOfSkippedTokens) {
   Window window = five_row_window(true);
   window.skipped = {1, 4, 5, 7};
-  const WindowVectors result = finish(std::move(window), numbered_vectors(9, true), {}, {});
+  const WindowVectors result = finish(std::move(window), numbered_vectors(9), {}, {});
   EXPECT_THAT(result.values, ElementsAre(0, 0, 2, 2, 3, 3, 6, 6, 8, 8));
   EXPECT_THAT(result.parts[0].row_vectors, ElementsAre(1, 2));
   EXPECT_THAT(result.parts[1].row_vectors, ElementsAre(0, 1));
@@ -120,7 +122,7 @@ TEST(WindowResult, LeavesOutTheVectorsOfFailedRowsAndOfSkippedTokens) {
   Window window = five_row_window(true);
   window.skipped = {1, 4, 7};
   const WindowVectors result =
-      finish(std::move(window), numbered_vectors(9, true), {failed_row(kRow0)}, {});
+      finish(std::move(window), numbered_vectors(9), {failed_row(kTokens0)}, {});
   EXPECT_THAT(result.values, ElementsAre(2, 2, 3, 3, 5, 5, 8, 8));
   EXPECT_THAT(result.parts[0].row_vectors, ElementsAre(0, 2));
   EXPECT_THAT(result.parts[1].row_vectors, ElementsAre(1, 0));
@@ -133,8 +135,8 @@ TEST(WindowResult, LeavesOutTheVectorsOfFailedRowsAndOfSkippedTokens) {
 
 TEST(WindowResult, MayHaveNoVectorAtAll) {
   Window window = window_with(rows_with({2, 3}), 2, true);
-  const WindowVectors result = finish(std::move(window), numbered_vectors(5, true),
-                                      {failed_row(kRow1), failed_row(kRow0)}, {});
+  const WindowVectors result = finish(std::move(window), numbered_vectors(5),
+                                      {failed_row(kTokens1), failed_row(kTokens0)}, {});
   EXPECT_THAT(result.values, IsEmpty());
   EXPECT_EQ(result.parts[0].vectors(), 0);
   EXPECT_THAT(result.set_aside, ElementsAre(refused(100), refused(101)));
@@ -146,7 +148,8 @@ Window passage_window(RowVector row_vector) {
   TokenizedRows rows = rows_with({2, 2, 2, 2, 2, 2});
   rows.ids[8] = rows.ids[9] = rows.ids[2];
   Window window;
-  window.duplicates = find_duplicates(rows);
+  window.sequences = rows.size();
+  window.duplicates = find_duplicates({.ids = rows});
   const std::vector<std::vector<int64_t>> counts = {{2, 1}, {0, 3}};
   int64_t row = 100;
   for (const std::vector<int64_t>& of_part : counts) {
@@ -177,8 +180,8 @@ std::vector<int64_t> rows_of_passages(const WindowPart& part) {
 
 TEST(PassageResult, OfGoodRowsIsWhatWasEncoded) {
   const WindowVectors result =
-      finish(passage_window(RowVector::kNone), numbered_vectors(6, false), {}, {});
-  EXPECT_EQ(result.values, numbered_vectors(6, false).floats);
+      finish(passage_window(RowVector::kNone), numbered_vectors(6), {}, {});
+  EXPECT_EQ(result.values, numbered_vectors(6).floats);
   EXPECT_THAT(result.set_aside, IsEmpty());
   EXPECT_THAT(rows_of_passages(result.parts[0]), ElementsAre(100, 100, 101));
   EXPECT_THAT(rows_of_passages(result.parts[1]), ElementsAre(103, 103, 103));
@@ -187,13 +190,13 @@ TEST(PassageResult, OfGoodRowsIsWhatWasEncoded) {
 }
 
 TEST(PassageResult, LeavesOutTheWholeRowOfAFailedPassageAndOfItsDuplicates) {
-  const PackedRow second = {.row = 1, .token_offset = 2, .tokens = 2};
+  const PackedRow second = {.row = 1, .tokens = 2, .first_vector = 1};
   Window window = passage_window(RowVector::kNone);
   window.parts[0].truncated = {{.row = 100, .tokens = 4, .lost_tokens = 9}};
   window.parts[0].stats.truncated_rows = 1;
   window.parts[0].stats.lost_tokens = 9;
   const WindowVectors result =
-      finish(std::move(window), numbered_vectors(6, false), {failed_row(second)}, {});
+      finish(std::move(window), numbered_vectors(6), {failed_row(second)}, {});
   EXPECT_THAT(result.values, ElementsAre(2, 2));
   EXPECT_THAT(result.set_aside, ElementsAre(refused(100), refused(103)));
   EXPECT_THAT(result.parts[1].set_aside, ElementsAre(refused(102), refused(103)));
@@ -210,13 +213,13 @@ TEST(PassageResult, LeavesOutTheWholeRowOfAFailedPassageAndOfItsDuplicates) {
 
 TEST(PassageResult, CountsARowWithPassagesInFloat32Once) {
   const WindowVectors result =
-      finish(passage_window(RowVector::kNone), numbered_vectors(6, false), {}, {0, 1, 2});
+      finish(passage_window(RowVector::kNone), numbered_vectors(6), {}, {0, 1, 2});
   EXPECT_EQ(result.parts[0].stats.redone_rows, 2);
   EXPECT_EQ(result.parts[1].stats.redone_rows, 1);  // sequence 4 is equal to sequence 1
 }
 
 TEST(PassageResult, OfMeansHasOneUnitVectorForEachRow) {
-  WindowValues values = numbered_vectors(6, false);
+  WindowValues values = numbered_vectors(6);
   values.floats = {3, 0, 0, 3, 0, 7, 1, 0, 1, 0, -1, 0};
   const WindowVectors result = finish(passage_window(RowVector::kMean), values, {}, {});
   ASSERT_EQ(result.values.size(), 8U);
@@ -230,7 +233,7 @@ TEST(PassageResult, OfMeansHasOneUnitVectorForEachRow) {
 }
 
 TEST(PassageResult, SetsARowAsideWhoseMeanIsZero) {
-  WindowValues values = numbered_vectors(6, false);
+  WindowValues values = numbered_vectors(6);
   values.floats = {3, 0, -3, 0, 0, 7, 1, 0, 1, 0, 1, 0};
   const WindowVectors result = finish(passage_window(RowVector::kMean), values, {}, {});
   ASSERT_EQ(result.set_aside.size(), 1U);

@@ -5,6 +5,7 @@
 
 #include "kernels/amx.h"
 #include "kernels/kernels.h"
+#include "usable_kernels.h"
 #include "values.h"
 
 namespace encode::kernels {

@@ -14,6 +14,7 @@
 #include <gtest/gtest.h>
 
 #include "kernels/kernels.h"
+#include "usable_kernels.h"
 #include "values.h"
 
 namespace encode::kernels {

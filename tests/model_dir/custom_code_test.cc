@@ -53,39 +53,40 @@ const char* const kGteTokenizer = R"({"model_max_length": 24, "add_eos_token": t
 
 // --- Recipes
 
+// The names of the code in a published repository.
+struct Layout {
+  const char* model_type;
+  const char* config;
+  const char* model;
+  const char* recipe;
+};
+const std::vector<Layout> kLayouts = {
+    {"qwen2", "", "modeling_qwen.Qwen2Model", "qwen2_bidirectional"},
+    {"qwen2", "", "Alibaba-NLP/gte-Qwen2-7B-instruct--modeling_qwen.Qwen2Model",
+     "qwen2_bidirectional"},
+    {"nomic_bert", "nomic-ai/nomic-bert-2048--configuration_hf_nomic_bert.NomicBertConfig",
+     "nomic-ai/nomic-bert-2048--modeling_hf_nomic_bert.NomicBertModel", "nomic_bert"},
+    {"new", "Alibaba-NLP/new-impl--configuration.NewConfig",
+     "Alibaba-NLP/new-impl--modeling.NewModel", "new"},
+    {"new", "configuration.NewConfig", "modeling.NewModel", "new"},
+    {"bert", "jinaai/jina-bert-implementation--configuration_bert.JinaBertConfig",
+     "jinaai/jina-bert-implementation--modeling_bert.JinaBertModel", "bert"},
+    {"bert", "jinaai/jina-bert-v2-qk-post-norm--configuration_bert.JinaBertConfig",
+     "jinaai/jina-bert-v2-qk-post-norm--modeling_bert.JinaBertModel", "bert"},
+    {"gte", "configuration_hf_alibaba_nlp_gte.GteConfig", "modeling_hf_alibaba_nlp_gte.GteModel",
+     "gte"},
+    {"llama_bidirec", "llama_bidirectional_model.LlamaBidirectionalConfig",
+     "llama_bidirectional_model.LlamaBidirectionalModel", "llama_bidirec"},
+    {"codesage", "config_codesage.CodeSageConfig", "modeling_codesage.CodeSageModel", "codesage"},
+    {"eurobert", "configuration_eurobert.EuroBertConfig", "modeling_eurobert.EuroBertModel",
+     "eurobert"},
+    {"mistral", "", "GritLM/GritLM-7B--modeling_gritlm7b.MistralModel", "gritlm"},
+};
+
 // sentence-transformers issue 3140: without the code of jina-v2 the same files load as plain BERT,
 // with other vectors and no warning.
 TEST(Recipes, AreThoseOfThePublishedLayouts) {
-  struct Layout {
-    const char* model_type;
-    const char* config;
-    const char* model;
-    const char* recipe;
-  };
-  for (const Layout& layout : {
-           Layout{"qwen2", "", "modeling_qwen.Qwen2Model", "qwen2_bidirectional"},
-           Layout{"qwen2", "", "Alibaba-NLP/gte-Qwen2-7B-instruct--modeling_qwen.Qwen2Model",
-                  "qwen2_bidirectional"},
-           Layout{"nomic_bert",
-                  "nomic-ai/nomic-bert-2048--configuration_hf_nomic_bert.NomicBertConfig",
-                  "nomic-ai/nomic-bert-2048--modeling_hf_nomic_bert.NomicBertModel", "nomic_bert"},
-           Layout{"new", "Alibaba-NLP/new-impl--configuration.NewConfig",
-                  "Alibaba-NLP/new-impl--modeling.NewModel", "new"},
-           Layout{"new", "configuration.NewConfig", "modeling.NewModel", "new"},
-           Layout{"bert", "jinaai/jina-bert-implementation--configuration_bert.JinaBertConfig",
-                  "jinaai/jina-bert-implementation--modeling_bert.JinaBertModel", "bert"},
-           Layout{"bert", "jinaai/jina-bert-v2-qk-post-norm--configuration_bert.JinaBertConfig",
-                  "jinaai/jina-bert-v2-qk-post-norm--modeling_bert.JinaBertModel", "bert"},
-           Layout{"gte", "configuration_hf_alibaba_nlp_gte.GteConfig",
-                  "modeling_hf_alibaba_nlp_gte.GteModel", "gte"},
-           Layout{"llama_bidirec", "llama_bidirectional_model.LlamaBidirectionalConfig",
-                  "llama_bidirectional_model.LlamaBidirectionalModel", "llama_bidirec"},
-           Layout{"codesage", "config_codesage.CodeSageConfig", "modeling_codesage.CodeSageModel",
-                  "codesage"},
-           Layout{"eurobert", "configuration_eurobert.EuroBertConfig",
-                  "modeling_eurobert.EuroBertModel", "eurobert"},
-           Layout{"mistral", "", "GritLM/GritLM-7B--modeling_gritlm7b.MistralModel", "gritlm"},
-       }) {
+  for (const Layout& layout : kLayouts) {
     const TinyModel model;
     write_code(model, layout.model_type, layout.config, layout.model);
     const ModelDirectory directory = model.open();
@@ -96,19 +97,18 @@ TEST(Recipes, AreThoseOfThePublishedLayouts) {
   }
 }
 
-// A recipe must not apply if encode does not have its architecture.
-TEST(Recipes, NeedTheArchitecture) {
-  for (const CodeRecipe& recipe : code_recipes()) {
-    const std::string reference = fmt::format("{}.{}", recipe.file, recipe.class_name);
-    const bool known = recipe.model_type.empty() || find_architecture(recipe.model_type) != nullptr;
-    EXPECT_EQ(find_code_recipe(recipe.role, reference, recipe.model_type) != nullptr, known)
-        << reference;
-    EXPECT_EQ(find_code_recipe(recipe.role, "x" + reference, recipe.model_type), nullptr);
-    EXPECT_EQ(find_code_recipe(recipe.role, reference + "x", recipe.model_type), nullptr);
-    EXPECT_FALSE(recipe.source.empty()) << reference;
-    EXPECT_EQ(find_code_recipe(recipe.role, reference, "electra") != nullptr,
-              recipe.model_type.empty())
-        << reference;
+TEST(Recipes, NeedTheirFileTheirClassAndTheirArchitecture) {
+  for (const Layout& layout : kLayouts) {
+    const std::string reference = layout.model;
+    const auto found = [&](const std::string& name, const std::string& model_type) {
+      return find_code_recipe(CodeRole::kModel, name, model_type) != nullptr;
+    };
+    EXPECT_TRUE(found(reference, layout.model_type)) << reference;
+    EXPECT_FALSE(found(reference + "x", layout.model_type)) << reference;
+    EXPECT_FALSE(found(reference, "electra")) << reference;
+    EXPECT_FALSE(find_code_recipe(CodeRole::kConfig, reference, layout.model_type)) << reference;
+    const std::string file = reference.substr(0, reference.find('.'));
+    EXPECT_FALSE(found(file + "x" + reference.substr(file.size()), layout.model_type)) << reference;
   }
 }
 

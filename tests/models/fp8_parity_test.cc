@@ -64,8 +64,8 @@ TEST(Fp8Parity, MiniLmKeepsTheDirectionOfItsVectors) {
   const LoadedModel model(folder, ProductFormat::kFp8);
   EXPECT_EQ(model.fp8().quantized, 24);
   EXPECT_EQ(model.fp8().kept, 0);
-  const Parity parity =
-      parity_of(model, pack(rows, 512, 0), testing::load_npy(test_data("minilm/embeddings.npy")));
+  const Parity parity = parity_of(model, pack({.ids = rows}, 512),
+                                  testing::load_npy(test_data("minilm/embeddings.npy")));
   ASSERT_EQ(parity.cosines.size(), 40U);
   RecordProperty("cosines", fmt::format("{:f} {:f}", parity.mean(), parity.least()));
   EXPECT_GE(parity.mean(), 0.99);

@@ -106,7 +106,7 @@ class Filler {
             {SpecialTokensRule::kAsInTokenizerJson, TokenizerRecipe::kAppendEos, true},
             true,
             {text(), text()},
-            PassageRule{integer(), integer(), PassageUnit::kToken},
+            PassageRule{integer(), integer(), PassageUnit::kToken, PassageVectors::kLate},
             RowVector::kMean};
   }
   JobUnit unit() {

@@ -49,8 +49,8 @@ class Report : public ::testing::Test {
     const UniqueFd fd = open_for_reading(texts, "io.read");
     Fingerprint fingerprint;
     fingerprint.input = config_.run.streams.front().input;
-    fingerprint.input_files = {
-        {.path = texts, .bytes = file_size(fd, texts), .sha256 = sha256_of(fd, texts)}};
+    fingerprint.input_files.push_back(
+        {.path = texts, .bytes = file_size(fd, texts), .sha256 = sha256_of(fd, texts)});
     return to_text(fingerprint);
   }
 

@@ -292,6 +292,50 @@ TEST(SearchMiniLm, TheVectorsMeanSomething) {
   EXPECT_EQ(row, 3);
 }
 
+// A passage of an empty field has the other fields of its template around it, so it is found,
+// whether or not another row is empty.
+TEST_F(Search, APassageOfAnEmptyFieldIsFoundAndARowWithoutTextIsNot) {
+  for (const bool with_empty_row : {false, true}) {
+    std::string lines = R"({"title":"zebra","body":"parse a date"})"
+                        "\n"
+                        R"({"title":"dates","body":""})"
+                        "\n";
+    if (with_empty_row)
+      lines += R"({"title":"","body":""})"
+               "\n";
+    const std::string path = run_.dir().write("fields.jsonl", lines);
+    run_.run({"--input", path, "--text", "{title}{body}", "--passage-tokens", "20",
+              "--passage-field", "body", "--fresh"});
+    const Json found = run_.hits({"-k", "5", "dates"}).at(0);
+    EXPECT_EQ(found["left_out_rows"], with_empty_row ? 1 : 0);
+    ASSERT_THAT(found["hits"], SizeIs(2));
+    EXPECT_EQ(found["hits"][0]["input_row"], 1);
+    EXPECT_EQ(found["hits"][0]["text"], "");
+    EXPECT_EQ(found["hits"][1]["text"], "parse a date");
+    const ProgramEnd shown = run_.search({"--matrix", run_.matrix(), "--device", "cpu", "dates"});
+    EXPECT_EQ(shown.exit_code, 0) << shown.err;
+    EXPECT_THAT(shown.out, HasSubstr("(the field is empty)"));
+  }
+}
+
+// The file of passages of another matrix has the same size, and other places.
+TEST_F(Search, AnotherFileOfPassagesIsRefused) {
+  const std::string path = run_.dir().write("long.txt", "one two. three. four\n");
+  run_.run({"--input", path, "--passage-tokens", "14"});
+  const std::string places = passages_path(run_.matrix());
+  EXPECT_EQ(run_.hits({"-k", "1", "three. "}).at(0)["hits"][0]["input_row"], 0);
+  std::string bytes = read_bytes(places);
+  bytes[bytes.size() - 1 - 5 * sizeof(int64_t)] ^= 1;
+  for (const bool is_gone : {false, true}) {
+    is_gone ? static_cast<void>(std::filesystem::remove(places))
+            : static_cast<void>(run_.dir().write("out.passages.npy", bytes));
+    const ProgramEnd end = run_.search({"--matrix", run_.matrix(), "--device", "cpu", "three"});
+    EXPECT_EQ(end.exit_code, 65) << end.err;
+    EXPECT_THAT(end.err, HasSubstr("error[store.damaged]"));
+    EXPECT_THAT(end.err, HasSubstr("out.passages.npy"));
+  }
+}
+
 TEST_F(Search, AMergedMatrixGivesTheHitsOfOneRun) {
   run_.run({"--normalize"});
   const auto encode = [&](std::vector<std::string> command) {

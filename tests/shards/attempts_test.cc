@@ -108,8 +108,7 @@ TEST(Attempts, AChangedRowNeedsAnotherPlanAndNotFresh) {
 class MergedList : public ::testing::Test {
  protected:
   static void make(Sharded& experiment) {
-    ASSERT_FALSE(experiment.plan(5).code);
-    for (int64_t shard = 0; shard < 5; ++shard) ASSERT_FALSE(experiment.run_shard(shard).code);
+    experiment.encode(5);
     ASSERT_FALSE(experiment.merge().code);
   }
 };

@@ -76,9 +76,7 @@ class Columns : public ::testing::Test {
                                          {.name = "n", .source = "n"}};
   }
   static void encode(Sharded& experiment, int64_t shards) {
-    ASSERT_FALSE(experiment.plan(shards).code);
-    for (int64_t shard = 0; shard < shards; ++shard)
-      ASSERT_FALSE(experiment.run_shard(shard).code) << shard;
+    experiment.encode(shards);
     ASSERT_FALSE(experiment.merge().code);
     EXPECT_EQ(verified(experiment.cache("train_tc_embeddings.parts.json")), ExitCode::kOk);
   }
@@ -208,8 +206,7 @@ TEST_F(Columns, OfQuantizedTablesComeFromTheParts) {
     const Table expected = undivided(change);
     Sharded experiment;
     change(experiment);
-    ASSERT_FALSE(experiment.plan(3).code);
-    for (const int64_t shard : {0, 1, 2}) ASSERT_FALSE(experiment.run_shard(shard).code);
+    experiment.encode(3);
     fs::rename(input, input + ".away");  // the merge needs no input
     EXPECT_FALSE(experiment.merge().code);
     fs::rename(input + ".away", input);

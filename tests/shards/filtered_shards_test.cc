@@ -41,15 +41,6 @@ void filter(Sharded& experiment) {
                              .max_row_bytes = input.max_row_bytes};
 }
 
-void encode(Sharded& experiment) {
-  const ErrorDetail planned = experiment.plan(kShards);
-  ASSERT_FALSE(planned.code) << planned.what;
-  for (int64_t shard = 0; shard < kShards; ++shard) {
-    const ErrorDetail error = experiment.run_shard(shard);
-    ASSERT_FALSE(error.code) << shard << error.what << error.where << error.found;
-  }
-}
-
 // The matrices and their source rows.
 std::vector<std::string> files_of(const Sharded& experiment) {
   std::vector<std::string> files;
@@ -69,7 +60,7 @@ class FilteredShards : public ::testing::Test {
 TEST_F(FilteredShards, HaveTheRowsOfOneRunWithoutTheOtherRecords) {
   Sharded experiment;
   filter(experiment);
-  encode(experiment);
+  experiment.encode(kShards);
   ASSERT_FALSE(experiment.merge().code);
   EXPECT_EQ(experiment.merged(), undivided());
   EXPECT_EQ(verified(experiment.cache("train_tc_embeddings.parts.json")), ExitCode::kOk);
@@ -99,7 +90,7 @@ TEST_F(FilteredShards, AreJoinedToTheFilesOfOneRun) {
       ASSERT_EQ(whole.run().exit_code, ExitCode::kOk);
       Sharded experiment;
       configure(experiment);
-      encode(experiment);
+      experiment.encode(kShards);
       ASSERT_FALSE(experiment.join().code);
       EXPECT_EQ(files_of(experiment), files_of(whole));
     }
@@ -150,7 +141,7 @@ TEST_F(FilteredShards, HaveTheColumnOfTheRecordsInTables) {
     format.type = type;
     format.file = MatrixFormat::kParquet;
     format.columns = {{kSourceRowColumn, kSourceRowSource}, {"id", "n"}, {kRowColumn, kRowColumn}};
-    encode(experiment);
+    experiment.encode(kShards);
     ASSERT_FALSE(experiment.merge().code);
     std::vector<std::string> records;
     for (const PartsList::Entry& part : experiment.list("train_tc").parts) {

@@ -40,12 +40,6 @@ class Join : public ::testing::Test {
  protected:
   Join() { ::setenv("FAKE_WORKER_ROW", "6", 1); }
   ~Join() override { ::unsetenv("FAKE_WORKER_ROW"); }
-
-  static void encode(Sharded& experiment, int64_t shards) {
-    ASSERT_FALSE(experiment.plan(shards).code);
-    for (int64_t shard = 0; shard < shards; ++shard)
-      ASSERT_FALSE(experiment.run_shard(shard).code) << shard;
-  }
 };
 
 TEST_F(Join, TheMatrixHasTheBytesOfOneRun) {
@@ -61,7 +55,7 @@ TEST_F(Join, TheMatrixHasTheBytesOfOneRun) {
       ASSERT_EQ(whole.run().exit_code, ExitCode::kOk);
       Sharded experiment;
       configure(experiment);
-      encode(experiment, 20);
+      experiment.encode(20);
       ASSERT_FALSE(experiment.join().code);
       EXPECT_EQ(files_of(experiment), files_of(whole));
       for (const std::string& name : kNames) {
@@ -81,11 +75,8 @@ TEST_F(Join, TheMatrixHasTheBytesOfOneRun) {
 TEST_F(Join, ADamagedPartIsFoundAndItsShardIsEncodedAgain) {
   ::unsetenv("FAKE_WORKER_ROW");
   Sharded experiment;
-  encode(experiment, 3);
-  const std::string matrix = experiment.attempts(1).front() + "/train_tc_embeddings.npy";
-  std::string bytes = read_bytes(matrix);
-  bytes.back() = static_cast<char>(bytes.back() ^ 1);
-  write_bytes(matrix, bytes);
+  experiment.encode(3);
+  experiment.damage_part(1);
   const ErrorDetail error = experiment.join();
   EXPECT_EQ(error.exit_code, ExitCode::kData);
   EXPECT_THAT(error.hint, HasSubstr("--shard 1/3"));
@@ -101,7 +92,7 @@ TEST_F(Join, AMatrixOfTheSamePartsStays) {
   for (const OutputType type : {OutputType::kFloat32, OutputType::kInt8}) {
     Sharded experiment;
     experiment.config.store.final_format.type = type;
-    encode(experiment, 3);
+    experiment.encode(3);
     EXPECT_FALSE(is_joined(experiment.config));
     ASSERT_FALSE(experiment.join().code);
     EXPECT_TRUE(is_joined(experiment.config));
@@ -131,7 +122,7 @@ TEST_F(Join, AMatrixOfTheSamePartsStays) {
 TEST_F(Join, ReplacesNoFileOfOthersAndMakesNoTable) {
   ::unsetenv("FAKE_WORKER_ROW");
   Sharded experiment;
-  encode(experiment, 2);
+  experiment.encode(2);
   write_bytes(experiment.tc(), "of a user");
   EXPECT_EQ(experiment.join().code.name(), "output.exists");
   EXPECT_EQ(read_bytes(experiment.tc()), "of a user");
@@ -145,7 +136,7 @@ TEST_F(Join, ReplacesNoFileOfOthersAndMakesNoTable) {
 TEST_F(Join, StreamsWithoutRowsHaveEmptyMatrices) {
   Sharded experiment;
   for (const std::string stream : {"tc", "commit"}) experiment.write_input(stream, 0, stream);
-  encode(experiment, 2);
+  experiment.encode(2);
   ASSERT_FALSE(experiment.join().code);
   EXPECT_EQ(read_manifest(experiment.tc())->identity.rows, 0);
   EXPECT_EQ(verified(experiment.tc()), ExitCode::kOk);

@@ -131,8 +131,7 @@ TEST_F(ManyFiles, ADamagedListEndsTheShardsThatReadTheDamage) {
 }
 
 TEST_F(ManyFiles, AddedFilesExtendThePlan) {
-  ASSERT_FALSE(experiment_.plan(3).code);
-  for (int64_t shard = 0; shard < 3; ++shard) ASSERT_FALSE(experiment_.run_shard(shard).code);
+  experiment_.encode(3);
   for (int64_t file = kFiles; file < kFiles + 2000; ++file) write(file, fmt::to_string(file));
   const ExtendedPlan plan = experiment_.extend();
   EXPECT_EQ(plan.shards, 4);

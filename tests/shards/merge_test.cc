@@ -34,12 +34,8 @@ TEST(Shards, AMergeNamesTheShardsThatAreNotEncodedYet) {
 
 TEST(Shards, ADamagedPartIsNotMergedAndItsShardIsEncodedAgain) {
   Sharded experiment;
-  ASSERT_FALSE(experiment.plan(2).code);
-  for (const int64_t shard : {0, 1}) ASSERT_FALSE(experiment.run_shard(shard).code);
-  const std::string matrix = experiment.attempts(1).front() + "/train_tc_embeddings.npy";
-  std::string bytes = read_bytes(matrix);
-  bytes.back() = static_cast<char>(bytes.back() ^ 1);
-  write_bytes(matrix, bytes);
+  experiment.encode(2);
+  experiment.damage_part(1);
   const ErrorDetail error = experiment.merge();
   EXPECT_EQ(error.exit_code, ExitCode::kData);
   EXPECT_THAT(error.hint, HasSubstr("--shard 1/2"));
@@ -51,8 +47,7 @@ TEST(Shards, ADamagedPartIsNotMergedAndItsShardIsEncodedAgain) {
 
 TEST(Shards, VerifyFindsEveryPartThatIsNotTheOneInTheList) {
   Sharded experiment;
-  ASSERT_FALSE(experiment.plan(3).code);
-  for (const int64_t shard : {0, 1, 2}) ASSERT_FALSE(experiment.run_shard(shard).code);
+  experiment.encode(3);
   ASSERT_FALSE(experiment.merge().code);
   const std::string list = experiment.cache("train_tc_embeddings.parts.json");
   const std::string part = experiment.cache("train_tc_embeddings-00001-of-00003.npy");
@@ -96,8 +91,7 @@ TEST(Shards, AMergeReplacesNoFileOfOthers) {
 
 TEST(Shards, AMergeThatWasInterruptedCanBeRepeated) {
   Sharded experiment;
-  ASSERT_FALSE(experiment.plan(3).code);
-  for (const int64_t shard : {0, 1, 2}) ASSERT_FALSE(experiment.run_shard(shard).code);
+  experiment.encode(3);
   ASSERT_FALSE(experiment.merge().code);
   const std::string part = experiment.cache("train_tc_embeddings-00001-of-00003.npy");
   const std::string lost = experiment.cache("train_commit_embeddings-00002-of-00003.npy");
@@ -115,8 +109,7 @@ TEST(Shards, AMergeThatWasInterruptedCanBeRepeated) {
 TEST(Shards, AStreamWithoutRowsHasAListWithoutParts) {
   Sharded experiment;
   for (const std::string stream : {"tc", "commit"}) experiment.write_input(stream, 0, stream);
-  ASSERT_FALSE(experiment.plan(2).code);
-  for (const int64_t shard : {0, 1}) ASSERT_FALSE(experiment.run_shard(shard).code);
+  experiment.encode(2);
   ASSERT_FALSE(experiment.merge().code);
   for (const std::string& name : kNames) {
     EXPECT_THAT(experiment.list(name).parts, IsEmpty());
@@ -188,8 +181,7 @@ TEST(Shards, TheChunksGoWhenThePartIsPublished) {
 
 TEST(Shards, AMergeThatIsRefusedLeavesTheEarlierResult) {
   Sharded experiment;
-  ASSERT_FALSE(experiment.plan(2).code);
-  for (const int64_t shard : {0, 1}) ASSERT_FALSE(experiment.run_shard(shard).code);
+  experiment.encode(2);
   ASSERT_FALSE(experiment.merge().code);
   const std::string list = experiment.cache("train_commit_embeddings.parts.json");
   const std::string good = read_bytes(list);

@@ -74,9 +74,7 @@ class Quantized : public ::testing::Test {
   }
   static void encode(Sharded& experiment, int64_t shards, OutputType type = OutputType::kInt8) {
     configure(experiment.config, type, QuarantinePolicy::kZeros);
-    ASSERT_FALSE(experiment.plan(shards).code);
-    for (int64_t shard = 0; shard < shards; ++shard)
-      ASSERT_FALSE(experiment.run_shard(shard).code) << shard;
+    experiment.encode(shards);
   }
 };
 
@@ -87,9 +85,7 @@ TEST_F(Quantized, TheMergedRowsAreThoseOfOneRun) {
       for (const int64_t shards : {1, 3, 20}) {
         Sharded experiment;
         configure(experiment.config, type, policy);
-        ASSERT_FALSE(experiment.plan(shards).code);
-        for (int64_t shard = 0; shard < shards; ++shard)
-          ASSERT_FALSE(experiment.run_shard(shard).code) << shard;
+        experiment.encode(shards);
         ASSERT_FALSE(experiment.merge().code);
         EXPECT_EQ(merged(experiment), expected) << shards << " shards";
         for (const std::string& name : kNames) {
@@ -165,10 +161,7 @@ TEST_F(Quantized, AnotherPartChangesTheRangesOfAll) {
 TEST_F(Quantized, ADamagedPartIsNotMergedAndItsShardIsEncodedAgain) {
   Sharded experiment;
   encode(experiment, 2);
-  const std::string matrix = experiment.attempts(1).front() + "/train_tc_embeddings.npy";
-  std::string bytes = read_bytes(matrix);
-  bytes.back() = static_cast<char>(bytes.back() ^ 1);
-  write_bytes(matrix, bytes);
+  experiment.damage_part(1);
   const ErrorDetail error = experiment.merge();
   EXPECT_EQ(error.exit_code, ExitCode::kData);
   EXPECT_THAT(error.hint, HasSubstr("--shard 1/2"));

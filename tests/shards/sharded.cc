@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <gtest/gtest.h>
+
 #include "base/file.h"
 #include "shards/join_shards.h"
 #include "shards/merge.h"
@@ -65,6 +67,22 @@ ErrorDetail Sharded::run_shard(int64_t shard, const std::string& misdeed) {
   });
   ::unsetenv("FAKE_WORKER");
   return error;
+}
+
+void Sharded::encode(int64_t shards) {
+  const ErrorDetail planned = plan(shards);
+  ASSERT_FALSE(planned.code) << render(planned);
+  for (int64_t shard = 0; shard < shards; ++shard) {
+    const ErrorDetail error = run_shard(shard);
+    ASSERT_FALSE(error.code) << shard << render(error);
+  }
+}
+
+void Sharded::damage_part(int64_t shard) const {
+  const std::string matrix = attempts(shard).front() + "/train_tc_embeddings.npy";
+  std::string bytes = read_bytes(matrix);
+  bytes.back() = static_cast<char>(bytes.back() ^ 1);
+  write_bytes(matrix, bytes);
 }
 
 ErrorDetail Sharded::merge() {

@@ -29,6 +29,8 @@ class Sharded : public Experiment {
   ExtendedPlan extend(ErrorDetail* error = nullptr);
   // `misdeed` is as for Experiment::run().
   ErrorDetail run_shard(int64_t shard, const std::string& misdeed = "");
+  void encode(int64_t shards);            // plans and runs all shards
+  void damage_part(int64_t shard) const;  // changes a bit of the matrix of its first attempt
   ErrorDetail merge();
   ErrorDetail join();
   // Starts an attempt in a process of its own, whose worker takes `slow_ms` for a batch.

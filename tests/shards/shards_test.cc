@@ -28,9 +28,7 @@ TEST(Shards, TheMergedRowsAreThoseOfOneRun) {
     for (const int64_t chunk : {1, 7, 1000}) {
       Sharded experiment;
       experiment.config.store.chunk_size = chunk;
-      ASSERT_FALSE(experiment.plan(shards).code);
-      for (int64_t shard = 0; shard < shards; ++shard)
-        ASSERT_FALSE(experiment.run_shard(shard).code) << shard;
+      experiment.encode(shards);
       ASSERT_FALSE(experiment.merge().code);
       EXPECT_EQ(experiment.merged(), undivided()) << shards << " shards, chunks of " << chunk;
       EXPECT_EQ(experiment.list("train_tc").identity.rows, Experiment::kRows);
@@ -48,8 +46,7 @@ TEST(Shards, TextsOfATemplateAreDividedAsOtherTexts) {
   InputOptions& input = experiment.config.streams[0].input;
   input.field = "";
   input.text_template = "{name} row {n}";
-  ASSERT_FALSE(experiment.plan(3).code);
-  for (int64_t shard = 0; shard < 3; ++shard) ASSERT_FALSE(experiment.run_shard(shard).code);
+  experiment.encode(3);
   ASSERT_FALSE(experiment.merge().code);
   EXPECT_EQ(experiment.merged(), undivided());
   input.text_template = "{name} row {n}.";
@@ -187,8 +184,7 @@ TEST(Shards, AMergedMatrixNamesAlsoTheEmptyFiles) {
        {std::vector<int64_t>{0, 8, 0, 9, 0}, {0, 0, 8, 0, 0, 9}, {3, 0, 5, 9, 0}, {17}}) {
     Sharded experiment;
     const std::vector<std::string> paths = split_input(experiment, sizes);
-    ASSERT_FALSE(experiment.plan(2).code);
-    for (const int64_t shard : {0, 1}) ASSERT_FALSE(experiment.run_shard(shard).code);
+    experiment.encode(2);
     ASSERT_FALSE(experiment.merge().code);
     const auto matrix = open_matrix(experiment.cache("train_tc_embeddings.parts.json"));
     std::vector<std::string> named;
@@ -200,8 +196,7 @@ TEST(Shards, AMergedMatrixNamesAlsoTheEmptyFiles) {
 TEST(Shards, AnInputMayHaveSeveralFiles) {
   Sharded experiment;
   split_input(experiment, {3, 0, 9, 5});
-  ASSERT_FALSE(experiment.plan(5).code);
-  for (int64_t shard = 0; shard < 5; ++shard) ASSERT_FALSE(experiment.run_shard(shard).code);
+  experiment.encode(5);
   ASSERT_FALSE(experiment.merge().code);
   EXPECT_EQ(experiment.merged(), undivided());
   EXPECT_EQ(verified(experiment.cache("train_tc_embeddings.parts.json")), ExitCode::kOk);

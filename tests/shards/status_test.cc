@@ -171,8 +171,7 @@ TEST(ShardsStatus, NothingIsLeftToDoAfterAMerge) {
   for (const OutputType type : {OutputType::kFloat32, OutputType::kInt8}) {
     Sharded experiment;
     experiment.config.store.final_format.type = type;
-    ASSERT_FALSE(experiment.plan(3).code);
-    for (const int64_t shard : {0, 1, 2}) ASSERT_FALSE(experiment.run_shard(shard).code);
+    experiment.encode(3);
     const auto status = [&] { return read_shards_status(experiment.cache(""), "run.yaml"); };
     EXPECT_THAT(status().advice(), HasSubstr("encode merge"));
     EXPECT_THAT(status().merged, IsEmpty());

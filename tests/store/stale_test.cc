@@ -25,7 +25,8 @@ Fingerprint whole_fingerprint() {
   Fingerprint fingerprint;
   fingerprint.input.path = "texts.jsonl";
   fingerprint.input.field = "text";
-  fingerprint.input_files = {{.path = "texts.jsonl", .first_row = 0, .bytes = 10, .sha256 = "aa"}};
+  fingerprint.input_files.push_back(
+      {.path = "texts.jsonl", .bytes = 10, .sha256 = std::string(64, 'a')});
   fingerprint.model_files = {{.name = "config.json", .bytes = 2, .sha256 = "cc"}};
   fingerprint.result.pooling = {PoolingMode::kMean};
   fingerprint.result.truncate_dim = 4;

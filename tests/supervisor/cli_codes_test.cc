@@ -1,13 +1,13 @@
 // Provokes errors of every kind with whole commands, and checks their codes and exit codes.
 #include <algorithm>
+#include <span>
 #include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "encode/error_table.h"
-
+#include "base/error_table.h"
 #include "supervisor/program.h"
 #include "support/temp_dir.h"
 
@@ -106,11 +106,7 @@ class Codes : public ::testing::TestWithParam<Provocation> {
     text.resize(117, ' ');
     return std::string("\x93NUMPY\x01\x00\x76\x00", 10) + text + "\n";
   }
-  std::string in_dir(std::string text) const {
-    for (size_t at = text.find('@'); at != std::string::npos; at = text.find('@', at))
-      text.replace(at, 1, dir_.path());
-    return text;
-  }
+  std::string in_dir(const std::string& text) const { return with_folder(text, dir_.path()); }
 
   TempDir dir_;
 };
@@ -126,7 +122,7 @@ TEST_P(Codes, AreInTheTableWithTheirExitCodes) {
   const ProgramEnd end = Program(dir_.path(), arguments, environment).wait();
   EXPECT_EQ(end.exit_code, p.exit_code) << end.err;
   EXPECT_NE(end.err.find("error[" + std::string(p.code) + "]"), std::string::npos) << end.err;
-  const auto& table = error_table::kRows;
+  const std::span<const ErrorFacts> table = error_table();
   const auto row = std::find_if(table.begin(), table.end(), [&](const ErrorFacts& facts) {
     return (" " + std::string(facts.codes) + " ").find(" " + std::string(p.code) + " ") !=
            std::string::npos;

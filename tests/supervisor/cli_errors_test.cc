@@ -145,12 +145,7 @@ class BrokenThings : public ::testing::TestWithParam<Broken> {
     dir_.write("pickle/pytorch_model.bin", "PK");
   }
 
-  std::string in_dir(std::string text) const {
-    for (size_t at = text.find('@'); at != std::string::npos; at = text.find('@', at)) {
-      text.replace(at, 1, dir_.path());
-    }
-    return text;
-  }
+  std::string in_dir(const std::string& text) const { return with_folder(text, dir_.path()); }
 
   TempDir dir_;
 };

@@ -15,6 +15,7 @@
 #include "encode/store.h"
 
 #include "base/json.h"
+#include "supervisor/cli_table.h"
 #include "supervisor/experiment.h"
 #include "supervisor/program.h"
 
@@ -182,36 +183,10 @@ TEST(Filters, AForeignFileIsKept) {
 }
 
 // Every command that reads the texts of a run applies its filter.
-class CliFilters : public ::testing::Test {
+class CliFilters : public CliTable {
  protected:
-  CliFilters() {
-    std::string lines;
-    for (int row = 0; row < 23; ++row)
-      lines += fmt::format("{{\"id\":\"k{0}\",\"title\":\"T{0}\",\"n\":{0}}}\n", row);
-    dir_.write("in.jsonl", lines);
-  }
-  ProgramEnd encode(const std::string& command, const std::vector<std::string>& more = {}) const {
-    std::vector<std::string> words = {command,
-                                      "--model",
-                                      kModel,
-                                      "--input",
-                                      dir_.file("in.jsonl"),
-                                      "--field",
-                                      "title",
-                                      "--where",
-                                      "n >= 7 and n != 9",
-                                      "--output",
-                                      dir_.file("out.parquet"),
-                                      "--columns",
-                                      "row,id"};
-    words.insert(words.end(), more.begin(), more.end());
-    return other(words);
-  }
-  ProgramEnd other(const std::vector<std::string>& words) const {
-    return Program(dir_.path(), words).wait();
-  }
-  const std::string kModel = test_data("sentence_transformers/model2vec");
-  TempDir dir_;
+  CliFilters()
+      : CliTable({"--field", "title", "--where", "n >= 7 and n != 9", "--columns", "row,id"}) {}
 };
 
 TEST_F(CliFilters, AreAppliedByEveryCommand) {

@@ -64,6 +64,14 @@ ProgramEnd Program::wait() {
   return end;
 }
 
+std::string with_folder(std::string text, const std::string& folder) {
+  for (size_t at = text.find('@'); at != std::string::npos; at = text.find('@', at)) {
+    text.replace(at, 1, folder);
+    at += folder.size();
+  }
+  return text;
+}
+
 std::vector<std::string> run_words(const std::string& input, const std::string& output,
                                    const std::vector<std::string>& more) {
   std::vector<std::string> words = {"run", "--model", test_data("models/bert"), "--input", input};

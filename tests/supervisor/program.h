@@ -48,4 +48,7 @@ class Program {
 std::vector<std::string> run_words(const std::string& input, const std::string& output,
                                    const std::vector<std::string>& more = {});
 
+// Returns `text` with `folder` in the place of each @.
+std::string with_folder(std::string text, const std::string& folder);
+
 }  // namespace encode::testing

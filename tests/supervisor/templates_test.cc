@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "base/json.h"
+#include "supervisor/cli_table.h"
 #include "supervisor/experiment.h"
 #include "supervisor/program.h"
 
@@ -100,35 +101,9 @@ TEST(Templates, AFieldThatNoRowHasIsNamedIfMissingFieldsAreEmpty) {
 }
 
 // Every command that reads the texts of a run reads them with its template.
-class CliTemplates : public ::testing::Test {
+class CliTemplates : public CliTable {
  protected:
-  CliTemplates() {
-    std::string lines;
-    for (int row = 0; row < 23; ++row)
-      lines += fmt::format("{{\"id\":\"k{}\",\"title\":\"T{}\",\"n\":{}}}\n", row, row, row);
-    dir_.write("in.jsonl", lines);
-  }
-  // Runs `encode <command>` with the flags of a run that makes out.parquet.
-  ProgramEnd encode(const std::string& command, std::vector<std::string> more = {}) const {
-    std::vector<std::string> words = {command,
-                                      "--model",
-                                      kModel,
-                                      "--input",
-                                      dir_.file("in.jsonl"),
-                                      "--text",
-                                      "{title}: {n}",
-                                      "--output",
-                                      dir_.file("out.parquet"),
-                                      "--columns",
-                                      "text,id"};
-    words.insert(words.end(), more.begin(), more.end());
-    return Program(dir_.path(), words).wait();
-  }
-  ProgramEnd other(const std::vector<std::string>& words) const {
-    return Program(dir_.path(), words).wait();
-  }
-  const std::string kModel = test_data("sentence_transformers/model2vec");
-  TempDir dir_;
+  CliTemplates() : CliTable({"--text", "{title}: {n}", "--columns", "text,id"}) {}
 };
 
 TEST_F(CliTemplates, AreReadByEveryCommand) {
@@ -171,7 +146,9 @@ TEST_F(CliTemplates, RefuseAnErrorOfTheCommandLine) {
     const ProgramEnd both = end_of("in.jsonl", {"--text", "{title}", "--field", "title"});
     EXPECT_EQ(both.exit_code, 64) << command;
     EXPECT_THAT(both.err, HasSubstr("field and text exclude each other"));
-    EXPECT_EQ(end_of("in.jsonl", {"--text", "{title"}).exit_code, 64) << command;
+    const ProgramEnd open = end_of("in.jsonl", {"--text", "{title"});
+    EXPECT_EQ(open.exit_code, 64) << command;
+    EXPECT_THAT(open.err, HasSubstr("where     --text\n")) << command;
     EXPECT_EQ(end_of("in.jsonl", {"--text", "title"}).exit_code, 64) << command;
     EXPECT_EQ(end_of("in.txt", {"--text", "{title}"}).exit_code, 64) << command;
     const ProgramEnd unknown = end_of("in.jsonl", {"--text", "{id} {titel}"});

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "base/host.h"
+#include "one_file.h"
 #include "reading.h"
-#include "support/temp_dir.h"
 
 namespace encode::testing {
 namespace {
@@ -15,18 +15,9 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-class JsonArray : public ::testing::Test {
+class JsonArray : public OneFile {
  protected:
-  InputOptions file(std::string_view content, std::string field = "text") {
-    InputOptions options;
-    options.path = dir_.write("in.json", content);
-    options.field = std::move(field);
-    return options;
-  }
-  std::string code_of(std::string_view content, const std::string& field = "text") {
-    return std::string(error_of(file(content, field)).code.name());
-  }
-  TempDir dir_;
+  JsonArray() : OneFile("in.json") {}
 };
 
 TEST_F(JsonArray, OfObjectsHasARowForEachElement) {

@@ -4,8 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "one_file.h"
 #include "reading.h"
-#include "support/temp_dir.h"
 
 namespace encode::testing {
 namespace {
@@ -16,18 +16,9 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-class Jsonl : public ::testing::Test {
+class Jsonl : public OneFile {
  protected:
-  InputOptions file(std::string_view content, std::string field = "text") {
-    InputOptions options;
-    options.path = dir_.write("in.jsonl", content);
-    options.field = std::move(field);
-    return options;
-  }
-  std::string code_of(std::string_view content, const std::string& field = "text") {
-    return std::string(error_of(file(content, field)).code.name());
-  }
-  TempDir dir_;
+  Jsonl() : OneFile("in.jsonl") {}
 };
 
 std::string nested(int depth) {

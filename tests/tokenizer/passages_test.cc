@@ -15,7 +15,8 @@
 
 #include "cpu_seconds.h"
 #include "golden_cases.h"
-#include "tokenizer/unicode/break_table.h"
+#include "passage_promises.h"
+#include "tokenizer/unicode/break_data.h"
 #include "tokenizer/unicode/grapheme_break.h"
 #include "tokenizer/unicode/sentence_break.h"
 #include "tokenizer/unicode/unicode.h"
@@ -23,137 +24,18 @@
 namespace encode {
 namespace {
 
+using testing::Cut;
+using testing::cut_framed;
+using testing::cut_text;
+using testing::expect_promises;
 using testing::load_family;
-
-struct Cut {
-  std::vector<Passage> passages;
-  TokenizedRows rows;
-};
-
-Cut cut_framed(const Tokenizer& tokenizer, const PassageRule& rule, const FramedText& text,
-               const std::string& prompt) {
-  Cut result;
-  PassageCutter({.tokenizer = tokenizer, .rule = rule, .prompt = prompt}, "a test")
-      .cut(text, result.passages, result.rows);
-  return result;
-}
-
-Cut cut_text(const Tokenizer& tokenizer, const PassageRule& rule, std::string_view text) {
-  return cut_framed(tokenizer, rule, {.text = text}, "");
-}
-
-std::string_view text_of(std::string_view text, const Passage& passage) {
-  return text.substr(static_cast<size_t>(passage.byte_begin),
-                     static_cast<size_t>(passage.byte_end - passage.byte_begin));
-}
-
-std::vector<std::string> texts_of(std::string_view text, const Cut& cut) {
-  std::vector<std::string> texts;
-  for (const Passage& passage : cut.passages) texts.emplace_back(text_of(text, passage));
-  return texts;
-}
-
-int64_t code_points(std::string_view text) {
-  return std::ranges::count_if(text, [](char c) { return !unicode::is_continuation(c); });
-}
-
-std::set<size_t> cluster_starts(std::string_view text) {
-  std::set<size_t> starts = {0};
-  for (size_t at = 0; at < text.size(); starts.insert(at)) at = unicode::cluster_end(text, at);
-  return starts;
-}
-
-// Words, sentences, and the characters that make clusters of several code points.
-std::string random_text(std::mt19937& random, int pieces) {
-  static const std::vector<std::string> kPieces = {"word",
-                                                   "Sentence",
-                                                   " ",
-                                                   " ",
-                                                   " ",
-                                                   ". ",
-                                                   ".",
-                                                   "? ",
-                                                   "\n",
-                                                   "\n\n",
-                                                   "\r\n",
-                                                   "\u3002",
-                                                   "\u5B57",
-                                                   "\u6587",
-                                                   "e\u0301",
-                                                   "\u0600",
-                                                   "\u200D",
-                                                   "\U0001F468\u200D\U0001F469",
-                                                   "\U0001F1E9",
-                                                   "\u1100",
-                                                   "\u1161",
-                                                   "\u0E01\u0E33",
-                                                   "\u203C",
-                                                   "3.5",
-                                                   "\u0308",
-                                                   "\u2029",
-                                                   "x\u0308\u0308",
-                                                   "\u3042",
-                                                   "Mr. ",
-                                                   "(\")",
-                                                   "\u00A0",
-                                                   "\t"};
-  std::string text;
-  for (int i = 0; i < pieces; ++i) {
-    if (random() % 20 == 0) {
-      char32_t c = random() % 0x30000;
-      if (c >= 0xD800 && c <= 0xDFFF) c = 0xFFFD;
-      unicode::append_utf8(text, c);
-    } else {
-      text += kPieces[random() % kPieces.size()];
-    }
-  }
-  return text;
-}
-
-void expect_promises(const Tokenizer& tokenizer, const PassageRule& rule, const FramedText& framed,
-                     const std::string& prompt) {
-  const Cut cut = cut_framed(tokenizer, rule, framed, prompt);
-  const std::string_view text = framed.text;
-  const std::set<size_t> clusters = cluster_starts(text);
-  ASSERT_FALSE(cut.passages.empty());
-  ASSERT_EQ(cut.rows.size(), static_cast<int64_t>(cut.passages.size()));
-  EXPECT_EQ(cut.passages.front().byte_begin, 0);
-  EXPECT_EQ(cut.passages.back().byte_end, static_cast<int64_t>(text.size()));
-  for (size_t i = 0; i < cut.passages.size(); ++i) {
-    const Passage& passage = cut.passages[i];
-    ASSERT_LE(passage.byte_begin, passage.byte_end);
-    EXPECT_TRUE(clusters.contains(static_cast<size_t>(passage.byte_begin)));
-    EXPECT_TRUE(clusters.contains(static_cast<size_t>(passage.byte_end)));
-    const auto bytes_before = static_cast<size_t>(passage.byte_begin);
-    EXPECT_EQ(passage.char_begin, code_points(text.substr(0, bytes_before)));
-    EXPECT_EQ(passage.char_end - passage.char_begin, code_points(text_of(text, passage)));
-    if (i > 0) {
-      const Passage& before = cut.passages[i - 1];
-      EXPECT_LE(passage.byte_begin, before.byte_end);
-      EXPECT_GT(passage.byte_begin, before.byte_begin);
-      EXPECT_GT(passage.byte_end, before.byte_end);
-      if (rule.overlap == 0) {
-        EXPECT_EQ(passage.byte_begin, before.byte_end);
-      }
-    }
-    TokenizedRows alone;
-    std::string encoded = prompt;
-    encoded.append(framed.before).append(text_of(text, passage)).append(framed.after);
-    tokenizer.encode(encoded, {.max_length = rule.max_tokens}, alone);
-    const auto row = cut.rows.row(static_cast<int64_t>(i));
-    EXPECT_TRUE(std::ranges::equal(row, alone.row(0)));
-    EXPECT_EQ(cut.rows.lost_tokens[i], alone.lost_tokens[0]);
-    EXPECT_LE(static_cast<int64_t>(row.size()), rule.max_tokens);
-    if (cut.rows.lost_tokens[i] > 0) {
-      EXPECT_EQ(unicode::cluster_end(text, static_cast<size_t>(passage.byte_begin)),
-                static_cast<size_t>(passage.byte_end));
-    }
-  }
-}
+using testing::random_text;
+using testing::text_of;
+using testing::texts_of;
 
 // The fingerprint of a run has the version in PassageRule.
 TEST(Passages, EndWhereTheUnicodeVersionOfTheirRuleSays) {
-  EXPECT_EQ(unicode::break_version(), PassageRule::kUnicode);
+  EXPECT_EQ(std::string_view(unicode::kBreakVersion), PassageRule::kUnicode);
 }
 
 TEST(Passages, KeepTheirPromisesForRandomTexts) {
@@ -354,6 +236,48 @@ TEST(Passages, ALimitWithoutRoomForTheOverlapIsRefused) {
       FAIL() << rule.max_tokens;
     } catch (const Error& error) {
       EXPECT_EQ(error.detail().code.name(), "model.max_length");
+    }
+  }
+}
+
+// Splitters elsewhere search for a chunk in its text, and find another one that is equal.
+TEST(Passages, OfARepeatedSentenceHavePlacesOneAfterTheOther) {
+  const std::string text = repeated("This is a test, please do not be mad at me. ", 6);
+  for (const std::string family : {"wordpiece", "gpt2", "gemma"}) {
+    const auto tokenizer = load_family(family);
+    const Cut cut = cut_text(*tokenizer, {.max_tokens = 60}, text);
+    ASSERT_GT(cut.passages.size(), 1U) << family;
+    int64_t at = 0;
+    for (const Passage& passage : cut.passages) {
+      EXPECT_EQ(passage.char_begin, at) << family;
+      at = passage.char_end;
+    }
+    EXPECT_EQ(at, std::ssize(text)) << family;
+  }
+}
+
+// Splitters elsewhere lose such characters at the ends of their chunks, or make empty chunks.
+TEST(Passages, WhiteSpaceAndRareCharactersStayInTheText) {
+  const std::vector<std::string> pieces = {" ",
+                                           "\n",
+                                           "\t",
+                                           "\u00A0",
+                                           "page one.\fpage two.\f",
+                                           "One.\r\n\r\nTwo.\r\n",
+                                           "\uFEFFa b. ",
+                                           std::string("a\0b. c\0 ", 8),
+                                           "\U0001F468\u200D\U0001F469\u200D\U0001F467 ",
+                                           "\u05E9\u05DC\u05D5\u05DD. ",
+                                           "| a | b |\n|---|---|\n",
+                                           "\u0E20\u0E32\u0E29\u0E32\u0E44\u0E17\u0E22",
+                                           "a\u2028b\u2029c\u0085d "};
+  for (const std::string family : {"wordpiece", "gpt2", "gemma"}) {
+    const auto tokenizer = load_family(family);
+    for (const std::string& piece : pieces) {
+      for (const PassageUnit by :
+           {PassageUnit::kSentence, PassageUnit::kParagraph, PassageUnit::kToken})
+        expect_promises(*tokenizer, {.max_tokens = 60, .overlap = 8, .by = by},
+                        {.text = repeated(piece, 100)}, "");
     }
   }
 }

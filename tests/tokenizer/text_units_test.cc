@@ -1,5 +1,7 @@
 #include "tokenizer/text_units.h"
 
+#include <cstdint>
+#include <random>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -93,6 +95,65 @@ TEST(WordEnd, IsAfterWhiteSpaceAndBetweenLettersOfScriptsWithoutSpaces) {
 TEST(WordEnd, ALongWordEndsAfterACluster) {
   EXPECT_EQ(words_of("abcdefg", 3), (Texts{"abc", "def", "g"}));
   EXPECT_EQ(words_of("abe\u0301fg", 3), (Texts{"abe\u0301", "fg"}));
+}
+
+// Words, signs and sentence ends, of 20 bytes to some blocks of the loops over bytes.
+std::string random_words(std::mt19937& random) {
+  static const std::vector<std::string> kPieces = {
+      "word",   "X9",     " ",      " ",          "\n",   "\n\n",    ".",      ". ",
+      "!",      "?",      "-",      "\t",         "\r\n", "e\u0301", "\u00E9", "\u061F",
+      "\u0628", "\u5B57", "\u3002", "\U0001F468", "\x01", "~",       "\x7F"};
+  std::string text;
+  for (auto i = 5 + random() % 60; i > 0; --i) text += kPieces[random() % kPieces.size()];
+  return text;
+}
+
+int64_t pieces_one_by_one(std::string_view text) {
+  const auto in = [](int byte, int first, int last) { return byte >= first && byte <= last; };
+  int64_t pieces = 0;
+  bool in_word = false;
+  for (const char c : text) {
+    const int byte = static_cast<unsigned char>(c);
+    const bool word =
+        in(byte, 'a', 'z') || in(byte, 'A', 'Z') || in(byte, '0', '9') || in(byte, 0x80, 0xDF);
+    const bool sign = !word && in(byte, '!', '~');
+    if (sign || (word && !in_word)) ++pieces;
+    in_word = word;
+  }
+  return pieces;
+}
+
+TEST(CountPieces, IsTheSameInBlocksOfBytes) {
+  std::mt19937 random(3);
+  for (int i = 0; i < 2000; ++i) {
+    const std::string text = random_words(random);
+    ASSERT_EQ(count_pieces(text), pieces_one_by_one(text)) << text;
+  }
+}
+
+TEST(SentenceWindow, PiecesOfAPartAreThoseOfItsText) {
+  std::mt19937 random(4);
+  for (int i = 0; i < 1000; ++i) {
+    const std::string text = random_words(random);
+    SentenceWindow window(text);
+    const size_t begin = random() % text.size();
+    const size_t end = begin + random() % (text.size() - begin + 1);
+    ASSERT_EQ(window.pieces(begin, end), count_pieces(text.substr(begin, end - begin)))
+        << begin << " to " << end << " of " << text;
+  }
+}
+
+// Bytes that end no sentence are skipped in blocks, which begin elsewhere behind another number of
+// bytes.
+TEST(SentenceWindow, SentencesEndWhereTheyDoBehindAnotherNumberOfBytes) {
+  std::mt19937 random(5);
+  for (int i = 0; i < 500; ++i) {
+    const std::string text = random_words(random);
+    const size_t end = unicode::sentence_end(text, 0);
+    for (size_t before = 1; before < 34; ++before)
+      ASSERT_EQ(unicode::sentence_end(std::string(before, 'a') + " " + text, 0), before + 1 + end)
+          << text;
+  }
 }
 
 }  // namespace

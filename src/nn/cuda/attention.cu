@@ -105,7 +105,7 @@ __device__ void multiply(const uint4* queries, const uint4* key, int vectors,
   }
 }
 
-// Positions in the sequence.
+// A query and a key of a sequence, by their positions in it.
 struct Pair {
   int64_t query;
   int64_t key;

@@ -194,8 +194,8 @@ __device__ void attend(const EncodeCudaAttention& args, const Task& task) {
 }
 
 // Block (b, i) computes the tasks i * kWarps to (i + 1) * kWarps - 1 of sequence b, if it has at
-// most kTiles x kTileKeys tokens. The tasks of a head follow each other, so that its keys and
-// values stay in the cache of a multiprocessor.
+// most kTiles x kTileKeys tokens. The tasks of a head have consecutive numbers, so that its
+// keys and values stay in the cache of a multiprocessor.
 template <typename T, int kPieces, int kTiles>
 __global__ void __launch_bounds__(kWarps* kWarpThreads, kBlocks<kPieces, kTiles>)
     short_attention_kernel(const EncodeCudaAttention args) {

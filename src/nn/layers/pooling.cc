@@ -156,6 +156,27 @@ at::Tensor pooled_rows(const PackedInput& batch, PoolingMode mode, ProductFormat
   return to_device(rows, device);
 }
 
+SpanTokens span_tokens(const at::Tensor& hidden_states, const PackedBatch& batch) {
+  PackedBatch sequences;
+  sequences.cu_seqlens.push_back(0);
+  std::vector<int64_t> rows;
+  auto span = batch.spans.begin();
+  for (size_t b = 0; b < batch.rows.size(); ++b) {
+    for (int32_t i = 0; i < batch.vectors[b]; ++i, ++span) {
+      for (int32_t token = span->begin; token < span->end; ++token) {
+        rows.push_back(batch.cu_seqlens[b] + token);
+        sequences.position_ids.push_back(token - span->begin);
+      }
+      sequences.cu_seqlens.push_back(static_cast<int32_t>(rows.size()));
+      sequences.max_seqlen = std::max(sequences.max_seqlen, span->end - span->begin);
+    }
+  }
+  sequences.input_ids.resize(rows.size());
+  const at::Device device = hidden_states.device();
+  return {.hidden_states = hidden_states.index_select(0, to_device(rows, device)),
+          .input = to_device(sequences, static_cast<int64_t>(rows.size()), device)};
+}
+
 at::Tensor pool(const at::Tensor& hidden_states, const PackedInput& batch,
                 const std::vector<PoolingMode>& modes) {
   if (modes.front() == PoolingMode::kNone)

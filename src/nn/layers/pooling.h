@@ -29,6 +29,15 @@ at::Tensor pool(const at::Tensor& hidden_states, const PackedInput& batch,
 at::Tensor pool_by_operations(const at::Tensor& hidden_states, const PackedInput& batch,
                               const std::vector<PoolingMode>& modes);
 
+// The token vectors of a batch with spans (PackedBatch::spans), for pool().
+struct SpanTokens {
+  at::Tensor hidden_states;  // [tokens of all spans, hidden_size], on the device
+  PackedInput input;         // each span is a sequence
+};
+// Copies the token vectors of each span. `hidden_states` has the rows of all slots of `batch`, and
+// the rows and columns of the result have its compute type.
+SpanTokens span_tokens(const at::Tensor& hidden_states, const PackedBatch& batch);
+
 // Returns whether `modes` read only one token of each sequence (cls or the last token). The last
 // layer of the model then needs to compute only the tokens of batch.pooled_rows.
 bool reads_one_token(const std::vector<PoolingMode>& modes);

@@ -133,7 +133,7 @@ MemoryPart windows_part(const MemoryRequest& request) {
                             ? kWindowsAtOnce
                             : (request.texts.rows + window.rows - 1) / window.rows;
   const int64_t windows = std::min(whole, kWindowsAtOnce);
-  const int64_t vectors = request.effective.token_embeddings() ? window.tokens : window.sequences;
+  const int64_t vectors = request.effective.token_embeddings() ? window.tokens : window.vectors;
   const int64_t values = vectors * request.effective.dim * int64_t{sizeof(float)};
   return {MemoryKind::kWindows,
           texts + windows * (window.tokens * kWindowTokenBytes + window.rows * kRowBytes) +

@@ -67,7 +67,7 @@ int64_t MemoryRequest::batch_rows() const {
     return std::max<int64_t>(1, token_slots() / longest_row_tokens());
   const double mean = static_cast<double>(texts.tokens) / static_cast<double>(texts.sequences());
   const auto rows = static_cast<int64_t>(static_cast<double>(token_slots()) / std::max(mean, 1.0));
-  return std::clamp<int64_t>(rows, 1, std::max<int64_t>(1, largest_window(*this).sequences));
+  return std::clamp<int64_t>(rows, 1, std::max<int64_t>(1, largest_window(*this).vectors));
 }
 
 LargestWindow largest_window(const MemoryRequest& request) {
@@ -93,10 +93,10 @@ LargestWindow largest_window(const MemoryRequest& request) {
   LargestWindow size = {.rows = part * parts};
   if (texts.rows > 0) size.rows = std::min(size.rows, texts.rows);
   size.tokens = std::max<int64_t>(1, static_cast<int64_t>(static_cast<double>(size.rows) * mean));
-  size.sequences = size.rows;
+  size.vectors = size.rows;
   if (texts.rows > 0 && texts.passages > 0) {
     const double per_row = static_cast<double>(texts.passages) / static_cast<double>(texts.rows);
-    size.sequences = static_cast<int64_t>(static_cast<double>(size.rows) * per_row);
+    size.vectors = static_cast<int64_t>(static_cast<double>(size.rows) * per_row);
   }
   return size;
 }

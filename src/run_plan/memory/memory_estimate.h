@@ -53,11 +53,14 @@ struct TextFacts {
   int64_t rows = 0;
   int64_t tokens = 0;              // of all rows together
   int64_t text_bytes = 0;          // of all rows together
-  int64_t longest_row_tokens = 0;  // after the cut at max_length; with passages: of a passage
+  int64_t longest_row_tokens = 0;  // after the cut at max_length; with passages: of a sequence
   int64_t passages = 0;            // of all rows together; 0: the rows are not cut into passages
+  int64_t windows = 0;             // of all rows together; 0 without PassageVectors::kLate
 
   // The number of token sequences.
-  int64_t sequences() const { return passages > 0 ? passages : rows; }
+  int64_t sequences() const { return windows > 0 ? windows : vectors(); }
+  // The number of vectors before row_vector, if tokens have none.
+  int64_t vectors() const { return passages > 0 ? passages : rows; }
 };
 
 // One stream: its model, its settings and its texts.
@@ -81,7 +84,7 @@ struct MemoryRequest {
 struct LargestWindow {
   int64_t rows = 0;
   int64_t tokens = 0;
-  int64_t sequences = 0;  // its rows, or their passages
+  int64_t vectors = 0;  // of its rows, or of their passages
 };
 LargestWindow largest_window(const MemoryRequest& request);
 

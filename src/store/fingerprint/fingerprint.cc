@@ -57,7 +57,7 @@ Json input_part(const Fingerprint& fingerprint) {
     return json;
   }
   Json files = Json::array();
-  for (const InputScan::File& file : fingerprint.input_files) {
+  for (const ScannedFile& file : fingerprint.input_files) {
     InputOptions of_file = fingerprint.input;
     of_file.path = file.path;
     const InputFormat effective = input_format(of_file);
@@ -113,12 +113,13 @@ Json module_json(const SentenceModule& module) {
 }
 
 Json passages_json(const PassageRule& rule, RowVector row_vector) {
-  const auto& [max_tokens, overlap, by] = rule;
+  const auto& [max_tokens, overlap, by, vectors] = rule;
   Json json = {{"rule", PassageRule::kVersion},
                {"unicode", PassageRule::kUnicode},
                {"max_tokens", max_tokens},
                {"overlap", overlap},
                {"by", name_of(kPassageUnits, by)}};
+  if (vectors != PassageVectors::kAlone) json["vectors"] = name_of(kPassageVectors, vectors);
   if (row_vector != RowVector::kNone) json["row_vector"] = name_of(kRowVectors, row_vector);
   return json;
 }
@@ -188,6 +189,7 @@ PassageOptions passage_options(const JsonFields& fields) {
   PassageOptions passages = {.max_tokens = fields.integer("max_tokens", 1, kMost),
                              .overlap = fields.integer("overlap", 0, kMost),
                              .by = named_value(fields, "by", kPassageUnits)};
+  if (fields.has("vectors")) passages.vectors = named_value(fields, "vectors", kPassageVectors);
   if (fields.has("row_vector"))
     passages.row_vector = named_value(fields, "row_vector", kRowVectors);
   return passages;
@@ -282,7 +284,7 @@ bool has_input(const std::string& text, const InputOptions& input, const Scanned
   if (std::ssize(files) > kMostUnlistedFiles) {
     fingerprint.input_list = list_of(input, files);
   } else {
-    fingerprint.input_files.assign(files.begin(), files.end());
+    fingerprint.input_files = files;
   }
   Json recorded = parse(text).value("input", Json());
   Json wanted = input_part(fingerprint);

@@ -28,7 +28,7 @@ struct Fingerprint {
 
   InputOptions input;  // to_text() leaves out the paths, so that moved files keep their cache
   // The files of the input, in their order. to_text() writes their sizes, hashes and compressions.
-  std::vector<InputScan::File> input_files;
+  ScannedFiles input_files = {};
   // Takes the place of `input_files` if there are more than kMostUnlistedFiles.
   std::optional<FileList> input_list = {};
   std::string kept_xxh3_128 = {};     // InputScan::kept_xxh3_128

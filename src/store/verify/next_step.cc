@@ -14,7 +14,8 @@ namespace {
 // The checks that fail if the matrix belongs to another run. A run refuses such a matrix.
 constexpr std::array<std::string_view, 4> kOfAnotherRun = {"rows", "dim", "fingerprint",
                                                            "chunk_fingerprint"};
-// The checks of the values. If the file is damaged, these checks and another one fail.
+// The checks of the values. Values that are wrong although the file is whole fail only these; a
+// damaged file fails another check, too.
 constexpr std::array<std::string_view, 3> kOfValues = {"finite", "zero_rows", "norms"};
 constexpr std::array<std::string_view, 1> kOfInputs = {"group_rows"};
 

@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "base/units.h"
+#include "tokenizer/load/join_rule.h"
 #include "tokenizer/load/load_added_tokens.h"
 #include "tokenizer/load/loaders.h"
 #include "tokenizer/load/tokenizer_document.h"
@@ -97,6 +98,7 @@ PipelineParts build_parts(const TokenizerDocument& document, const BuildOptions&
       document.model.vocabulary, where);
   parts.raw_tokens = std::move(added.raw);
   parts.normalized_tokens = std::move(added.normalized);
+  parts.joins = join_places(document, parts);
   parts.tokens = list_tokens(document.model.vocabulary, added.list, where);
   if (const Json* json = document.part("post_processor"); json != nullptr) {
     parts.row_form.special = load_post_processor({*json, where + ": post_processor"});

@@ -18,7 +18,7 @@ namespace {
 
 namespace dom = simdjson::dom;
 
-constexpr JsonLimits kLimits{.max_bytes = 64 << 20, .max_depth = 64};
+constexpr JsonLimits kDocumentLimits{.max_bytes = 64 << 20, .max_depth = 64};
 
 // Reads a tokenizer.json. The model becomes a ModelJson, and each other field becomes a JSON
 // document of its own.
@@ -29,9 +29,9 @@ class DocumentReader {
   // Keeps no view of `text` after it returns. SIMDJSON_PADDING bytes after the end of `text` must
   // be readable, because simdjson may read them.
   void read(std::string_view text) {
-    dom::parser parser(static_cast<size_t>(kLimits.max_bytes));
+    dom::parser parser(static_cast<size_t>(kDocumentLimits.max_bytes));
     try {
-      if (parser.allocate(text.size() + 1, kLimits.max_depth) != simdjson::SUCCESS)
+      if (parser.allocate(text.size() + 1, kDocumentLimits.max_depth) != simdjson::SUCCESS)
         throw std::bad_alloc();
       for (const auto [name, value] : parser.parse(text.data(), text.size(), false).get_object()) {
         const std::string key(name);
@@ -65,7 +65,7 @@ class DocumentReader {
     }
     if (error.error() == simdjson::DEPTH_ERROR) {
       refuse_format("the JSON is nested too deeply", where_,
-                    fmt::format("at most {} levels", kLimits.max_depth), "more levels");
+                    fmt::format("at most {} levels", kDocumentLimits.max_depth), "more levels");
     }
     refuse_format("a value has another type than in a tokenizer.json",
                   place_.empty() ? where_ : fmt::format("{}: {}", where_, preview(place_)),
@@ -74,7 +74,7 @@ class DocumentReader {
   }
 
   Json parse_small(dom::element value, const std::string& key) {
-    return parse_json(simdjson::minify(value), kLimits, where_ + ": " + key, kTokenizerFormat);
+    return parse_json(simdjson::minify(value), kDocumentLimits, where_ + ": " + key, kTokenizerFormat);
   }
 
   void read_model(dom::object object) {

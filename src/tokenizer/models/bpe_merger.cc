@@ -13,7 +13,7 @@ constexpr size_t kWindow = 512;  // the number of symbols in a window of a long 
 constexpr size_t kTokensToRedo = 2;
 // A word is merged as a whole if its windows together have more symbols than this number times the
 // size of the word. Real vocabularies need up to 4, if tokens are longer than a window.
-constexpr size_t kMaxWork = 16;
+constexpr size_t kMaxMergeWork = 16;
 constexpr uint32_t kNoNode = UINT32_MAX;
 
 }  // namespace
@@ -50,7 +50,7 @@ std::span<const BpeMerger::Token> BpeMerger::merge_ranged(std::span<const int32_
   // So the tokens before a window and the tokens of the window are right if joins() is true for the
   // two tokens at the border between them. If joins() is false, a larger window begins at the token
   // before the border. If tokens are much longer than a window, this could be repeated without end.
-  // So after kMaxWork symbols for each symbol of the word, the word is merged as a whole.
+  // So after kMaxMergeWork symbols for each symbol of the word, the word is merged as a whole.
   tokens_.clear();
   window_.clear();
   uint32_t begin = 0;
@@ -59,7 +59,7 @@ std::span<const BpeMerger::Token> BpeMerger::merge_ranged(std::span<const int32_
   while (begin < symbols.size()) {
     size = std::min(size, symbols.size() - begin);
     work += size + (tokens_.empty() ? 0 : begin - tokens_.back().begin);
-    if (work > kMaxWork * (symbols.size() + kWindow)) return merge_whole(symbols);
+    if (work > kMaxMergeWork * (symbols.size() + kWindow)) return merge_whole(symbols);
     next_window(symbols, begin, size);
     const auto window_end = static_cast<uint32_t>(begin + size);
     const uint32_t first_end = window_.size() > 1 ? window_[1].begin : window_end;

@@ -1,4 +1,5 @@
-// The generated table behind break_table.h. Only break_table.cc includes this file.
+// The generated table behind break_table.h. Only break_table.cc and tests of the version include
+// this file.
 #pragma once
 
 #include <cstddef>

@@ -7,8 +7,6 @@
 
 namespace encode::unicode {
 
-std::string_view break_version() { return kBreakVersion; }
-
 const CodePointTable<uint8_t>& break_table() {
   static const std::unique_ptr<const CodePointTable<uint8_t>> table =
       std::make_unique<CodePointTable<uint8_t>>(std::span(kBreakStarts, kBreakStartsSize),

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 
 #include "tokenizer/unicode/code_point_table.h"
 
@@ -46,9 +45,6 @@ enum class ClusterClass : uint8_t {
   kLvt,
   kPictographic
 };
-
-// Returns the version of Unicode that the table has: "15.0.0". Only tests call this function.
-std::string_view break_version();
 
 // Returns the table, which is made at the first call and lives as long as the process.
 const CodePointTable<uint8_t>& break_table();

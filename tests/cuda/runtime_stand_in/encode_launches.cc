@@ -56,7 +56,7 @@ std::vector<PackedBatch> batches(const Encoder& encoder) {
     rows.offsets.push_back(static_cast<int64_t>(rows.ids.size()));
     rows.lost_tokens.push_back(0);
   }
-  return pack(rows, kRowsOfABatch * kRowTokens, 0);
+  return pack({.ids = rows}, kRowsOfABatch * kRowTokens);
 }
 
 void encode_batches(const std::string& path, ComputeType type) {

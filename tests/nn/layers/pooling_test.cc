@@ -90,6 +90,31 @@ TEST(Pooling, ModesStandSideBySideInTheirOrder) {
                         pool(example.hidden, example.input, {PoolingMode::kCls})));
 }
 
+// The spans overlap, and the second sequence has one that is a single token.
+TEST(Pooling, OfSpansIsTheMeanOfTheirTokens) {
+  PackedBatch batch;
+  batch.cu_seqlens = {0, 5, 12};
+  batch.input_ids.resize(12);
+  batch.position_ids.resize(12);
+  batch.rows = {0, 1};
+  batch.first_vectors = {0, 2};
+  batch.vectors = {2, 3};
+  batch.spans = {{0, 3}, {2, 5}, {0, 7}, {6, 7}, {1, 4}};
+  const at::Tensor hidden = at::randn({17, kWidth});
+  const SpanTokens spans = span_tokens(hidden, batch);
+  const at::Tensor pooled = pool(spans.hidden_states, spans.input, {PoolingMode::kMean});
+  const std::vector<TokenSpan> rows = {{0, 3}, {2, 5}, {5, 12}, {11, 12}, {6, 9}};
+  ASSERT_EQ(pooled.size(0), std::ssize(rows));
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const at::Tensor tokens = hidden.narrow(0, rows[i].begin, rows[i].end - rows[i].begin);
+    for (const int64_t column : {0L, 7L, kWidth - 1}) {
+      EXPECT_NEAR(pooled[static_cast<int64_t>(i)][column].item<double>(),
+                  expected(tokens, 0, PoolingMode::kMean, column), 1e-5)
+          << "span " << i;
+    }
+  }
+}
+
 TEST(Pooling, ASequenceThatIsAllPromptPoolsToZero) {
   const Example example = make_example({2, 6}, 3);
   for (const PoolingMode mode :

@@ -39,7 +39,8 @@ TEST(Differences, OfAFileThatOnlyOneHasAreOneLine) {
   EXPECT_EQ(describe_differences(identity_of(other), identity_of(base())),
             "model file '1_Dense/config.json': only the cache has this file");
   Fingerprint parts = base();
-  parts.input_files.push_back({.path = "b.txt", .first_row = 5, .bytes = 4, .sha256 = "bb"});
+  parts.input_files.push_back(
+      {.path = "b.txt", .first_row = 5, .bytes = 4, .sha256 = sha256_of('b')});
   const std::string text = describe_differences(identity_of(base()), identity_of(parts));
   EXPECT_THAT(text, HasSubstr("input: one file before, several now"));
   EXPECT_THAT(text, Not(HasSubstr("checksum")));

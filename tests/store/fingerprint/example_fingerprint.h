@@ -1,14 +1,20 @@
 // A fingerprint that tests change.
 #pragma once
 
+#include <functional>
+#include <string>
+
 #include "store/fingerprint/fingerprint.h"
 
 namespace encode {
 
+// Returns a hash of 64 equal digits.
+inline std::string sha256_of(char digit) { return std::string(64, digit); }
+
 inline Fingerprint base() {
   Fingerprint fingerprint;
   fingerprint.input.path = "texts.txt";
-  fingerprint.input_files = {{.path = "texts.txt", .first_row = 0, .bytes = 10, .sha256 = "aa"}};
+  fingerprint.input_files.push_back({.path = "texts.txt", .bytes = 10, .sha256 = sha256_of('a')});
   fingerprint.model_files = {{.name = "config.json", .bytes = 2, .sha256 = "cc"},
                              {.name = "model.safetensors", .bytes = 3, .sha256 = "dd"}};
   fingerprint.result.pooling = {PoolingMode::kMean};
@@ -18,6 +24,14 @@ inline Fingerprint base() {
   fingerprint.result.dim = 384;
   fingerprint.result.launch_tokens = 16384;
   return fingerprint;
+}
+
+// Changes the only file of a fingerprint.
+inline void change_file(Fingerprint& fingerprint, const std::function<void(ScannedFile&)>& change) {
+  ScannedFile file = fingerprint.input_files.front();
+  change(file);
+  fingerprint.input_files.clear();
+  fingerprint.input_files.push_back(file);
 }
 
 inline StreamIdentity identity_of(const Fingerprint& fingerprint) {

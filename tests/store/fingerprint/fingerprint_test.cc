@@ -45,50 +45,52 @@ TEST(Fingerprint, ChangesWithEveryReaderOption) {
   ASSERT_TRUE(max_row_bytes != 1 && limit_rows != 1);
   ASSERT_TRUE(text_template.empty() && passage_field.empty());
   ASSERT_TRUE(missing_field == MissingFieldPolicy::kError);
-  expect_each_counts({[](Fingerprint& f) { f.input.field = "text"; },
-                      [](Fingerprint& f) { f.input.text_template = "{text}"; },
-                      [](Fingerprint& f) { f.input.text_template = "{text} {text}"; },
-                      [](Fingerprint& f) { f.input.passage_field = "text"; },
-                      [](Fingerprint& f) {
-                        f.input.text_template = "{text}";
-                        f.input.missing_field = MissingFieldPolicy::kEmpty;
-                      },
-                      [](Fingerprint& f) { f.input.format = TextFormat::kCsv; },
-                      [](Fingerprint& f) { f.input.bad_row = BadRowPolicy::kReject; },
-                      [](Fingerprint& f) { f.input.empty_row = EmptyRowPolicy::kReject; },
-                      [](Fingerprint& f) { f.input.utf8 = Utf8Policy::kError; },
-                      [](Fingerprint& f) { f.input.max_row_bytes = 1; },
-                      [](Fingerprint& f) { f.input.limit_rows = 1; },
-                      [](Fingerprint& f) { f.input.filter.where = "a == 1"; },
-                      [](Fingerprint& f) { f.input.filter.where = "a == 2"; },
-                      [](Fingerprint& f) {
-                        f.input.filter = {.where = "a == 1", .paths = {"b.jsonl"}};
-                        f.kept_xxh3_128 = "cc";
-                      },
-                      [](Fingerprint& f) {
-                        f.input.filter = {.where = "a == 1", .paths = {"b.jsonl"}};
-                        f.kept_xxh3_128 = "dd";
-                      },
-                      [](Fingerprint& f) { f.input_files[0].bytes = 11; },
-                      [](Fingerprint& f) { f.input_files[0].sha256 = "ab"; },
-                      [](Fingerprint& f) { f.input_files.push_back(f.input_files[0]); }});
+  expect_each_counts(
+      {[](Fingerprint& f) { f.input.field = "text"; },
+       [](Fingerprint& f) { f.input.text_template = "{text}"; },
+       [](Fingerprint& f) { f.input.text_template = "{text} {text}"; },
+       [](Fingerprint& f) { f.input.passage_field = "text"; },
+       [](Fingerprint& f) {
+         f.input.text_template = "{text}";
+         f.input.missing_field = MissingFieldPolicy::kEmpty;
+       },
+       [](Fingerprint& f) { f.input.format = TextFormat::kCsv; },
+       [](Fingerprint& f) { f.input.bad_row = BadRowPolicy::kReject; },
+       [](Fingerprint& f) { f.input.empty_row = EmptyRowPolicy::kReject; },
+       [](Fingerprint& f) { f.input.utf8 = Utf8Policy::kError; },
+       [](Fingerprint& f) { f.input.max_row_bytes = 1; },
+       [](Fingerprint& f) { f.input.limit_rows = 1; },
+       [](Fingerprint& f) { f.input.filter.where = "a == 1"; },
+       [](Fingerprint& f) { f.input.filter.where = "a == 2"; },
+       [](Fingerprint& f) {
+         f.input.filter = {.where = "a == 1", .paths = {"b.jsonl"}};
+         f.kept_xxh3_128 = "cc";
+       },
+       [](Fingerprint& f) {
+         f.input.filter = {.where = "a == 1", .paths = {"b.jsonl"}};
+         f.kept_xxh3_128 = "dd";
+       },
+       [](Fingerprint& f) { change_file(f, [](ScannedFile& file) { file.bytes = 11; }); },
+       [](Fingerprint& f) {
+         change_file(f, [](ScannedFile& file) { file.sha256 = sha256_of('b'); });
+       },
+       [](Fingerprint& f) { f.input_files.push_back(f.input_files[0]); }});
 }
 
 TEST(Fingerprint, ChangesWithEveryFileAndTheirOrderButNotWithTheirPaths) {
-  const auto text = [](const std::vector<std::pair<std::string, std::string>>& files) {
+  const auto text = [](const std::vector<std::pair<std::string, char>>& files) {
     Fingerprint fingerprint = base();
     fingerprint.input_files.clear();
-    for (const auto& [path, sha256] : files)
-      fingerprint.input_files.push_back(
-          {.path = path, .first_row = 0, .bytes = 10, .sha256 = sha256});
+    for (const auto& [path, digit] : files)
+      fingerprint.input_files.push_back({.path = path, .bytes = 10, .sha256 = sha256_of(digit)});
     return to_text(fingerprint);
   };
-  const std::string both = text({{"a.txt", "aa"}, {"b.txt", "bb"}});
-  EXPECT_EQ(both, text({{"x/1.txt", "aa"}, {"x/2.txt", "bb"}}));
-  EXPECT_NE(both, text({{"a.txt", "bb"}, {"b.txt", "aa"}}));
-  EXPECT_NE(both, text({{"a.txt", "aa"}, {"b.txt", "bc"}}));
-  EXPECT_NE(both, text({{"a.txt", "aa"}, {"b.txt.gz", "bb"}}));
-  EXPECT_NE(both, text({{"a.txt", "aa"}, {"b.txt", "bb"}, {"c.txt", "cc"}}));
+  const std::string both = text({{"a.txt", 'a'}, {"b.txt", 'b'}});
+  EXPECT_EQ(both, text({{"x/1.txt", 'a'}, {"x/2.txt", 'b'}}));
+  EXPECT_NE(both, text({{"a.txt", 'b'}, {"b.txt", 'a'}}));
+  EXPECT_NE(both, text({{"a.txt", 'a'}, {"b.txt", 'd'}}));
+  EXPECT_NE(both, text({{"a.txt", 'a'}, {"b.txt.gz", 'b'}}));
+  EXPECT_NE(both, text({{"a.txt", 'a'}, {"b.txt", 'b'}, {"c.txt", 'c'}}));
 }
 
 // Another file with the same values in the fields of the filter is no other input.
@@ -96,9 +98,7 @@ TEST(Fingerprint, OfAFilterOfAnotherInputHasTheRecordsAndNotItsFiles) {
   Fingerprint fingerprint = base();
   fingerprint.input.filter = {.where = "a == 1", .paths = {"b.jsonl"}};
   fingerprint.kept_xxh3_128 = "cc";
-  fingerprint.input_files[0].sha256 = std::string(64, 'a');
-  ScannedFiles files;
-  files.push_back(fingerprint.input_files[0]);
+  const ScannedFiles files = fingerprint.input_files;
   const std::string text = to_text(fingerprint);
   fingerprint.input.filter.paths = {"c.csv"};
   EXPECT_EQ(to_text(fingerprint), text);
@@ -122,13 +122,14 @@ TEST(Fingerprint, OfOneFileIsAsBefore) {
   EXPECT_THAT(to_text(base()),
               HasSubstr(R"("input":{"bad_row":"error","compression":"","empty_row":"keep",)"
                         R"("field":"","file_bytes":10,"format":"lines","limit_rows":0,)"
-                        R"("max_row_bytes":1048576,"sha256":"aa","utf8":"replace"})"));
+                        R"("max_row_bytes":1048576,"sha256":")" +
+                        sha256_of('a') + R"(","utf8":"replace"})"));
 }
 
 TEST(Fingerprint, MovedFileKeepsItUnlessItsNameChangesHowItIsRead) {
   const auto text = [](const std::string& path, TextFormat format) {
     Fingerprint fingerprint = base();
-    fingerprint.input_files[0].path = path;
+    change_file(fingerprint, [&path](ScannedFile& file) { file.path = path; });
     fingerprint.input.format = format;
     return to_text(fingerprint);
   };
@@ -235,8 +236,9 @@ TEST(Fingerprint, ChangesWithEveryFieldOfTheResult) {
 }
 
 TEST(Fingerprint, ChangesWithEveryFieldOfThePassages) {
-  const auto& [max_tokens, overlap, by] = PassageRule();
+  const auto& [max_tokens, overlap, by, vectors] = PassageRule();
   ASSERT_TRUE(max_tokens == 0 && overlap == 0 && by == PassageUnit::kSentence);
+  ASSERT_TRUE(vectors == PassageVectors::kAlone);
   const auto cut = [](const PassageRule& rule, RowVector row_vector = RowVector::kNone) {
     return [rule, row_vector](Fingerprint& f) {
       f.result.passages = rule;
@@ -244,7 +246,8 @@ TEST(Fingerprint, ChangesWithEveryFieldOfThePassages) {
     };
   };
   expect_each_counts({cut({}), cut({.max_tokens = 9}), cut({.overlap = 9}),
-                      cut({.by = PassageUnit::kToken}), cut({}, RowVector::kMean)});
+                      cut({.by = PassageUnit::kToken}), cut({.vectors = PassageVectors::kLate}),
+                      cut({}, RowVector::kMean)});
 }
 
 TEST(Fingerprint, ChangesWithEveryFieldOfAModule) {
@@ -314,7 +317,7 @@ TEST(Fingerprint, TextIsCanonicalAndStatesItsVersion) {
 
 TEST(Fingerprint, WithoutInputNamesTheModelAndResultAlone) {
   Fingerprint other_text = base();
-  other_text.input_files[0].sha256 = "ff";
+  change_file(other_text, [](ScannedFile& file) { file.sha256 = sha256_of('f'); });
   EXPECT_EQ(without_input(to_text(other_text)), without_input(to_text(base())));
   Fingerprint other_model = base();
   other_model.model_files[0].sha256 = "ff";
@@ -323,10 +326,9 @@ TEST(Fingerprint, WithoutInputNamesTheModelAndResultAlone) {
 
 TEST(Fingerprint, HasTheSizesOfTheFiles) {
   Fingerprint files = base();
-  files.input_files[0].bytes = 17;
+  change_file(files, [](ScannedFile& file) { file.bytes = 17; });
   EXPECT_EQ(input_sizes(to_text(files)), std::vector<int64_t>({17}));
-  files.input_files.push_back(files.input_files[0]);
-  files.input_files[1].bytes = 5;
+  files.input_files.push_back({.path = "b.txt", .bytes = 5, .sha256 = sha256_of('b')});
   EXPECT_EQ(input_sizes(to_text(files)), std::vector<int64_t>({17, 5}));
   EXPECT_TRUE(input_sizes(R"({"combined":[]})").empty());
 }

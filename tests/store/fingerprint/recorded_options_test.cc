@@ -27,7 +27,8 @@ Fingerprint unusual() {
   fingerprint.input.utf8 = Utf8Policy::kError;
   fingerprint.input.max_row_bytes = 77;
   fingerprint.input.limit_rows = 5;
-  fingerprint.input_files = {{.path = "texts.csv.gz", .first_row = 0, .bytes = 10, .sha256 = "aa"}};
+  fingerprint.input_files.push_back(
+      {.path = "texts.csv.gz", .bytes = 10, .sha256 = std::string(64, 'a')});
   fingerprint.result.pooling = {PoolingMode::kLastToken};
   fingerprint.result.normalize = true;
   fingerprint.result.truncate_dim = 64;
@@ -39,8 +40,8 @@ Fingerprint unusual() {
   fingerprint.result.vector_precision = VectorPrecision::kFloat16;
   fingerprint.result.tokenizer.special_tokens = SpecialTokensRule::kAsInTokenizerJson;
   fingerprint.result.ignore_custom_code = true;
-  fingerprint.result.passages =
-      PassageRule{.max_tokens = 9, .overlap = 2, .by = PassageUnit::kToken};
+  fingerprint.result.passages = PassageRule{
+      .max_tokens = 9, .overlap = 2, .by = PassageUnit::kToken, .vectors = PassageVectors::kLate};
   fingerprint.result.row_vector = RowVector::kMean;
   return fingerprint;
 }
@@ -63,8 +64,11 @@ TEST(RecordedOptions, AreThoseOfTheRun) {
   EXPECT_EQ(result.vector_precision, VectorPrecision::kFloat16);
   EXPECT_EQ(result.special_tokens, SpecialTokensRule::kAsInTokenizerJson);
   EXPECT_TRUE(result.ignore_custom_code);
-  const PassageOptions passages = {
-      .max_tokens = 9, .overlap = 2, .by = PassageUnit::kToken, .row_vector = RowVector::kMean};
+  const PassageOptions passages = {.max_tokens = 9,
+                                   .overlap = 2,
+                                   .by = PassageUnit::kToken,
+                                   .vectors = PassageVectors::kLate,
+                                   .row_vector = RowVector::kMean};
   EXPECT_EQ(result.passages, passages);
 }
 

@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "support/temp_dir.h"
-#include "tokenizer/unicode/break_table.h"
+#include "tokenizer/unicode/break_data.h"
 #include "tokenizer/unicode/grapheme_break.h"
 #include "tokenizer/unicode/sentence_break.h"
 #include "tokenizer/unicode/unicode.h"
@@ -70,7 +70,7 @@ TEST(Breaks, TheTableAndTheConformanceTestsHaveOneVersion) {
     std::ifstream in(testing::test_data("unicode/" + name + ".txt"));
     std::string first;
     std::getline(in, first);
-    EXPECT_EQ(first, "# " + name + "-" + std::string(break_version()) + ".txt");
+    EXPECT_EQ(first, "# " + name + "-" + std::string(kBreakVersion) + ".txt");
   }
 }
 

@@ -2,107 +2,68 @@
 // it with host_short_attention().
 #include <cmath>
 #include <random>
-#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "attention_call.h"
 #include "emulator.h"
-#include "guarded_buffer.h"
 #include "host_kernels.h"
 #include "schedules.h"
 
 namespace encode {
 namespace {
 
-using testing::GuardedBuffer;
+using testing::AttentionCall;
+using testing::AttentionCase;
+using testing::AttentionParameters;
 
-struct Case {
-  const char* name;
-  int64_t heads;
-  int64_t key_heads;
-  int64_t head_dim;
-  int64_t left = -1;
-  int64_t right = -1;
-};
-
-constexpr Case kCases[] = {
+constexpr AttentionCase kCases[] = {
     {.name = "minilm", .heads = 3, .key_heads = 3, .head_dim = 32},
     {.name = "bert", .heads = 2, .key_heads = 2, .head_dim = 64},
     {.name = "qwen2", .heads = 4, .key_heads = 2, .head_dim = 128, .right = 0},
     {.name = "window", .heads = 1, .key_heads = 1, .head_dim = 64, .left = 5, .right = 9},
 };
 
-using Parameters = std::tuple<Case, EncodeCudaType, emulator::Schedule>;
-
 // The lengths are below, at and above a tile of 16 tokens and the most tokens of a short sequence.
 constexpr int32_t kEnds[] = {0, 1, 17, 34, 34, 99, 163, 210};
-constexpr int64_t kTokens = 210;
 
 // Returns true if the kernel leaves out the sequence.
-bool is_long(const Case& shape, int64_t sequence) {
+bool is_long(const AttentionCase& shape, int64_t sequence) {
   return kEnds[sequence + 1] - kEnds[sequence] > encode_cuda_short_tokens(shape.head_dim);
 }
 
 // The random input of one call, and the buffer for its result.
 class Call {
  public:
-  Call(const Case& shape, EncodeCudaType type, uint64_t seed)
-      : random_(seed),
-        qkv_(GuardedBuffer::random(kTokens * (shape.heads + 2 * shape.key_heads) * shape.head_dim,
-                                   type, random_)),
-        y_(static_cast<size_t>(kTokens * width(shape)), testing::bytes_of(type)),
-        shape_(shape),
-        type_(type) {}
+  Call(const AttentionCase& shape, EncodeCudaType type, uint64_t seed)
+      : random_(seed), call_(shape, type, kEnds, random_), type_(type) {}
 
   EncodeCudaAttention arguments() const {
-    char* const begin = qkv_.as<char>();
-    const auto bytes = [&](int64_t heads) {
-      return static_cast<size_t>(heads * shape_.head_dim) * testing::bytes_of(type_);
-    };
-    EncodeCudaAttention arguments = {};
-    arguments.query = begin;
-    arguments.key = begin + bytes(shape_.heads);
-    arguments.value = begin + bytes(shape_.heads + shape_.key_heads);
-    arguments.query_stride = (shape_.heads + 2 * shape_.key_heads) * shape_.head_dim;
-    arguments.key_stride = arguments.query_stride;
-    arguments.value_stride = arguments.query_stride;
-    arguments.y = y_.data();
-    arguments.cu_seqlens = kEnds;
-    arguments.sequences = std::size(kEnds) - 1;
-    arguments.max_seqlen = encode_cuda_short_tokens(shape_.head_dim);
-    arguments.heads = shape_.heads;
-    arguments.key_heads = shape_.key_heads;
-    arguments.head_dim = shape_.head_dim;
-    arguments.left = shape_.left;
-    arguments.right = shape_.right;
-    arguments.scale = 1 / std::sqrt(static_cast<float>(shape_.head_dim));
-    arguments.type = type_;
+    EncodeCudaAttention arguments = call_.arguments();
+    arguments.max_seqlen = encode_cuda_short_tokens(call_.shape().head_dim);
     return arguments;
   }
 
   // The numbers of y for the tokens of a sequence.
   std::vector<float> result(int64_t sequence) const {
+    const int64_t width = call_.shape().width();
     std::vector<float> found;
-    for (int64_t i = kEnds[sequence] * width(shape_); i < kEnds[sequence + 1] * width(shape_); ++i)
-      found.push_back(static_cast<float>(y_.get(type_, static_cast<size_t>(i))));
+    for (int64_t i = kEnds[sequence] * width; i < kEnds[sequence + 1] * width; ++i)
+      found.push_back(call_.y().get(type_, static_cast<size_t>(i)));
     return found;
   }
   // Writes NaN over queries, keys and values of a sequence.
   void poison(int64_t sequence) {
-    const int64_t row = (shape_.heads + 2 * shape_.key_heads) * shape_.head_dim;
+    const int64_t row = call_.shape().row();
     for (int64_t i = kEnds[sequence] * row; i < kEnds[sequence + 1] * row; ++i)
-      qkv_.as<uint16_t>()[i] = 0x7fff;
+      call_.qkv().as<uint16_t>()[i] = 0x7fff;
   }
-  bool intact() const { return y_.intact(); }
+  bool intact() const { return call_.y().intact(); }
 
  private:
-  static int64_t width(const Case& shape) { return shape.heads * shape.head_dim; }
-
   std::mt19937_64 random_;
-  GuardedBuffer qkv_;
-  GuardedBuffer y_;
-  Case shape_;
+  AttentionCall call_;
   EncodeCudaType type_;
 };
 
@@ -110,7 +71,7 @@ int run(const EncodeCudaAttention& arguments) {
   return encode_cuda_kernels()->short_attention(&arguments);
 }
 
-class ShortAttention : public ::testing::TestWithParam<Parameters> {
+class ShortAttention : public ::testing::TestWithParam<AttentionParameters> {
  protected:
   void SetUp() override { emulator::set_schedule(std::get<2>(GetParam())); }
   Call call() const { return {std::get<0>(GetParam()), std::get<1>(GetParam()), 3}; }
@@ -162,18 +123,12 @@ TEST_P(ShortAttention, ANaNOfTheNextSequenceIsNotSeen) {
   EXPECT_TRUE(std::isnan(poisoned.result(2).front()));
 }
 
-std::string test_name(const ::testing::TestParamInfo<Parameters>& info) {
-  static constexpr const char* kTypes[] = {"float32", "float16", "bfloat16"};
-  const auto& [shape, type, schedule] = info.param;
-  return std::string(shape.name) + "_" + kTypes[type] + "_" + emulator::name_of(schedule.order);
-}
-
 INSTANTIATE_TEST_SUITE_P(Kernels, ShortAttention,
                          ::testing::Combine(::testing::ValuesIn(kCases),
                                             ::testing::Values(kEncodeCudaFloat16,
                                                               kEncodeCudaBFloat16),
                                             ::testing::ValuesIn(testing::kSchedules)),
-                         test_name);
+                         testing::attention_test_name);
 
 TEST(ShortAttentionKernel, RefusesWhatItHasNoCodeFor) {
   const Call call(kCases[0], kEncodeCudaBFloat16, 3);

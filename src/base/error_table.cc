@@ -1,30 +1,16 @@
-// Every error code with its exit codes, its meaning and its recovery, as constants: the only place
-// that states them. `encode reference errors` prints docs/errors.md from this table.
-#pragma once
+#include "base/error_table.h"
 
 #include <array>
-#include <string_view>
+#include <cstddef>
 
-#include "encode/exit_code.h"
+#include "encode/error_codes.h"
 
 namespace encode {
-
-// One row of the table. Codes with the same meaning share a row: "gzip.corrupt zstd.corrupt".
-struct ErrorFacts {
-  std::string_view codes;  // separated by spaces
-  // The first one is the default exit code. The others occur too, mostly for failed system calls
-  // (exit_code_for_errno()). Unused entries are kOk. If all are kOk, the error never ends a
-  // command.
-  std::array<ExitCode, 4> exits;
-  std::string_view meaning;   // one line of Markdown
-  std::string_view recovery;  // what to do, one line of Markdown; the hint of an error may say more
-};
-
-namespace error_table {
+namespace {
 
 using enum ExitCode;
 
-inline constexpr auto kRows = std::to_array<ErrorFacts>({
+constexpr auto kRows = std::to_array<ErrorFacts>({
     {"arrow.column",
      {kConfig},
      "a Parquet or Arrow file has no column, or several, of the name",
@@ -943,5 +929,19 @@ inline constexpr auto kRows = std::to_array<ErrorFacts>({
      "compress the file again without `--long`"},
 });
 
-}  // namespace error_table
+constexpr bool has_every_code() {
+  size_t next = 0;
+  for (const ErrorFacts& row : kRows) {
+    for (std::string_view codes = row.codes; !codes.empty(); ++next) {
+      if (next == kErrorCodes.size() || take_code(codes) != kErrorCodes[next]) return false;
+    }
+  }
+  return next == kErrorCodes.size();
+}
+static_assert(has_every_code(), "kErrorCodes and the rows name other codes, or in another order");
+
+}  // namespace
+
+std::span<const ErrorFacts> error_table() { return kRows; }
+
 }  // namespace encode

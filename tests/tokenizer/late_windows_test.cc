@@ -1,0 +1,118 @@
+// Tests the windows of texts whose passages are encoded in their context.
+#include "tokenizer/late_windows.h"
+
+#include <algorithm>
+#include <random>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "golden_cases.h"
+#include "passage_promises.h"
+
+namespace encode {
+namespace {
+
+using testing::load_family;
+using testing::random_text;
+
+CutText cut_late(const Tokenizer& tokenizer, const PassageRule& rule, const FramedText& text,
+                 int64_t window_tokens) {
+  return PassageCutter({.tokenizer = tokenizer, .rule = rule, .window_tokens = window_tokens},
+                       "a test")
+      .cut(text);
+}
+
+// Returns the number of the window of `row` that `ids` are, from `first` on; -1 if there is none.
+int64_t window_number(std::span<const int32_t> ids, std::span<const int32_t> row, int64_t first,
+                      int64_t step) {
+  for (int64_t number = first; number * step < std::ssize(row) || number == 0; ++number) {
+    const auto rest = row.subspan(static_cast<size_t>(number * step));
+    if (rest.size() >= ids.size() && std::ranges::equal(rest.first(ids.size()), ids)) return number;
+  }
+  return -1;
+}
+
+void expect_windows(const Tokenizer& tokenizer, const PassageRule& rule, const FramedText& framed,
+                    int64_t window_tokens) {
+  const CutText cut = cut_late(tokenizer, rule, framed, window_tokens);
+  testing::expect_places(framed.text, cut.passages, rule.overlap);
+  TokenizedRows whole;
+  std::string document(framed.before);
+  document.append(framed.text).append(framed.after);
+  tokenizer.encode(document, {.max_length = 0}, whole);
+  const int64_t step = window_tokens - rule.max_tokens;
+  ASSERT_EQ(cut.spans.size(), cut.passages.size());
+  ASSERT_EQ(cut.lost_tokens.size(), cut.passages.size());
+  ASSERT_EQ(std::ssize(cut.first_passages), cut.sequences.size() + 1);
+  EXPECT_EQ(cut.first_passages.front(), 0);
+  EXPECT_EQ(cut.first_passages.back(), std::ssize(cut.passages));
+  int64_t number = 0;
+  int64_t last_end = 0;
+  for (int64_t i = 0; i < cut.sequences.size(); ++i) {
+    const std::span<const int32_t> ids = cut.sequences.row(i);
+    number = window_number(ids, whole.row(0), number, step);
+    ASSERT_GE(number, 0);
+    EXPECT_EQ(std::ssize(ids), std::min(window_tokens, std::ssize(whole.row(0)) - number * step));
+    const auto first = static_cast<size_t>(cut.first_passages[static_cast<size_t>(i)]);
+    const auto end = static_cast<size_t>(cut.first_passages[static_cast<size_t>(i) + 1]);
+    ASSERT_LT(first, end);
+    for (size_t passage = first; passage < end; ++passage) {
+      const TokenSpan& span = cut.spans[passage];
+      ASSERT_TRUE(0 <= span.begin && span.begin <= span.end && span.end <= std::ssize(ids));
+      if (span.end - span.begin > rule.max_tokens) continue;  // it has no token: the whole window
+      EXPECT_GE(number * step + span.end, last_end);
+      last_end = number * step + span.end;
+    }
+  }
+}
+
+TEST(LateWindows, HaveEveryPassageForRandomTexts) {
+  std::mt19937 random(9);
+  for (const std::string family : {"wordpiece", "gpt2", "llama2", "unigram", "gemma"}) {
+    const auto tokenizer = load_family(family);
+    for (int i = 0; i < 150; ++i) {
+      const std::string before = random_text(random, static_cast<int>(random() % 9));
+      const std::string text = random_text(random, static_cast<int>(random() % 400));
+      const std::string after = random_text(random, static_cast<int>(random() % 9));
+      PassageRule rule = {.max_tokens = 1 + static_cast<int64_t>(random() % 40),
+                          .by = static_cast<PassageUnit>(random() % 3),
+                          .vectors = PassageVectors::kLate};
+      if (random() % 2 == 0) rule.overlap = static_cast<int64_t>(random()) % rule.max_tokens;
+      const int64_t window_tokens = 2 * rule.max_tokens + static_cast<int64_t>(random() % 60);
+      expect_windows(*tokenizer, rule, {.before = before, .text = text, .after = after},
+                     window_tokens);
+      if (::testing::Test::HasFailure()) {
+        FAIL() << family << " max_tokens " << rule.max_tokens << " overlap " << rule.overlap
+               << " window " << window_tokens << " before '" << before << "' text '" << text
+               << "' after '" << after << "'";
+      }
+    }
+  }
+}
+
+TEST(LateWindows, OfAShortTextAreItsRow) {
+  const auto tokenizer = load_family("wordpiece");
+  const PassageRule rule = {.max_tokens = 4, .vectors = PassageVectors::kLate};
+  const CutText cut = cut_late(*tokenizer, rule, {.text = "a b c. d e f."}, 64);
+  TokenizedRows row;
+  tokenizer->encode("a b c. d e f.", {.max_length = 0}, row);
+  ASSERT_EQ(cut.sequences.size(), 1);
+  EXPECT_TRUE(std::ranges::equal(cut.sequences.row(0), row.row(0)));
+  EXPECT_EQ(cut.spans, (std::vector<TokenSpan>{{1, 5}, {5, 9}}));
+}
+
+// An empty text has one passage, and its vector is that of the row.
+TEST(LateWindows, OfAnEmptyTextAreItsSpecialTokens) {
+  const auto tokenizer = load_family("wordpiece");
+  const PassageRule rule = {.max_tokens = 4, .vectors = PassageVectors::kLate};
+  const CutText cut = cut_late(*tokenizer, rule, {.text = ""}, 64);
+  EXPECT_EQ(cut.sequences.ids.size(), 2U);
+  EXPECT_EQ(cut.spans, (std::vector<TokenSpan>{{0, 2}}));
+  EXPECT_EQ(cut.tokens(0), 2);
+}
+
+}  // namespace
+}  // namespace encode
