@@ -13,10 +13,10 @@ It needs the programs and the environment .deps/python (scripts/setup.sh).
 import json
 import os
 import pathlib
-import resource
 import shutil
 import subprocess
 import sys
+import threading
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -64,15 +64,35 @@ def make_matrix(name, rows):
     return output
 
 
+class Peak:
+    """The most memory that an export has held, as VmHWM says it until the export ends. getrusage() is no measure, because Linux
+    also counts what this process held when it started the child."""
+    bytes = 0
+
+    @classmethod
+    def watch(cls, process):
+        while process.poll() is None:
+            try:
+                status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
+            except OSError:
+                return
+            if "VmHWM:" in status:  # a process that has just ended has none
+                cls.bytes = max(cls.bytes, int(status.split("VmHWM:")[1].split()[0]) * 1024)
+            time.sleep(0.2)
+
+
 def start_export(store, source, into):
-    return subprocess.Popen([sys.executable, "-B", "-m", "encode_embeddings", "export", "--to", store, source, "--into", into, "--id",
-                             "id", "--json"], env={**os.environ, "PYTHONPATH": str(ROOT / "python")}, stdout=subprocess.PIPE)
+    process = subprocess.Popen([sys.executable, "-B", "-m", "encode_embeddings", "export", "--to", store, source, "--into", into,
+                                "--id", "id", "--json"], env={**os.environ, "PYTHONPATH": str(ROOT / "python")},
+                               stdout=subprocess.PIPE)
+    threading.Thread(target=Peak.watch, args=[process], daemon=True).start()
+    return process
 
 
 def finish_export(store, source, into):
     output, _ = start_export(store, source, into).communicate()
     report = json.loads(output)
-    print(f"   {report}", flush=True)
+    print(f"   {report}, peak memory of all exports {Peak.bytes >> 20} MiB", flush=True)
     return report
 
 
@@ -175,10 +195,9 @@ def main():
     make_model(WORK / "model")
     source, longer = make_matrix("rows", rows), make_matrix("longer", rows + rows // 100)
     good = all([check(name, source, longer, rows) for name in sys.argv[2:] or ("pgvector", "lance")])
-    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
-    print(f"the largest process held {peak >> 20} MiB")
+    print(f"the largest export held {Peak.bytes >> 20} MiB")
     shutil.rmtree(WORK)
-    sys.exit(not good or peak > MAX_BYTES)
+    sys.exit(not good or not 0 < Peak.bytes <= MAX_BYTES)
 
 
 if __name__ == "__main__":
