@@ -186,6 +186,8 @@ class LatePassages(base.PassagesRun):
             self.assertIn(f"error[{code}]", end.stderr)
 
     def test_plan_and_preflight_know_windows(self):
+        self.texts = [text for text in self.texts if text.strip()]
+        self.write("documents.jsonl", self.texts)
         self.encode("out", *RULE)
         passages = len(self.places("out"))
         inputs = ("--model", self.model, "--input", self.path / "documents.jsonl", "--field", "text", "--device", "cpu", *RULE)

@@ -20,8 +20,9 @@ using testing::random_text;
 
 CutText cut_late(const Tokenizer& tokenizer, const PassageRule& rule, const FramedText& text,
                  int64_t window_tokens) {
-  return PassageCutter({.tokenizer = tokenizer, .rule = rule, .window_tokens = window_tokens},
-                       "a test")
+  return PassageCutter(
+             {.tokenizer = tokenizer, .rule = rule, .prompt = "", .window_tokens = window_tokens},
+             "a test")
       .cut(text);
 }
 
