@@ -218,7 +218,10 @@ main() {
       -h | --help) show_help && return ;;
       --check) check=1 ;;
       --gpu-tests) GPU_TESTS=1 ;;
-      --torch=*) SERIES+=("${1#*=}") ;;
+      --torch=*)
+        grep -qxF "[torch-${1#*=}]" "$ROOT/scripts/deps/pins.txt" || die "no pins [torch-${1#*=}] in scripts/deps/pins.txt"
+        SERIES+=("${1#*=}")
+        ;;
       archive | wheel | deb | libtorch) kinds+=("$1") ;;
       *) die "unknown option '$1'; see --help" ;;
     esac

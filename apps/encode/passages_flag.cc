@@ -1,5 +1,6 @@
 #include "passages_flag.h"
 
+#include <algorithm>
 #include <charconv>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -58,7 +59,7 @@ void set_passage_key(std::string_view key, std::string_view value, PassageRule& 
 std::string passages_flag_help() {
   return fmt::format(
       "Cut every row into passages of at most max_tokens tokens, prompt and special tokens "
-      "included "
+      "included unless vectors=late "
       "(default: the model's limit), and write their places and texts in place of ids. overlap: "
       "the "
       "most tokens of a passage that the next one repeats (default: 0). by: {} (default: {}). "
@@ -92,9 +93,9 @@ StatedPassages parse_passages(const std::string& value, int64_t limit) {
   }
   int64_t& max_tokens = stated.rule.max_tokens;
   const int64_t most = stated.rule.late() ? limit / 2 : limit;
-  if (max_tokens == 0) max_tokens = most;
-  if (max_tokens == 0)
+  if (max_tokens == 0 && limit == 0)
     refuse_passages("max_tokens=N, because a lone tokenizer has no limit", value);
+  if (max_tokens == 0) max_tokens = std::max<int64_t>(1, most);
   if (limit > 0 && max_tokens > most) {
     refuse_passages(fmt::format("max_tokens of at most {}, {} of the model", most,
                                 stated.rule.late() ? "half of the limit" : "the limit"),

@@ -46,9 +46,18 @@ def environment() -> Dict[str, str]:
 
 @functools.lru_cache(maxsize=None)
 def facts(path: str) -> Dict[str, Any]:
-    """Returns what `encode version --json` prints."""
-    done = subprocess.run([path, "version", "--json"], capture_output=True, check=True)
-    return dict(json.loads(done.stdout))
+    """Returns what `encode version --json` prints.
+
+    Raises:
+        EncodeError: The program cannot be started, or is another one.
+    """
+    try:
+        done = subprocess.run([path, "version", "--json"], capture_output=True, check=True)
+        return dict(json.loads(done.stdout))
+    except (OSError, subprocess.CalledProcessError, ValueError) as error:
+        raise EncodeError("the program does not say which version it is", code="python.program", exit_code=71, where=path,
+                          expected="the program encode of this version", found=str(error),
+                          hint="name the right program in ENCODE_PROGRAM, or leave this variable unset") from error
 
 
 def torch_version(folder: str) -> str:

@@ -37,8 +37,9 @@ std::vector<KeySpec> cut_keys() {
                   .help = "Cut every text into passages of at most this number of tokens, prompt "
                           "and special tokens included, each with a vector of its own"}},
        .help =
-           "The most tokens of a passage, with the prompt and the special tokens; null: as many "
-           "as a row may have. OUT.passages.npy has the place of every passage."},
+           "The most tokens of a passage, with the prompt and the special tokens unless vectors is "
+           "late; null: as many as a row may have, or half of them with late. OUT.passages.npy has "
+           "the place of every passage."},
       {.sections = {section_in("semantic")},
        .name = "overlap",
        .value = integer_of(0, 1 << 20),

@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <span>
 #include <string>
+#include <vector>
+
+#include <ATen/ops/cat.h>
 
 #include "encode/error.h"
 
@@ -15,6 +19,17 @@ namespace {
 
 std::string place_of(int64_t row) { return fmt::format("row {} of the window", row); }
 
+// Returns how many of the first spans have at most `most_tokens` tokens in all, at least 1. Spans
+// overlap, so all of them could have many times the tokens of their batch.
+size_t first_spans(std::span<const TokenSpan> spans, int64_t most_tokens) {
+  size_t count = 0;
+  for (int64_t tokens = 0; count < spans.size(); ++count) {
+    tokens += spans[count].end - spans[count].begin;
+    if (count > 0 && tokens > most_tokens) break;
+  }
+  return count;
+}
+
 }  // namespace
 
 at::Tensor Transformer::embed(const PackedBatch& batch, int64_t slots) const {
@@ -23,8 +38,15 @@ at::Tensor Transformer::embed(const PackedBatch& batch, int64_t slots) const {
     input.pooled_rows = pooled_rows(input, head.pooling().front(), format);
   const at::Tensor hidden_states = model->forward(input);
   if (batch.spans.empty()) return head(hidden_states, input);
-  const SpanTokens spans = span_tokens(hidden_states, batch);
-  return head(spans.hidden_states, spans.input);
+  const std::vector<TokenSpan> spans = slots_of_spans(batch);
+  std::vector<at::Tensor> vectors;
+  for (std::span<const TokenSpan> rest = spans; !rest.empty();) {
+    const size_t count = first_spans(rest, hidden_states.size(0));
+    const SpanTokens tokens = span_tokens(hidden_states, rest.first(count));
+    vectors.push_back(head(tokens.hidden_states, tokens.input));
+    rest = rest.subspan(count);
+  }
+  return vectors.size() == 1 ? vectors.front() : at::cat(vectors);
 }
 
 void check_batch(const PackedBatch& batch, const Transformer& transformer) {

@@ -105,8 +105,8 @@ void SliceTokenizer::cut(const Text& text, int64_t number, TokenizedTexts& part)
     if (const ErrorDetail& detail = error.detail(); refuses_row(detail.code)) {
       part.refused.push_back({.row = number,
                               .code = std::string(detail.code.name()),
-                              .message = fmt::format("{}: expected {}, found {}", detail.what,
-                                                     detail.expected, detail.found)});
+                              .message = fmt::format("{}: expected {}, found {}; {}", detail.what,
+                                                     detail.expected, detail.found, detail.hint)});
       return;
     }
     throw naming_row(error, text.place());

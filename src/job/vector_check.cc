@@ -56,8 +56,9 @@ void WindowCheck::add(const PackedBatch& batch) {
       not_finite_.push_back(row);
     } else if (precision_ == VectorPrecision::kFloat16) {
       round_and_check(row);
-    } else if (std::optional<BadVector> wrong =
-                   row.vectors == 1 ? check_sum(squares, rules_) : check_each(row)) {
+    } else if (std::optional<BadVector> wrong = row.vectors == 1 || rules_.of_tokens
+                                                    ? check_sum(squares, rules_)
+                                                    : check_each(row)) {
       bad_.emplace(row.row, *std::move(wrong));
     }
   }

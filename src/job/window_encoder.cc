@@ -27,6 +27,22 @@ WindowValues zeros_for(const Window& window, const Encoder& encoder, std::vector
   return {.dim = encoder.dim(), .floats = std::move(memory)};
 }
 
+// Returns the row of a sequence; rows are numbered in their window, or, if they are cut into
+// passages, in the input.
+int64_t row_of(const PackedRow& sequence, const Window& window) {
+  if (!window.parts.front().passages) return sequence.row;
+  int64_t passage = sequence.first_vector;
+  auto part = window.parts.begin();
+  for (; passage >= std::ssize(*part->passages); ++part) passage -= std::ssize(*part->passages);
+  return (*part->passages)[static_cast<size_t>(passage)].row;
+}
+
+bool are_of_one_row(std::span<const FailedRow> sequences, const Window& window) {
+  std::set<int64_t> rows;
+  for (const FailedRow& sequence : sequences) rows.insert(row_of(sequence.place, window));
+  return rows.size() < 2;
+}
+
 }  // namespace
 
 WindowEncoder::WindowEncoder(const WorkerContext& context, int64_t unit, LoadedModel& model,
@@ -61,7 +77,7 @@ std::optional<WindowVectors> WindowEncoder::encode(Window window, const Progress
   if (!redone) return std::nullopt;
 
   const CheckedRows checked = check.result(without(rows_of(window.batches), *failed));
-  require_a_good_row(checked, hits, window.rows());
+  require_a_good_row(checked, hits, window);
   cache.put(checked.good, *redone, values);
   failed->insert(failed->end(), checked.bad.begin(), checked.bad.end());
   const ReusedRows copied = copy_duplicates(window.duplicates, *failed, values);
@@ -117,9 +133,10 @@ std::optional<std::set<int64_t>> WindowEncoder::redo_in_float32(const Window& wi
 // the row's own fault. If the cache had a row of the window, does nothing, because the vectors in
 // the cache are good.
 void WindowEncoder::require_a_good_row(const CheckedRows& checked, const CacheHits& hits,
-                                       RowRange rows) const {
-  if (!hits.rows.empty() || !checked.good.empty() || checked.bad.size() < 2) return;
+                                       const Window& window) const {
+  if (!hits.rows.empty() || !checked.good.empty() || are_of_one_row(checked.bad, window)) return;
   const FailedRow& last = checked.bad.back();
+  const RowRange rows = window.rows();
   throw Error(
       {.code = "vectors.all_bad",
        .what = "no row has a usable embedding",

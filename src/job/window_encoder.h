@@ -58,7 +58,8 @@ class WindowEncoder {
   std::optional<std::set<int64_t>> redo_in_float32(const Window& window,
                                                    std::span<const PackedRow> rows,
                                                    WindowValues& values, const Progress& progress);
-  void require_a_good_row(const CheckedRows& checked, const CacheHits& hits, RowRange rows) const;
+  void require_a_good_row(const CheckedRows& checked, const CacheHits& hits,
+                          const Window& window) const;
   void tell_set_aside(std::span<const SetAsideRow> rows) const;
 
   const WorkerContext& context_;

@@ -43,6 +43,9 @@ struct Sample {
   int64_t longest_tokens = 0;
   int64_t truncated = 0;  // rows
   int64_t lost_tokens = 0;
+  int64_t uncut_rows =
+      0;  // whose passages the run could not make; `uncut` says why of the last one
+  ErrorDetail uncut = {};
   EmptyRows empty_rows;
   bool ended = false;  // the input has no more rows
 };
@@ -112,7 +115,9 @@ class SampleTokenizer {
                                          rows_);
       }
     } catch (const Error& error) {
-      throw naming_row(error, text.place());
+      if (!cutter_ || !refuses_row(error.detail().code)) throw naming_row(error, text.place());
+      ++sample.uncut_rows;
+      sample.uncut = naming_row(error, text.place()).detail();
     }
   }
 
@@ -207,6 +212,14 @@ bool warn(const CheckedStream& stream, const Sample& sample, const std::string& 
     findings.yellow(check, fmt::format("{}: {}", path, replaced.what), replaced.advice);
   }
   warn_of_empty_rows(stream, sample, check, findings);
+  if (sample.uncut_rows > 0) {
+    findings.yellow(
+        check,
+        fmt::format("{} of the first {} of {} would be set aside, the last one at {}: {}",
+                    format_count(sample.uncut_rows), format_count(sample.rows, "row", "rows"), path,
+                    sample.uncut.where, sample.uncut.what),
+        sample.uncut.hint);
+  }
   if (sample.truncated > 0) {
     const Truncation cut = {.rows = sample.rows,
                             .truncated_rows = sample.truncated,

@@ -49,12 +49,21 @@ void DocumentTokens::find_text(std::string_view document, int64_t text_begin, in
   };
   const auto first = std::find_if(offsets.begin(), offsets.end(), in_text);
   const auto end = std::find_if(offsets.rbegin(), offsets.rend(), in_text).base();
-  first_ = first == offsets.end() ? 0 : first - offsets.begin();
   for (auto offset = first; offset < end; ++offset) {
     const Origin origin = origin_of(*offset);
     const bool later = origins_.empty() || origin.last >= origins_.back().last;
     origins_.push_back(later ? origin : origins_.back());
   }
+  // A token that ends behind the text may contain the end of the text, or all of it.
+  const auto crossing = std::find_if(first == offsets.end() ? offsets.begin() : end, offsets.end(),
+                                     [&](const TokenOffset& offset) {
+                                       const Origin origin = origin_of(offset);
+                                       return origin.last >= text_end - text_begin &&
+                                              origin.first < text_end - text_begin;
+                                     });
+  if (crossing != offsets.end()) origins_.push_back(origin_of(*crossing));
+  const auto begin = first == offsets.end() ? crossing : first;
+  first_ = begin == offsets.end() ? 0 : begin - offsets.begin();
 }
 
 // Returns the number of the first token of the text whose last byte is at `byte` or later.
@@ -85,7 +94,8 @@ void DocumentTokens::add_windows(CutText& cut) const {
     const RowSpan span = span_of(passage);
     const int64_t kept = std::min(span.end - span.begin, settings_.rule.max_tokens);
     cut.lost_tokens.push_back(static_cast<int32_t>(span.end - span.begin - kept));
-    const int64_t number = (std::max<int64_t>(0, span.begin + kept - window) + step - 1) / step;
+    const int64_t end = span.begin + std::max<int64_t>(kept, 1);
+    const int64_t number = (std::max<int64_t>(0, end - window) + step - 1) / step;
     const int64_t begin = number * step;
     const int64_t size = std::min(window, std::ssize(row) - begin);
     if (number != last) {

@@ -56,8 +56,9 @@ class DocumentTokens {
 
   const PassageSettings& settings_;
   TokenizedRows row_;
-  int64_t first_ = 0;            // the first token of the text in the row
-  std::vector<Origin> origins_;  // of the tokens of the text; `last` ascends
+  int64_t first_ = 0;  // the first token of the text in the row
+  // Of the tokens of the text, and of the token that contains its end; `last` ascends.
+  std::vector<Origin> origins_;
 };
 
 }  // namespace encode

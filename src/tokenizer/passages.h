@@ -32,9 +32,8 @@ struct Passage {
 
 // The passages of a text, and the token sequences that a model encodes for them.
 // - PassageVectors::kAlone: sequence i is the row of passage i.
-// - PassageVectors::kLate: the sequences are windows of the whole text, and each passage is a span
-// of
-//   one of them.
+// - PassageVectors::kLate: the sequences are windows of the whole text, and each passage is a
+//   span of one of them.
 struct CutText {
   std::vector<Passage> passages = {};
   std::vector<int32_t> lost_tokens = {};  // [passages], the tokens that max_tokens has cut off
@@ -62,7 +61,7 @@ FrameText literal_frame(const InputOptions& input);
 struct PassageSettings {
   const Tokenizer& tokenizer;
   PassageRule rule;
-  std::string prompt;  // is put before every passage
+  std::string prompt;  // is put before every passage, or before the text with kLate
   // What the rows have around every passage, whatever the values of their fields are; see
   // literal_frame().
   FrameText frame = {};
@@ -76,7 +75,7 @@ class PassageCutter {
  public:
   // `where` names the tokenizer in errors. Throws what Tokenizer::encode() throws, and Error
   // kConfig "model.max_length" if max_tokens has no room for a token of text beside the prompt, the
-  // frame, the special tokens and the overlap.
+  // frame, the special tokens and the overlap, or with kLate beside the overlap.
   PassageCutter(PassageSettings settings, const std::string& where);
 
   // Cuts text.text. Only a passage of one grapheme cluster can have lost_tokens. The first passage
@@ -84,8 +83,7 @@ class PassageCutter {
   // the begin of the one before it and at most at its end, and ends after its end. A text without a
   // character is one passage. All texts must be valid UTF-8.
   // - With PassageVectors::kAlone a sequence is the row that Tokenizer::encode() gives for the
-  // prompt
-  //   and the passage between text.before and text.after, truncated at max_tokens.
+  //   prompt and the passage between text.before and text.after, truncated at max_tokens.
   // - With kLate the sequences are windows of the row that Tokenizer::encode() gives for the prompt
   //   and text.text between text.before and text.after. late_windows.h has the rule.
   // Throws what Tokenizer::encode() and, with kLate, encode_with_offsets() throw, and with kAlone

@@ -174,6 +174,10 @@ class LatePassages(base.PassagesRun):
         self.write("documents.jsonl", self.texts)
         self.encode("out", "--passage-tokens", "1", "--passage-vectors", "late")
         self.assertEqual([place["tokens"] for place in self.places("out")], [1, 1, 1, 1, 1])
+        ledger = self.path / "out.truncated.jsonl"
+        lost = [json.loads(line) for line in ledger.read_text().splitlines()] if ledger.exists() else []
+        whole, _ = self.tokenized(self.texts)[0]
+        self.assertEqual(lost, [{"row": 0, "tokens": 1, "lost_tokens": len(whole) - 3}] if len(whole) > 3 else [])
 
     def test_rules_that_have_no_windows_are_refused(self):
         late = ("--passage-vectors", "late")

@@ -172,6 +172,26 @@ TEST(WindowEncoder, RoundsToHalfBeforeItChecksAndCopies) {
   EXPECT_EQ(result->set_aside[0].code, "vector.not_finite");
 }
 
+// One row may be bad for a reason of its own, also if it has several sequences.
+TEST(WindowEncoder, SetsAsideARowWhoseSequencesAreAllBad) {
+  Encoding windows;
+  windows.encoder().after = [](std::span<float> vector) { vector[0] = vector[1] = 0; };
+  Window window = window_with(rows_with({2, 3}), 2, /*per_token=*/false);
+  WindowPart& part = window.parts.front();
+  part.rows.end = part.rows.begin + 1;
+  part.chunk.rows = part.rows;
+  part.passages = {{.row = 100, .passage = 0, .tokens = 2},
+                   {.row = 100, .passage = 1, .tokens = 3}};
+  part.row_vectors = {2};
+  Window of_two_rows = window;
+  of_two_rows.parts.front().passages->back() = {.row = 101, .passage = 0, .tokens = 3};
+  const auto result = windows.encode(std::move(window));
+  ASSERT_TRUE(result.has_value());
+  ASSERT_EQ(result->set_aside.size(), 1U);
+  EXPECT_EQ(result->set_aside[0].row, 100);
+  EXPECT_THROW(windows.encode(std::move(of_two_rows)), Error) << "the control";
+}
+
 TEST(WindowEncoder, LeavesOutSkippedTokens) {
   Encoding windows;
   windows.encoder().per_token = true;

@@ -280,6 +280,14 @@ class Torch(Case):
         self.set_version("2.11.3+cpu")
         self.assertIsNone(_program.choose_worker(ENCODE, dict(os.environ)))
 
+    def test_a_program_that_is_not_encode_is_refused(self):
+        for program in ("/bin/false", "/bin/true", self.folder / "absent"):
+            os.environ["ENCODE_PROGRAM"] = str(program)
+            self.addCleanup(os.environ.update, {"ENCODE_PROGRAM": ENCODE})
+            with self.assertRaises(EncodeError) as raised:
+                run(["x"], model=STATIC)
+            self.assertEqual(raised.exception.code, "python.program")
+
     def test_the_worker_for_the_torch_is_started(self):
         self.install("encode-worker-2.9", "encode-worker-2.10", "encode-worker-2.9.old")
         vectors = run(["x"], model=STATIC)

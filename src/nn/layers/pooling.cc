@@ -156,22 +156,30 @@ at::Tensor pooled_rows(const PackedInput& batch, PoolingMode mode, ProductFormat
   return to_device(rows, device);
 }
 
-SpanTokens span_tokens(const at::Tensor& hidden_states, const PackedBatch& batch) {
+std::vector<TokenSpan> slots_of_spans(const PackedBatch& batch) {
+  std::vector<TokenSpan> slots;
+  slots.reserve(batch.spans.size());
+  auto span = batch.spans.begin();
+  for (size_t b = 0; b < batch.rows.size(); ++b) {
+    const int32_t begin = batch.cu_seqlens[b];
+    for (int32_t i = 0; i < batch.vectors[b]; ++i, ++span)
+      slots.push_back({.begin = begin + span->begin, .end = begin + span->end});
+  }
+  return slots;
+}
+
+SpanTokens span_tokens(const at::Tensor& hidden_states, std::span<const TokenSpan> spans) {
   PackedBatch sequences;
   sequences.cu_seqlens.push_back(0);
   std::vector<int64_t> rows;
-  auto span = batch.spans.begin();
-  for (size_t b = 0; b < batch.rows.size(); ++b) {
-    for (int32_t i = 0; i < batch.vectors[b]; ++i, ++span) {
-      for (int32_t token = span->begin; token < span->end; ++token) {
-        rows.push_back(batch.cu_seqlens[b] + token);
-        sequences.position_ids.push_back(token - span->begin);
-      }
-      sequences.cu_seqlens.push_back(static_cast<int32_t>(rows.size()));
-      sequences.max_seqlen = std::max(sequences.max_seqlen, span->end - span->begin);
+  for (const TokenSpan& span : spans) {
+    for (int32_t slot = span.begin; slot < span.end; ++slot) {
+      rows.push_back(slot);
+      sequences.position_ids.push_back(slot - span.begin);
     }
+    sequences.cu_seqlens.push_back(static_cast<int32_t>(rows.size()));
+    sequences.max_seqlen = std::max(sequences.max_seqlen, span.end - span.begin);
   }
-  sequences.input_ids.resize(rows.size());
   const at::Device device = hidden_states.device();
   return {.hidden_states = hidden_states.index_select(0, to_device(rows, device)),
           .input = to_device(sequences, static_cast<int64_t>(rows.size()), device)};

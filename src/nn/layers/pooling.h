@@ -2,6 +2,7 @@
 // may call these functions. They throw c10::Error if the device fails.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -29,14 +30,16 @@ at::Tensor pool(const at::Tensor& hidden_states, const PackedInput& batch,
 at::Tensor pool_by_operations(const at::Tensor& hidden_states, const PackedInput& batch,
                               const std::vector<PoolingMode>& modes);
 
-// The token vectors of a batch with spans (PackedBatch::spans), for pool().
+// Returns PackedBatch::spans as slots of the batch, in the order of the vectors.
+std::vector<TokenSpan> slots_of_spans(const PackedBatch& batch);
+// The token vectors of some spans, for pool().
 struct SpanTokens {
-  at::Tensor hidden_states;  // [tokens of all spans, hidden_size], on the device
-  PackedInput input;         // each span is a sequence
+  at::Tensor hidden_states;  // [tokens of the spans, hidden_size], on the device
+  PackedInput input;         // its sequences are the spans, and it has no filler
 };
-// Copies the token vectors of each span. `hidden_states` has the rows of all slots of `batch`, and
-// the rows and columns of the result have its compute type.
-SpanTokens span_tokens(const at::Tensor& hidden_states, const PackedBatch& batch);
+// Copies the token vectors of spans of slots. `hidden_states` is [slots, hidden_size] of any
+// compute type, which is also that of the result.
+SpanTokens span_tokens(const at::Tensor& hidden_states, std::span<const TokenSpan> spans);
 
 // Returns whether `modes` read only one token of each sequence (cls or the last token). The last
 // layer of the model then needs to compute only the tokens of batch.pooled_rows.

@@ -74,7 +74,8 @@ class DocumentReader {
   }
 
   Json parse_small(dom::element value, const std::string& key) {
-    return parse_json(simdjson::minify(value), kDocumentLimits, where_ + ": " + key, kTokenizerFormat);
+    return parse_json(simdjson::minify(value), kDocumentLimits, where_ + ": " + key,
+                      kTokenizerFormat);
   }
 
   void read_model(dom::object object) {

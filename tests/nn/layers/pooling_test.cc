@@ -101,7 +101,7 @@ TEST(Pooling, OfSpansIsTheMeanOfTheirTokens) {
   batch.vectors = {2, 3};
   batch.spans = {{0, 3}, {2, 5}, {0, 7}, {6, 7}, {1, 4}};
   const at::Tensor hidden = at::randn({17, kWidth});
-  const SpanTokens spans = span_tokens(hidden, batch);
+  const SpanTokens spans = span_tokens(hidden, slots_of_spans(batch));
   const at::Tensor pooled = pool(spans.hidden_states, spans.input, {PoolingMode::kMean});
   const std::vector<TokenSpan> rows = {{0, 3}, {2, 5}, {5, 12}, {11, 12}, {6, 9}};
   ASSERT_EQ(pooled.size(0), std::ssize(rows));

@@ -1,4 +1,4 @@
-// Tests that the ids of texts can be joined where PipelineParts::joins_at_spaces says so.
+// Tests that the ids of texts can be joined where PipelineParts::joins says so.
 #include <algorithm>
 #include <cstdint>
 #include <map>
