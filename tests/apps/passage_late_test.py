@@ -145,8 +145,8 @@ class LatePassages(base.PassagesRun):
         deadline = time.monotonic() + 60
         while run.poll() is None and time.monotonic() < deadline and len(list(chunks.glob("**/*.npy"))) < 3:
             time.sleep(0.01)
-        if run.poll() is None:
-            os.killpg(run.pid, signal.SIGKILL)
+        self.assertIsNone(run.poll(), "the run has ended before it was killed")
+        os.killpg(run.pid, signal.SIGKILL)
         run.wait()
         self.encode("out", *RULE, "--chunk-size", "100", "--cache-dir", self.path / "cache")
         self.assert_same("whole", "out")
@@ -170,14 +170,12 @@ class LatePassages(base.PassagesRun):
             self.assertLess(max(abs(a / norm - b) for a, b in zip(total, mean)), 1e-6)
 
     def test_a_character_above_the_limit_is_cut_and_listed(self):
-        self.texts = ["a\u0301\u0302\u0303", "moon"]
+        self.texts = ["!\u0301", "moon"]  # the first one is a single cluster of two tokens
         self.write("documents.jsonl", self.texts)
         self.encode("out", "--passage-tokens", "1", "--passage-vectors", "late")
         self.assertEqual([place["tokens"] for place in self.places("out")], [1, 1, 1, 1, 1])
-        ledger = self.path / "out.truncated.jsonl"
-        lost = [json.loads(line) for line in ledger.read_text().splitlines()] if ledger.exists() else []
-        whole, _ = self.tokenized(self.texts)[0]
-        self.assertEqual(lost, [{"row": 0, "tokens": 1, "lost_tokens": len(whole) - 3}] if len(whole) > 3 else [])
+        ledger = [json.loads(line) for line in (self.path / "out.truncated.jsonl").read_text().splitlines()]
+        self.assertEqual(ledger, [{"row": 0, "tokens": 1, "lost_tokens": 1}])
 
     def test_rules_that_have_no_windows_are_refused(self):
         late = ("--passage-vectors", "late")
