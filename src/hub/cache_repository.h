@@ -50,7 +50,7 @@ class CacheRepository {
   std::string incomplete(const std::string& etag) const;  // where the blob grows
   bool has_blob(const std::string& etag, int64_t bytes) const;
   FileLock lock_blob(const std::string& etag) const;  // must be held while the blob is written
-  // Gives a complete and synced incomplete() the name of the blob.
+  // Renames incomplete(), which must be complete and synced, to the blob.
   void publish_blob(const std::string& etag) const;
 
   // Makes <snapshot>/<path> a link to the blob, in place of what is there.

@@ -82,7 +82,7 @@ Volume volume_of(const RunConfig& config, const DevicePlan& device) {
     for (const size_t stream : streams_of(config, combine)) combined += finals[stream];
   }
   for (const double bytes : parts) volume.parts += bytes;
-  // A conversion makes the combined matrices in the merge, and otherwise each shard makes its own.
+  // If the merge converts the matrices, it also makes the combined ones. Otherwise each shard does.
   if (!converted) volume.parts += combined;
   if (!converted) return volume;
   for (const double bytes : finals) volume.merged += bytes;

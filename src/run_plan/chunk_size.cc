@@ -16,7 +16,7 @@
 namespace encode {
 namespace {
 
-// For a card that is not in the table of cards.
+// A guess for a card that is not in the table of cards. It decides only the size of chunks.
 constexpr double kUnknownGpuFlops = 40e12;
 
 // A rough estimate of how fast a stream is encoded.

@@ -36,7 +36,8 @@ StatusRequest request_of(const std::string& output_or_directory) {
 
 StatusRequest status_request(const RunOfOutput& run) {
   StatusRequest request{.cache_dir = run.cache_dir, .output = run.output};
-  // A matrix in the cache directory may be one of several.
+  // A cache directory may hold the matrices of several streams, so only a matrix outside of it says
+  // which stream is meant.
   const bool alone = run.cache_dir != parent_directory(run.output);
   if (alone && !run.stream.empty())
     request.streams.push_back({.name = run.stream, .final_path = run.output});

@@ -17,7 +17,7 @@ namespace {
 // The list of indices is one argument of sbatch, and Linux limits an argument to 128 KiB.
 constexpr int64_t kMostTasks = 10'000;
 
-// A task that ends in this way so many times in a row without a new chunk is not started again.
+// A task that has been started so many times in a row without a new chunk is not started again.
 constexpr int kFruitlessStarts = 10;
 
 std::string quoted(const std::string& word) { return shell_command({word}); }

@@ -38,6 +38,21 @@ TEST(TokenTypes, GiveTheVectorsOfTheCpu) {
   }
 }
 
+TEST(Spans, GiveTheVectorsOfTheCpu) {
+  constexpr testing::TestRows kSpans = {
+      .count = 24, .max_tokens = 16, .launch_tokens = 256, .spans = true};
+  for (const char* model : {"bert", "qwen2"}) {
+    const testing::Vectors expected =
+        testing::encode_on("cpu", {model, ComputeType::kFloat32}, kSpans);
+    const testing::Vectors float32 =
+        testing::encode_on("cuda", {model, ComputeType::kFloat32}, kSpans);
+    EXPECT_LE(float32.largest_difference(expected), 1e-5);
+    EXPECT_GE(
+        testing::encode_on("cuda", {model, ComputeType::kBFloat16}, kSpans).lowest_cosine(expected),
+        testing::least_bfloat16_cosine(model));
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(All, ReferenceModel, ::testing::ValuesIn(testing::reference_models()),
                          [](const auto& model) { return model.param; });
 

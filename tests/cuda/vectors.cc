@@ -62,10 +62,17 @@ std::unique_ptr<Encoder> load_on(const std::string& device, const TestModelChoic
 Vectors encode_with(Encoder& encoder, const TestRows& rows) {
   Vectors vectors;
   vectors.dim = static_cast<size_t>(encoder.dim());
-  vectors.values.resize(static_cast<size_t>(rows.count) * vectors.dim);
   Sequences sequences = {.ids = random_rows(rows.count, rows.max_tokens)};
   for (size_t i = 0; rows.typed && i < sequences.ids.ids.size(); ++i)
     sequences.type_ids.push_back(static_cast<int32_t>(i % 2));
+  if (rows.spans) sequences.vectors.offsets = {0};
+  for (int64_t row = 0; rows.spans && row < rows.count; ++row) {
+    const auto length = static_cast<int32_t>(sequences.ids.row(row).size());
+    sequences.vectors.spans.push_back({.begin = 0, .end = length});
+    sequences.vectors.spans.push_back({.begin = length / 2, .end = length});
+    sequences.vectors.offsets.push_back(std::ssize(sequences.vectors.spans));
+  }
+  vectors.values.resize(static_cast<size_t>(rows.count * (rows.spans ? 2 : 1)) * vectors.dim);
   EXPECT_TRUE(encoder.encode(pack(sequences, rows.launch_tokens), vectors.values,
                              [](const PackedBatch&) { return true; }));
   return vectors;

@@ -18,6 +18,8 @@ struct TestRows {
   int64_t launch_tokens;  // see BatchPlan
   // True: the tokens have the types 0, 1, 0, 1, .. in turn. Otherwise all have type 0.
   bool typed = false;
+  // True: each row of n tokens has two vectors, those of its tokens [0, n) and [n / 2, n).
+  bool spans = false;
 };
 
 // Rows that every reference model takes: llama_rope_dynamic takes no longer ones.

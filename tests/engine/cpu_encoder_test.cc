@@ -102,6 +102,56 @@ TEST(TokenEmbeddings, AreWhatPoolingWouldPool) {
   }
 }
 
+// Three overlapping spans for each row, together with more tokens than the batch, so that they are
+// pooled in several parts.
+Sequences with_spans(const TokenizedRows& rows) {
+  Sequences sequences = {.ids = rows};
+  sequences.vectors.offsets = {0};
+  for (int64_t row = 0; row < rows.size(); ++row) {
+    const auto length = static_cast<int32_t>(rows.row(row).size());
+    for (const TokenSpan& span :
+         {TokenSpan{0, length}, TokenSpan{length / 2, length}, TokenSpan{0, std::min(length, 1)}})
+      sequences.vectors.spans.push_back(span);
+    sequences.vectors.offsets.push_back(std::ssize(sequences.vectors.spans));
+  }
+  return sequences;
+}
+
+// The vector of a span is the mean of its token vectors, to the same bits in batches of any size.
+TEST(Spans, AreMeansOfTheirTokensInAnyBatch) {
+  const TokenizedRows rows = random_rows(60);
+  const auto pooled = load("bert", 2, ComputeType::kFloat32, PoolingMode::kMean);
+  const auto tokens = load("bert", 1, ComputeType::kFloat32, PoolingMode::kNone);
+  const auto dim = static_cast<size_t>(tokens->dim());
+  std::vector<float> of_tokens(rows.ids.size() * dim);
+  tokens->encode(pack(sequences_of(rows, /*token_embeddings=*/true), 512), of_tokens,
+                 [](const PackedBatch&) { return true; });
+  Sequences sequences = with_spans(rows);
+  const auto encode_spans = [&](int64_t capacity) {
+    std::vector<float> out(sequences.vectors.spans.size() * dim);
+    pooled->encode(pack(sequences, capacity), out, [](const PackedBatch&) { return true; });
+    return out;
+  };
+  const std::vector<float> vectors = encode_spans(512);
+  EXPECT_TRUE(same_bits(encode_spans(40), vectors));
+  EXPECT_TRUE(same_bits(encode_spans(1), vectors));
+  for (int64_t row = 0; row < rows.size(); ++row) {
+    const auto first = static_cast<size_t>(rows.offsets[static_cast<size_t>(row)]);
+    for (int64_t v = sequences.vectors.first(row); v < sequences.vectors.first(row + 1); ++v) {
+      const TokenSpan& span = sequences.vectors.spans[static_cast<size_t>(v)];
+      for (size_t column = 0; column < dim && span.end > span.begin; ++column) {
+        double sum = 0;
+        for (int32_t t = span.begin; t < span.end; ++t)
+          sum += of_tokens[(first + static_cast<size_t>(t)) * dim + column];
+        EXPECT_NEAR(sum / (span.end - span.begin), vectors[static_cast<size_t>(v) * dim + column],
+                    1e-5);
+      }
+    }
+  }
+  std::swap(sequences.vectors.spans[0], sequences.vectors.spans[1]);
+  EXPECT_FALSE(same_bits(encode_spans(512), vectors)) << "the control";
+}
+
 TEST(CpuEncoder, RefusesAnIdOutsideTheVocabulary) {
   const auto encoder = load("bert", 1);
   for (const int32_t id : {-1, kTinyVocab}) {
