@@ -44,20 +44,25 @@ def environment() -> Dict[str, str]:
     return result
 
 
-@functools.lru_cache(maxsize=None)
-def facts(path: str) -> Dict[str, Any]:
-    """Returns what `encode version --json` prints.
+def ask(path: str, *words: str) -> Dict[str, Any]:
+    """Returns the object that a command of `encode` prints as JSON.
 
     Raises:
         EncodeError: The program cannot be started, or is another one.
     """
     try:
-        done = subprocess.run([path, "version", "--json"], capture_output=True, check=True)
+        done = subprocess.run([path, *words], capture_output=True, check=True)
         return dict(json.loads(done.stdout))
     except (OSError, subprocess.CalledProcessError, ValueError) as error:
-        raise EncodeError("the program does not say which version it is", code="python.program", exit_code=71, where=path,
-                          expected="the program encode of this version", found=str(error),
+        raise EncodeError("the program does not answer as encode does", code="python.program", exit_code=71, where=path,
+                          expected=f"the answer of `encode {' '.join(words)}`", found=str(error),
                           hint="name the right program in ENCODE_PROGRAM, or leave this variable unset") from error
+
+
+@functools.lru_cache(maxsize=None)
+def facts(path: str) -> Dict[str, Any]:
+    """Returns what `encode version --json` prints. Raises what ask() raises."""
+    return ask(path, "version", "--json")
 
 
 def torch_version(folder: str) -> str:

@@ -2,8 +2,9 @@
 import functools
 import json
 import os
-import subprocess
 from typing import Any, Dict, List, Mapping, Tuple
+
+from ._program import ask
 
 SECTIONS = ("semantic", "input", "hardware", "output", "log")
 # The keys that change neither a vector nor a file of the result. They are not part of the name of a cache directory, so a run
@@ -15,8 +16,8 @@ SPEED_KEYS = ("batch_size", "batch_tokens", "padding", "chunk_size", "use_chunke
 
 @functools.lru_cache(maxsize=None)
 def known_keys(program: str) -> Dict[str, Tuple[str, ...]]:
-    """Returns the keys of each section, as the schema of the program has them."""
-    schema = json.loads(subprocess.run([program, "config", "--schema"], capture_output=True, check=True).stdout)
+    """Returns the keys of each section, as the schema of the program has them. Raises what ask() raises."""
+    schema = ask(program, "config", "--schema")
     return {section: tuple(schema["properties"][section]["properties"]) for section in SECTIONS}
 
 
