@@ -101,10 +101,9 @@ class Sample {
       if (cutter_) {
         cut(text, row);
         return;
-      } else {
-        text.utf8.insert(0, options_.prompt);
-        options_.tokenizer->encode(text.utf8, options_.tokenize, rows_);
       }
+      text.utf8.insert(0, options_.prompt);
+      options_.tokenizer->encode(text.utf8, options_.tokenize, rows_);
     } catch (const Error& error) {
       if (refuses_row(error.detail().code)) return;  // the run sets such a row aside
       throw naming_row(error, text.place());

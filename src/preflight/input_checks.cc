@@ -43,9 +43,8 @@ struct Sample {
   int64_t longest_tokens = 0;
   int64_t truncated = 0;  // rows
   int64_t lost_tokens = 0;
-  int64_t uncut_rows =
-      0;  // whose passages the run could not make; `uncut` says why of the last one
-  ErrorDetail uncut = {};
+  int64_t uncut_rows = 0;  // that cannot be cut into passages
+  ErrorDetail uncut = {};  // why, of the last one
   EmptyRows empty_rows;
   bool ended = false;  // the input has no more rows
 };

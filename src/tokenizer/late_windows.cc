@@ -4,6 +4,8 @@
 #include <span>
 #include <string>
 
+#include "tokenizer/unicode/unicode.h"
+
 namespace encode {
 namespace {
 
@@ -11,8 +13,7 @@ namespace {
 std::vector<uint32_t> code_point_begins(std::string_view utf8) {
   std::vector<uint32_t> begins;
   for (size_t at = 0; at < utf8.size(); ++at) {
-    const bool continues = (static_cast<unsigned char>(utf8[at]) & 0xC0U) == 0x80U;
-    if (!continues) begins.push_back(static_cast<uint32_t>(at));
+    if (!unicode::is_continuation(utf8[at])) begins.push_back(static_cast<uint32_t>(at));
   }
   return begins;
 }

@@ -3,10 +3,23 @@ makes."""
 import os
 import pathlib
 import sys
+import tempfile
+import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ENCODE = sys.argv[1] if sys.argv[1:] else str(ROOT / "build/bin/encode")
 PYTHON = ROOT / ".deps/python/bin/python"
+
+
+class FolderCase(unittest.TestCase):
+    """A case with a folder of its own, in which the user's cache also is."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        os.environ["XDG_CACHE_HOME"] = str(self.folder / "xdg")
+        self.addCleanup(os.environ.pop, "XDG_CACHE_HOME")
 
 
 def enter():

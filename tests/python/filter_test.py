@@ -8,13 +8,11 @@ environment.py says where it runs, and when it is skipped.
 import datetime
 import decimal
 import os
-import pathlib
 import subprocess
 import sys
-import tempfile
 import unittest
 
-from environment import ENCODE, ROOT, enter
+from environment import ENCODE, ROOT, FolderCase, enter
 
 enter()
 
@@ -65,14 +63,7 @@ FILTERS = (
     "`in` = 2", "length(body) > 6 AND length < 30", "length (lang) = 2", 'public and (score > 1e0 or lang == "fr")')
 
 
-class Case(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-        os.environ["XDG_CACHE_HOME"] = str(self.folder / "xdg")
-        self.addCleanup(os.environ.pop, "XDG_CACHE_HOME")
-
+class Case(FolderCase):
     def command_rows(self, path, where):
         """Returns the records that the command keeps."""
         output = self.folder / "command.npy"

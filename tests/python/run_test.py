@@ -12,13 +12,12 @@ import pickle
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import unittest
 import warnings
 
-from environment import ENCODE, ROOT, enter
+from environment import ENCODE, ROOT, FolderCase, enter
 
 enter()
 
@@ -51,14 +50,7 @@ def child_of(pid):
     return None
 
 
-class Case(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-        os.environ["XDG_CACHE_HOME"] = str(self.folder / "xdg")
-        self.addCleanup(os.environ.pop, "XDG_CACHE_HOME")
-
+class Case(FolderCase):
     def directories(self):
         return sorted(path for path in encode_embeddings.cache_folder().iterdir() if path.is_dir())
 
