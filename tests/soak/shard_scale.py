@@ -26,6 +26,7 @@ SMALL_ROWS = 100_000
 LONGER_START = 1.1  # a shard's worker may take this much longer to start than that of a small run
 STARTS = 3
 KILLS = 50
+ATTEMPTS = 10 * KILLS  # a merge that is done before the signal comes does not count as killed
 POLL_SECONDS = 0.005
 
 
@@ -158,6 +159,25 @@ def resume(folder, args, results):
           f"{size / 1e9:.2f} GB by {most} threads at a time; the worker started after {before_worker:.2f} s")
 
 
+def kill_merges(folder, rng, seconds):
+    """Kills merges at random moments of the time that a whole one takes until KILLS of them did not end. Returns how many did not."""
+    killed = 0
+    for _ in range(ATTEMPTS):
+        if killed == KILLS:
+            break
+        for path in folder.glob("parts/*.parts.json"):
+            path.unlink()  # so that the next merge has everything to check
+        if rng.random() < 0.5:
+            for path in folder.glob("parts/*-of-*.npy"):
+                path.unlink()  # and everything to link
+        process = subprocess.Popen([ENCODE, "merge", "--config", "parts.yaml", "--quiet"], cwd=folder, env=environment(),
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(rng.random() * seconds)
+        process.send_signal(signal.SIGKILL)
+        killed += process.wait() == -signal.SIGKILL
+    return killed
+
+
 def merge(folder, args, results):
     rng = random.Random(args.seed)
     write_config(folder, "parts", args.merge_shards * args.merge_rows, 1000)
@@ -166,25 +186,20 @@ def merge(folder, args, results):
     for shard in range(args.merge_shards):
         run(folder, "run", "--config", "parts.yaml", "--shard", f"{shard}/{args.merge_shards}")
     print(f"      {args.merge_shards:,} shards of {args.merge_rows:,} rows encoded in {time.monotonic() - started:.0f} s", flush=True)
-    killed = 0
-    for _ in range(KILLS):
-        process = subprocess.Popen([ENCODE, "merge", "--config", "parts.yaml", "--quiet"], cwd=folder, env=environment(),
-                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        time.sleep(rng.random() * args.merge_seconds)
-        process.send_signal(signal.SIGKILL)
-        killed += process.wait() == -signal.SIGKILL
-        for path in folder.glob("parts/*.parts.json"):
-            path.unlink()  # so that the next merge has everything to do
+    whole, _ = run(folder, "merge", "--config", "parts.yaml", "--quiet")
+    manifests = {path.name: path.read_bytes() for path in folder.glob("parts/*.parts.json")}
+    killed = kill_merges(folder, rng, whole)
     seconds, memory = run(folder, "merge", "--config", "parts.yaml")
+    same = manifests == {path.name: path.read_bytes() for path in folder.glob("parts/*.parts.json")}
     parts = sorted(folder.glob("parts/*-of-*.npy"))
     size = sum(path.stat().st_size for path in parts)
     started = time.monotonic()
     subprocess.run(["xargs", "-0", "-P", str(os.cpu_count()), "-n", "50", "sha256sum"], check=True, stdout=subprocess.DEVNULL,
                    input="\0".join(map(str, parts)).encode())
     hashing = time.monotonic() - started
-    check(results, "merge", memory <= MOST_SUPERVISOR_BYTES and len(parts) == args.merge_shards,
+    check(results, "merge", memory <= MOST_SUPERVISOR_BYTES and len(parts) == args.merge_shards and same and killed == KILLS,
           f"{len(parts):,} parts, {size / 1e9:.2f} GB in {seconds:.1f} s, at most {memory / 1e6:.0f} MB; hashing alone {hashing:.1f} s; "
-          f"{killed} kills before it")
+          f"{killed} merges were killed before it; the manifest has {'the same' if same else 'OTHER'} bytes")
     verified, _ = run(folder, "verify", *folder.glob("parts/*.parts.json"))
     check(results, "verify", True, f"{verified:.1f} s")
 
@@ -196,7 +211,6 @@ def main():
     parser.add_argument("--run", type=int, default=8)
     parser.add_argument("--merge-shards", type=int, default=1000)
     parser.add_argument("--merge-rows", type=int, default=2000)
-    parser.add_argument("--merge-seconds", type=float, default=2)
     parser.add_argument("--resume-rows", type=int, default=4_000_000)
     parser.add_argument("--seed", type=int, default=34)
     args = parser.parse_args()
