@@ -108,6 +108,11 @@ Advice advice_for(int error_number) {
     case ELOOP:
       return {"a path that exists",
               "check the path; relative paths start at the current directory"};
+    case EISDIR:
+    case ENOTEMPTY:
+    case EEXIST:
+      return {"a file, or nothing, at this path",
+              "see what is at the path, and move it away or choose another path"};
     case EMFILE:
     case ENFILE:
       return {"a free file descriptor", "raise the limit of open files (ulimit -n)"};

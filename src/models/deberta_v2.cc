@@ -76,8 +76,9 @@ class DisentangledAttention {
     if (config.encoder.relative()) project_positions(self, config, positions);
   }
 
-  // Returns the heads and the residual x. context.relative has only the columns. The tables
-  // of_query and of_key depend on the tokens, so this function computes them.
+  // Returns the heads and the residual x. context.relative says only which column of the tables
+  // each pair of tokens reads. The tables of_query and of_key depend on the tokens, so they are
+  // made here.
   Attended attend(const LinearInput& x, const LayerContext& context) const {
     const int64_t heads = shape_.num_attention_heads;
     const at::Tensor product = qkv_(x);

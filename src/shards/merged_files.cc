@@ -128,7 +128,8 @@ std::vector<std::string> MergedFiles::joined() const {
   return paths;
 }
 
-// Calls `look`, and returns nothing if it finds damage or no file.
+// Calls `look`, and returns nothing if what it looks for is missing, damaged or of another version.
+// An error of the file system is thrown.
 template <typename Look>
 std::vector<std::string> found_by(const Look& look) {
   try {

@@ -77,9 +77,10 @@ class PartColumns final : public ColumnSource {
   bool of_passages_;
   VectorRows rows_;
   int64_t row_;
-  int64_t source_row_ = 0;                            // of the row before row_
-  std::unique_ptr<PartColumn> source_rows_;           // null if the table has no such column
-  std::vector<std::unique_ptr<PartColumn>> columns_;  // a reader refers to its file
+  int64_t source_row_ = 0;                   // of the row before row_
+  std::unique_ptr<PartColumn> source_rows_;  // null if the table has no such column
+  // By pointer: the reader in a PartColumn points to the file in it, so that it must not move.
+  std::vector<std::unique_ptr<PartColumn>> columns_;
 };
 
 }  // namespace

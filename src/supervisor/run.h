@@ -20,8 +20,9 @@ namespace encode {
 // What a run that works in an attempt (own_attempt.h) has besides.
 struct AttemptOfRun {
   LockOfRun lock;  // of the user's cache directory
-  // Gets the plan when every final matrix is published. A run in an attempt leaves its directory as
-  // it is. The second argument says that all matrices existed when the run began.
+  // Called with the plan when every final matrix is in the attempt. The run leaves the directory of
+  // the attempt as it is. The second argument is true if nothing was encoded, because all matrices
+  // existed when the run began.
   std::function<void(RunPlan&&, bool)> finished;
 };
 

@@ -11,8 +11,8 @@
 
 namespace encode {
 
-// Two blocks of rows have equal hashes only if their rows are equal, one by one: the hash also
-// takes the kind and the size of each row. Not thread-safe.
+// XXH3-128 of the rows with the kind and the size of each, so that blocks with other rows have
+// another hash, except by a collision, which chance does not make. Not thread-safe.
 class RowHash {
  public:
   void add(std::string_view utf8) { add('t', utf8.data(), utf8.size()); }

@@ -285,12 +285,13 @@ TEST_P(Table, DamageIsAnError) {
   }
 }
 
-TEST_P(Table, AnyOtherByteIsSeen) {
+TEST_P(Table, AChangedByteIsSeenWhereverItIs) {
   const FakeJob job = table_job(GetParam());
   run_fake_job(dir_.path(), job);
   const std::string final = job.final_path(dir_.path());
   ASSERT_EQ(final_state(final, job.identity, true), FinalState::kValid);
-  for (size_t at = 0; at < job.table.size(); at += 11) {
+  constexpr size_t kStep = 11;  // every byte would take minutes
+  for (size_t at = 0; at < job.table.size(); at += kStep) {
     std::string bytes = job.table;
     bytes[at] = static_cast<char>(bytes[at] ^ 0x10);
     write_bytes(final, bytes);

@@ -157,21 +157,24 @@ __device__ void add_values(const HeadRows<T>& values, const Task& task,
   }
 }
 
-// Stores the results of query `half`, as weigh() numbers them.
+// Stores the results of the queries 0 and 1, as weigh() numbers them.
 template <typename T, int kPieces>
-__device__ void store_results(const EncodeCudaAttention& args, const Task& task, int half,
-                              float sum, const float (&results)[4 * kPieces][4]) {
-  const int query = task.first_query + task.group + 8 * half;
-  if (query >= task.length) return;
-  T* y = static_cast<T*>(args.y) + ((task.begin + query) * args.heads + task.head) * args.head_dim +
-         task.place * kLane<T>;
+__device__ void store_results(const EncodeCudaAttention& args, const Task& task,
+                              const float (&sums)[2], const float (&results)[4 * kPieces][4]) {
 #pragma unroll
-  for (int piece = 0; piece < kPieces; ++piece) {
-    Lane<T> lane;
+  for (int half = 0; half < 2; ++half) {
+    const int query = task.first_query + task.group + 8 * half;
+    if (query >= task.length) continue;
+    T* y = static_cast<T*>(args.y) +
+           ((task.begin + query) * args.heads + task.head) * args.head_dim + task.place * kLane<T>;
 #pragma unroll
-    for (int i = 0; i < kLane<T>; ++i)
-      lane.values[i] = results[4 * piece + i / 2][2 * half + i % 2] / sum;
-    store(y + piece * kPiece, lane);
+    for (int piece = 0; piece < kPieces; ++piece) {
+      Lane<T> lane;
+#pragma unroll
+      for (int i = 0; i < kLane<T>; ++i)
+        lane.values[i] = results[4 * piece + i / 2][2 * half + i % 2] / sums[half];
+      store(y + piece * kPiece, lane);
+    }
   }
 }
 
@@ -189,8 +192,7 @@ __device__ void attend(const EncodeCudaAttention& args, const Task& task) {
                          weigh<kTiles>(args, task, 1, scores)};
   float results[4 * kPieces][4] = {};
   add_values<T, kPieces, kTiles>(values, task, scores, results);
-  store_results<T, kPieces>(args, task, 0, sums[0], results);
-  store_results<T, kPieces>(args, task, 1, sums[1], results);
+  store_results<T, kPieces>(args, task, sums, results);
 }
 
 // Block (b, i) computes the tasks i * kWarps to (i + 1) * kWarps - 1 of sequence b, if it has at

@@ -201,7 +201,9 @@ ErrorDetail WorkerSession::cause(const ExitStatus& status) const {
   detail.expected = "a worker that completes its rows";
   detail.found =
       last_output_.empty() ? "no output" : fmt::format("{}", fmt::join(last_output_, "\n"));
-  detail.hint = "run the same command again; it continues after the last committed chunk";
+  detail.hint =
+      "the output above and `encode status`, which counts the faults, may show the cause; without "
+      "it, the same command continues after the last committed chunk";
   if (hung_) {
     detail.code = "worker.hung";
     detail.what = fmt::format(

@@ -21,9 +21,10 @@ int64_t chunk(double row_seconds, double commit_seconds, int64_t rows = kManyRow
 }
 
 TEST(ChunkSize, FollowsTheTimeOfARowAndOfACommit) {
-  EXPECT_EQ(chunk(0.01, 0.01), 500);  // between 1 s and 30 s: 5.5 s
+  // The geometric mean of 1 s (100 commits) and 30 s is 5.5 s, so 547 rows, rounded down.
+  EXPECT_EQ(chunk(0.01, 0.01), 500);
   EXPECT_EQ(chunk(0.0001, 0.01), 50'000);
-  EXPECT_EQ(chunk(0.01, 0.1), 1000);  // between 10 s and 30 s: 17 s
+  EXPECT_EQ(chunk(0.01, 0.1), 1000);  // between 10 s and 30 s: 17 s, so 1,732 rows
   EXPECT_EQ(chunk(0.01, 2), 2000);    // a minute counts more than the share of the commits
   EXPECT_EQ(chunk(100, 0.01), 1);     // a row takes longer than a chunk may
 }
