@@ -10,7 +10,7 @@ set -euo pipefail
 
 readonly WORK=${ENCODE_SOAK_DIR:-$DEPS/fuzz}
 readonly ALL=(fuzz_text fuzz_columnar fuzz_config fuzz_safetensors fuzz_torch_weights fuzz_model_dir_json fuzz_tokenizer_load
-  fuzz_tokenizer_encode fuzz_slow_tokenizer fuzz_store fuzz_messages)
+  fuzz_tokenizer_encode fuzz_passages fuzz_slow_tokenizer fuzz_store fuzz_messages)
 
 # Fills the corpus with real files, each behind the bytes with which the fuzzer chooses.
 seed_corpus() { # NAME FOLDER

@@ -1,6 +1,7 @@
-// Reads any bytes as a file of the store: chunks.log, stream.json, a manifest, a ledger or an
-// offsets file. The result must be a value or an Error for damage. The first byte chooses the file;
-// with its highest bit, the bytes get a valid checksum, so that the fields behind it are read too.
+// Reads any bytes as a file of the store: chunks.log, stream.json, a manifest, a ledger, an offsets
+// file or a list of input files. The result must be a value or an Error for damage. The first byte
+// chooses the file; with its highest bit, the bytes get a valid checksum, so that the fields behind
+// it are read too.
 #include <array>
 #include <cstdint>
 #include <cstdlib>
@@ -15,6 +16,7 @@
 #include "require.h"
 #include "sealed.h"
 #include "store/audit.h"
+#include "store/file_list.h"
 #include "store/records.h"
 #include "store/sealed_json.h"
 #include "store/set_aside.h"
@@ -81,13 +83,31 @@ void read_offsets(const std::string& text) {
   encode::check_offsets(path, seal_of(text), 2, 3);
 }
 
+// A list of one page: the first line is the page, which gets its checksum here, and the second line
+// is the index without the checksum of the page.
+void read_list(const std::string& text) {
+  const size_t end_of_page = text.find('\n');
+  if (end_of_page == std::string::npos) return;
+  const std::string page = encode::testing::sealed(text.substr(0, end_of_page + 1));
+  const std::string index =
+      encode::testing::sealed(R"({"offsets":[0],"pages":[")" + encode::stated_checksum(page) +
+                              R"("],)" + text.substr(end_of_page + 1));
+  const std::string path = file_in_memory("x.input_files.jsonl", page + index);
+  const int64_t files = 2;
+  const encode::ScannedFiles read = encode::read_file_list(
+      {.list = {.path = path, .files = files, .root = encode::stated_checksum(index)},
+       .begin = 0,
+       .end = files});
+  require(std::ssize(read) == files, "a list has as many files as it says");
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   using Reader = void (*)(const std::string&);
-  constexpr std::array<Reader, 5> kReaders = {read_stream, read_log, read_set_aside, read_manifest,
-                                              read_offsets};
+  constexpr std::array<Reader, 6> kReaders = {read_stream,   read_log,     read_set_aside,
+                                              read_manifest, read_offsets, read_list};
   const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
   const bool with_checksum = (data[0] & 128) != 0;
   try {

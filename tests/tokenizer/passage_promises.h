@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <random>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -146,6 +147,59 @@ inline void expect_promises(const Tokenizer& tokenizer, const PassageRule& rule,
     if (cut.rows.lost_tokens[i] > 0) {
       EXPECT_EQ(unicode::cluster_end(text, static_cast<size_t>(passage.byte_begin)),
                 static_cast<size_t>(passage.byte_end));
+    }
+  }
+}
+
+inline CutText cut_late(const Tokenizer& tokenizer, const PassageRule& rule, const FramedText& text,
+                        int64_t window_tokens) {
+  return PassageCutter(
+             {.tokenizer = tokenizer, .rule = rule, .prompt = "", .window_tokens = window_tokens},
+             "a test")
+      .cut(text);
+}
+
+// Returns the number of the window of `row` that `ids` are, from `first` on; -1 if there is none.
+inline int64_t window_number(std::span<const int32_t> ids, std::span<const int32_t> row,
+                             int64_t first, int64_t step) {
+  for (int64_t number = first; number * step < std::ssize(row) || number == 0; ++number) {
+    const auto rest = row.subspan(static_cast<size_t>(number * step));
+    if (rest.size() >= ids.size() && std::ranges::equal(rest.first(ids.size()), ids)) return number;
+  }
+  return -1;
+}
+
+// Checks the promises of PassageCutter::cut() for passages whose vectors are late.
+inline void expect_windows(const Tokenizer& tokenizer, const PassageRule& rule,
+                           const FramedText& framed, int64_t window_tokens) {
+  const CutText cut = cut_late(tokenizer, rule, framed, window_tokens);
+  expect_places(framed.text, cut.passages, rule.overlap);
+  TokenizedRows whole;
+  std::string document(framed.before);
+  document.append(framed.text).append(framed.after);
+  tokenizer.encode(document, {.max_length = 0}, whole);
+  const int64_t step = window_tokens - rule.max_tokens;
+  ASSERT_EQ(cut.spans.size(), cut.passages.size());
+  ASSERT_EQ(cut.lost_tokens.size(), cut.passages.size());
+  ASSERT_EQ(std::ssize(cut.first_passages), cut.sequences.size() + 1);
+  EXPECT_EQ(cut.first_passages.front(), 0);
+  EXPECT_EQ(cut.first_passages.back(), std::ssize(cut.passages));
+  int64_t number = 0;
+  int64_t last_end = 0;
+  for (int64_t i = 0; i < cut.sequences.size(); ++i) {
+    const std::span<const int32_t> ids = cut.sequences.row(i);
+    number = window_number(ids, whole.row(0), number, step);
+    ASSERT_GE(number, 0);
+    EXPECT_EQ(std::ssize(ids), std::min(window_tokens, std::ssize(whole.row(0)) - number * step));
+    const auto first = static_cast<size_t>(cut.first_passages[static_cast<size_t>(i)]);
+    const auto end = static_cast<size_t>(cut.first_passages[static_cast<size_t>(i) + 1]);
+    ASSERT_LT(first, end);
+    for (size_t passage = first; passage < end; ++passage) {
+      const TokenSpan& span = cut.spans[passage];
+      ASSERT_TRUE(0 <= span.begin && span.begin <= span.end && span.end <= std::ssize(ids));
+      if (span.end - span.begin > rule.max_tokens) continue;  // it has no token: the whole window
+      EXPECT_GE(number * step + span.end, last_end);
+      last_end = number * step + span.end;
     }
   }
 }
