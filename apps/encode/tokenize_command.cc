@@ -243,6 +243,7 @@ int tokenize(const TokenizeFlags& flags) {
   const RowTokenizer with{
       .flags = flags, .tokenizer = *tokenizer, .directory = directory, .options = options};
   std::string report = tokenizer->description() + "\n";
+  std::optional<ErrorDetail> refused;  // why the first row was set aside
   if (!flags.passages) {
     TokenStatistics statistics("row", "rows");
     const double seconds = write_rows(with, *reader, output, statistics);
@@ -254,12 +255,18 @@ int tokenize(const TokenizeFlags& flags) {
         {.reader = *reader, .cutter = cutter, .framed = !input.passage_field.empty()}, output,
         statistics);
     report += fmt::format("passages of {}\n", format_count(counts.rows, "row", "rows"));
+    if (counts.refused > 0) {
+      report +=
+          fmt::format("{} set aside, as a run does\n", format_count(counts.refused, "row", "rows"));
+      refused = counts.first_refusal;
+    }
     report += statistics.render(cutter.rule().max_tokens, !flags.no_lost_count, counts.seconds);
   }
   const bool written = output.finish();
   std::fputs(report.c_str(), stdout);
   if (!written)
     fmt::print("{}: up to date, the file has these rows already\n", printable(flags.output));
+  if (refused) throw Error(*std::move(refused));
   return 0;
 }
 

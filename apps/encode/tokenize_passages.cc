@@ -60,7 +60,10 @@ PassageCounts write_passages(const PassageSource& source, LineOutput& output,
     try {
       passages = source.cutter.cut(text.framed());
     } catch (const Error& error) {
-      throw naming_row(error, text.place());
+      const Error named = naming_row(error, text.place());
+      if (!refuses_row(error.detail().code)) throw named;
+      if (counts.refused++ == 0) counts.first_refusal = named.detail();
+      continue;
     }
     cutting += SteadyClock::now() - start;
     ++counts.rows;

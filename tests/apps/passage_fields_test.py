@@ -203,6 +203,12 @@ class NoRoom(PassageFields):
         self.assertIn("error[passages.no_room]", end.stderr)
         self.assertIn("in.jsonl:4", end.stderr)
 
+    def test_does_not_end_the_command_that_shows_passages(self):
+        end = self.tokenized(code=65)
+        self.assertIn("2 rows set aside", end.stdout)
+        lines = (self.path / "cut.jsonl").read_text(encoding="utf-8").splitlines()
+        self.assertEqual({json.loads(line)["row"] for line in lines}, set(range(len(self.records))) - {3, 11})
+
     def test_leaves_the_other_rows_as_they_are(self):
         good = [record for row, record in enumerate(self.records) if row not in (3, 11)]
         self.encode_fields("good", *RULE, path=self.write_records("good.jsonl", good))
