@@ -16,6 +16,7 @@
 #include "batching/pack.h"
 #include "store/matrix_file.h"
 #include "support/temp_dir.h"
+#include "tokenizer/passages.h"
 
 namespace encode::testing {
 namespace {
@@ -77,6 +78,51 @@ void tokenize(benchmark::State& state) {
   state.SetItemsProcessed(tokens);
 }
 BENCHMARK(tokenize)->Unit(benchmark::kMillisecond);
+
+// Tokenizes the whole texts, as a measure for cut_passages.
+void tokenize_whole(benchmark::State& state) {
+  const auto model = variable(state, "ENCODE_BENCHMARK_MODEL");
+  const auto path = model ? variable(state, "ENCODE_BENCHMARK_ROWS") : std::nullopt;
+  if (!path) return;
+  const auto tokenizer = load_tokenizer_from_directory(*model);
+  const std::vector<std::string> texts = texts_of(*path);
+  int64_t tokens = 0;
+  for (auto _ : state) {
+    for (const std::string& text : texts) {
+      TokenizedRows rows;
+      tokenizer->encode(text, {.max_length = 0, .add_special_tokens = false}, rows);
+      tokens += std::ssize(rows.ids);
+    }
+  }
+  state.SetItemsProcessed(tokens);
+}
+BENCHMARK(tokenize_whole)->Unit(benchmark::kMillisecond);
+
+// Cuts the texts into passages of kMaxLength tokens. The items are the tokens of the passages.
+void cut_passages(benchmark::State& state) {
+  const auto model = variable(state, "ENCODE_BENCHMARK_MODEL");
+  const auto path = model ? variable(state, "ENCODE_BENCHMARK_ROWS") : std::nullopt;
+  if (!path) return;
+  const auto tokenizer = load_tokenizer_from_directory(*model);
+  const std::vector<std::string> texts = texts_of(*path);
+  const PassageRule rule = {.max_tokens = kMaxLength,
+                            .overlap = state.range(1),
+                            .by = static_cast<PassageUnit>(state.range(0))};
+  const PassageCutter cutter({.tokenizer = *tokenizer, .rule = rule, .prompt = ""}, *model);
+  int64_t tokens = 0;
+  for (auto _ : state) {
+    for (const std::string& text : texts)
+      tokens += std::ssize(cutter.cut({.text = text}).sequences.ids);
+  }
+  state.SetItemsProcessed(tokens);
+}
+BENCHMARK(cut_passages)
+    ->ArgNames({"by", "overlap"})
+    ->ArgsProduct({{static_cast<int64_t>(PassageUnit::kSentence),
+                    static_cast<int64_t>(PassageUnit::kParagraph),
+                    static_cast<int64_t>(PassageUnit::kToken)},
+                   {0, 32}})
+    ->Unit(benchmark::kMillisecond);
 
 // Times the packing of rows. The counter `fill` is the share of the token slots of all batches that
 // hold tokens.

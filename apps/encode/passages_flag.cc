@@ -92,7 +92,7 @@ StatedPassages parse_passages(const std::string& value, int64_t limit) {
     if (more) rest.remove_prefix(comma + 1);
   }
   int64_t& max_tokens = stated.rule.max_tokens;
-  const int64_t most = stated.rule.late() ? limit / 2 : limit;
+  const int64_t most = stated.rule.most_tokens(limit);
   if (max_tokens == 0 && limit == 0)
     refuse_passages("max_tokens=N, because a lone tokenizer has no limit", value);
   if (max_tokens == 0) max_tokens = std::max<int64_t>(1, most);

@@ -93,7 +93,7 @@ enum class PassageVectors { kAlone, kLate };
 // How the text of a row is cut into passages. docs/howto/passages.md has the rule for users.
 struct PassageRule {
   // Must be increased if a new version of encode cuts some text at other places.
-  static constexpr int64_t kVersion = 1;
+  static constexpr int64_t kVersion = 2;
   // The version of Unicode whose rules say where sentences and grapheme clusters end.
   static constexpr std::string_view kUnicode = "15.0.0";
 
@@ -104,6 +104,10 @@ struct PassageRule {
   PassageVectors vectors = PassageVectors::kAlone;
 
   bool late() const { return vectors == PassageVectors::kLate; }
+  // Returns the largest `max_tokens` for rows of at most `max_length` tokens. Windows of late
+  // vectors overlap by max_tokens, so a larger one would let most of their tokens be computed more
+  // than twice.
+  int64_t most_tokens(int64_t max_length) const { return late() ? max_length / 2 : max_length; }
   bool operator==(const PassageRule&) const = default;
 };
 

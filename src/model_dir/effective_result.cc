@@ -102,13 +102,11 @@ std::optional<PassageRule> passages_in_force(const ModelDirectory& directory,
   }
   const bool late = options.vectors == PassageVectors::kLate;
   if (late) check_late_vectors(directory, result);
-  // Windows of late vectors overlap by max_tokens, so a larger one would let most of their tokens
-  // be computed more than twice.
-  const int64_t most = late ? result.max_length / 2 : result.max_length;
-  const PassageRule rule = {.max_tokens = options.max_tokens.value_or(most),
-                            .overlap = options.overlap,
-                            .by = options.by.value_or(PassageUnit::kSentence),
-                            .vectors = options.vectors};
+  PassageRule rule = {.overlap = options.overlap,
+                      .by = options.by.value_or(PassageUnit::kSentence),
+                      .vectors = options.vectors};
+  const int64_t most = rule.most_tokens(result.max_length);
+  rule.max_tokens = options.max_tokens.value_or(most);
   if (rule.max_tokens <= most) return rule;
   throw Error({.code = "model.max_length",
                .what = late ? "a passage may have more tokens than half of a row"

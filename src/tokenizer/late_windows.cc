@@ -72,9 +72,14 @@ int64_t DocumentTokens::first_token_from(int64_t byte) const {
   return std::ranges::lower_bound(origins_, byte, {}, &Origin::last) - origins_.begin();
 }
 
-int64_t DocumentTokens::count(size_t begin, size_t end) const {
+int64_t DocumentTokens::count_unit(size_t begin, size_t end) {
   return first_token_from(static_cast<int64_t>(end)) -
          first_token_from(static_cast<int64_t>(begin));
+}
+
+int64_t DocumentTokens::count_passage(size_t begin, size_t end, TokenizedRows& row) {
+  row.clear();
+  return count_unit(begin, end);
 }
 
 DocumentTokens::RowSpan DocumentTokens::span_of(const Passage& passage) const {
@@ -104,8 +109,7 @@ void DocumentTokens::add_windows(CutText& cut) const {
       const std::span<const int32_t> ids =
           row.subspan(static_cast<size_t>(begin), static_cast<size_t>(size));
       cut.sequences.ids.insert(cut.sequences.ids.end(), ids.begin(), ids.end());
-      cut.sequences.offsets.push_back(std::ssize(cut.sequences.ids));
-      cut.sequences.lost_tokens.push_back(0);
+      cut.sequences.end_row();
       last = number;
     }
     const int64_t first = span.all ? 0 : span.begin - begin;

@@ -17,23 +17,27 @@
 #include "encode/tokenizer.h"
 
 #include "tokenizer/passages.h"
+#include "tokenizer/text_cutter.h"
 
 namespace encode {
 
-// The row of a text, and the part of the text that each token comes from. Immutable.
-class DocumentTokens {
+// The row of a text, and the part of the text that each token comes from. No function changes the
+// object, so any number of threads may call them.
+class DocumentTokens final : public TokenCounter {
  public:
   // `settings` must outlive the object. Throws what Tokenizer::encode_with_offsets() throws.
   DocumentTokens(const PassageSettings& settings, const FramedText& text);
 
   // Returns the number of tokens whose last byte is in [begin, end) of text.text. So the numbers of
   // adjacent parts add up.
-  int64_t count(size_t begin, size_t end) const;
+  int64_t count_unit(size_t begin, size_t end) override;
+  // Does the same, because nothing stands around a passage. `row` becomes empty.
+  int64_t count_passage(size_t begin, size_t end, TokenizedRows& row) override;
 
   // Adds the windows and the spans of cut.passages, which must be passages of the text in the order
-  // in which PassageCutter::cut() gives them. The span of a passage has the tokens that count()
-  // counts; if there is none, the token that contains the passage; if there is none either, all
-  // tokens of the window.
+  // in which PassageCutter::cut() gives them. The span of a passage has the tokens that
+  // count_unit() counts; if there is none, the token that contains the passage; if there is none
+  // either, all tokens of the window.
   void add_windows(CutText& cut) const;
 
  private:

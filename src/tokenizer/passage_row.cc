@@ -21,7 +21,21 @@ PassageRow::PassageRow(const PassageSettings& settings, const FramedText& text,
       text_(text.text),
       after_(text.after) {}
 
-int64_t PassageRow::tokenize(size_t begin, size_t end, TokenizedRows& row) {
+int64_t PassageRow::count_unit(size_t begin, size_t end) {
+  std::string_view unit = text_.substr(begin, end - begin);
+  if (unit.ends_with(' ')) unit.remove_suffix(1);
+  unit_.clear();
+  append_text(unit, unit_);
+  return std::ssize(unit_.ids);
+}
+
+int64_t PassageRow::count_sentence(Sentence& sentence) {
+  const int64_t tokens = count_unit(sentence.begin, sentence.end);
+  if (uses_sentences()) sentence.ids = unit_.ids;
+  return tokens;
+}
+
+int64_t PassageRow::count_passage(size_t begin, size_t end, TokenizedRows& row) {
   row.clear();
   if (joined_ == nullptr) {
     settings_.tokenizer.encode(framed(before_, begin, end, after_),

@@ -223,8 +223,7 @@ void append_row(std::span<const int32_t> ids, const RowForm& form, const Tokeniz
   rows.ids.insert(rows.ids.end(), suffix.begin(), suffix.end());
   // If max_length is smaller than the number of special tokens, some of these are cut off too.
   if (rows.ids.size() - row_begin > room) rows.ids.resize(row_begin + room);
-  rows.offsets.push_back(static_cast<int64_t>(rows.ids.size()));
-  rows.lost_tokens.push_back(static_cast<int32_t>(all - (rows.ids.size() - row_begin)));
+  rows.end_row(static_cast<int64_t>(all - (rows.ids.size() - row_begin)));
 }
 
 Error naming_row(const Error& error, const std::string& place) {
@@ -252,6 +251,13 @@ void fill_type_ids(const RowTypeIds& types, bool has_special_tokens, std::span<i
   std::copy_n(types.before.begin(), before, row.begin());
   const size_t after = std::min(types.after.size(), row.size() - before);
   std::copy_n(types.after.begin(), after, row.end() - static_cast<std::ptrdiff_t>(after));
+}
+
+void TokenizedRows::append(const TokenizedRows& other) {
+  const int64_t base = std::ssize(ids);
+  ids.insert(ids.end(), other.ids.begin(), other.ids.end());
+  for (size_t i = 1; i < other.offsets.size(); ++i) offsets.push_back(base + other.offsets[i]);
+  lost_tokens.insert(lost_tokens.end(), other.lost_tokens.begin(), other.lost_tokens.end());
 }
 
 void TokenizedRows::clear() {

@@ -91,14 +91,17 @@ struct PipelineParts {
 // so every id that a stage gives must be below it. Does not throw Error.
 std::unique_ptr<Tokenizer> make_pipeline(PipelineParts parts);
 
-// A tokenizer whose ids can be joined.
+// A tokenizer that may know places at which a text can be cut and its ids joined again. The ids of
+// a part are those of encode() without special tokens and without max_length. append_row() makes
+// the row of the text from the joined ids.
 class JoinableTokenizer : public Tokenizer {
  public:
   virtual JoinPlaces joins() const = 0;
-  virtual const RowForm& row_form() const = 0;
+  virtual const RowForm& row_form() const = 0;  // for append_row()
 };
 
-// Returns the tokenizer if it is one whose joins() are known, and null otherwise. Does not throw.
+// Returns the tokenizer if it is a JoinableTokenizer with joins() other than kNone, and null
+// otherwise. Does not throw.
 const JoinableTokenizer* joinable(const Tokenizer& tokenizer);
 
 }  // namespace encode

@@ -28,6 +28,8 @@ class SentenceWindow {
  public:
   explicit SentenceWindow(std::string_view utf8) : utf8_(utf8) {}
 
+  std::string_view text() const { return utf8_; }
+
   // Returns sentence `i`, or nullptr if the text has no such sentence. The pointer is valid until
   // the sentence is dropped. The sentence must not have been dropped.
   Sentence* at(size_t i);
