@@ -1,6 +1,7 @@
 // Start here: this interface runs the model.
 //
-//   encoder.encode(batches, out, done)   token ids -> one float32 vector [dim] for every row
+//   encoder.encode(batches, out, done)   token ids -> float32 vectors [dim], one for each sequence,
+//                                        token or span
 #pragma once
 
 #include <cstdint>
@@ -15,9 +16,9 @@ namespace encode {
 // A model that is loaded on a device. One thread at a time may call it. That should be the thread
 // that created it, because OpenMP keeps a pool of threads for each calling thread.
 //
-// Equal rows give equal vectors. The bits of a vector depend only on the token ids of its row, the
-// model, ResultOptions and the kind of device. They do not depend on the other rows of the batch,
-// or on the size of the batch.
+// Equal sequences give equal vectors. The bits of a vector depend only on the token ids of its
+// sequence, its span if it has one, the model, ResultOptions and the kind of device. They do not
+// depend on the other sequences and spans of the batch, or on the size of the batch.
 class Encoder {
  public:
   virtual ~Encoder() = default;
@@ -26,10 +27,10 @@ class Encoder {
   // threads, but never at the same time. Returns false to stop.
   using OnBatch = std::function<bool(const PackedBatch&)>;
 
-  // Encodes the batches of one window. Sequence b of a batch belongs to window row batch.rows[b].
-  // `out` is host memory of the caller, row-major float32 [window vectors, dim()]. Sequence b has
-  // batch.vectors[b] vectors, from row batch.first_vectors[b] of `out` on: one for each token with
-  // token_embeddings(), one for each span with batch.spans, and otherwise one.
+  // Encodes the sequences of one window. `out` is host memory of the caller, row-major float32 [all
+  // vectors of the window, dim()]. Sequence b of a batch has batch.vectors[b] vectors, from row
+  // batch.first_vectors[b] of `out` on: one for each token with token_embeddings(), one for each
+  // span with batch.spans, and otherwise one.
   // Returns after the device has finished: true, or false if `done` asked to stop. After false,
   // `out` is incomplete. Throws c10::Error for a failure of the device, and Error kData
   // - "batch.token_id" if a token id is outside [0, vocab_size()),

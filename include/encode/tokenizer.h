@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <span>
 #include <string>
@@ -33,6 +34,14 @@ struct TokenizedRows {
         ids.data() + offsets[static_cast<size_t>(i)],
         static_cast<size_t>(offsets[static_cast<size_t>(i) + 1] - offsets[static_cast<size_t>(i)])};
   }
+  // Makes a row of the ids that were appended to `ids` after the last row. max_length has cut off
+  // `lost` other ids of it.
+  void end_row(int64_t lost = 0) {
+    offsets.push_back(std::ssize(ids));
+    lost_tokens.push_back(static_cast<int32_t>(lost));
+  }
+  // Appends the rows of `other`.
+  void append(const TokenizedRows& other);
   void clear();
 };
 

@@ -29,23 +29,23 @@ struct ContentHash {
 
 }  // namespace
 
-std::vector<DuplicateRow> find_duplicates(const Sequences& sequences) {
+std::vector<DuplicateSequence> find_duplicates(const Sequences& sequences) {
   const SequenceVectors& vectors = sequences.vectors;
-  std::vector<DuplicateRow> duplicates;
-  std::unordered_map<Content, int64_t, ContentHash> first_rows;
-  first_rows.reserve(static_cast<size_t>(sequences.ids.size()));
-  for (int64_t row = 0; row < sequences.ids.size(); ++row) {
-    const std::span<const int32_t> ids = sequences.ids.row(row);
+  std::vector<DuplicateSequence> duplicates;
+  std::unordered_map<Content, int64_t, ContentHash> firsts;
+  firsts.reserve(static_cast<size_t>(sequences.ids.size()));
+  for (int64_t number = 0; number < sequences.ids.size(); ++number) {
+    const std::span<const int32_t> ids = sequences.ids.row(number);
     if (ids.empty()) continue;
-    const Content content = {.ids = bytes_of(ids), .spans = bytes_of(vectors.spans_of(row))};
-    const auto [found, is_first] = first_rows.emplace(content, row);
+    const Content content = {.ids = bytes_of(ids), .spans = bytes_of(vectors.spans_of(number))};
+    const auto [found, is_first] = firsts.emplace(content, number);
     if (is_first) continue;
     const int64_t first = found->second;
-    duplicates.push_back({.row = row,
+    duplicates.push_back({.number = number,
                           .first = first,
                           .tokens = std::ssize(ids),
-                          .vectors = vectors.count(row),
-                          .first_vector = vectors.first(row),
+                          .vectors = vectors.count(number),
+                          .first_vector = vectors.first(number),
                           .first_vector_of_first = vectors.first(first)});
   }
   return duplicates;

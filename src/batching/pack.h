@@ -1,4 +1,4 @@
-// Packs rows of token ids into batches with little unused space. Any thread may call these
+// Packs sequences of token ids into batches with little unused space. Any thread may call these
 // functions.
 #pragma once
 
@@ -26,10 +26,10 @@ inline constexpr int64_t kMostSequences = 65'535;
 std::vector<std::vector<int64_t>> best_fit(std::span<const int64_t> lengths,
                                            int64_t capacity_tokens);
 
-// Packs sequences into batches. Their numbers become PackedBatch::rows. Sequences without tokens
-// and the rows of `left_out` are in no batch. A batch must have fewer than 2^31 tokens. Does not
-// throw Error.
+// Packs sequences into batches. Their numbers become PackedBatch::sequence_numbers. Sequences
+// without tokens and those of `left_out` are in no batch. A batch must have fewer than 2^31 tokens.
+// Does not throw Error.
 std::vector<PackedBatch> pack(const Sequences& sequences, int64_t capacity_tokens,
-                              std::span<const DuplicateRow> left_out = {});
+                              std::span<const DuplicateSequence> left_out = {});
 
 }  // namespace encode

@@ -9,7 +9,7 @@ namespace {
 // The sequences of some batches, numbered from 0.
 struct Gathered {
   Sequences sequences;
-  std::vector<int64_t> rows;           // PackedBatch::rows of each sequence
+  std::vector<int64_t> numbers;        // PackedBatch::sequence_numbers of each sequence
   std::vector<int64_t> first_vectors;  // PackedBatch::first_vectors of each sequence
 };
 
@@ -22,8 +22,7 @@ void append_tokens(const PackedBatch& batch, size_t b, Sequences& sequences) {
     sequences.type_ids.insert(sequences.type_ids.end(), batch.type_ids.begin() + begin,
                               batch.type_ids.begin() + end);
   }
-  ids.offsets.push_back(static_cast<int64_t>(ids.ids.size()));
-  ids.lost_tokens.push_back(0);
+  ids.end_row();
 }
 
 Gathered gather(std::span<const PackedBatch> batches,
@@ -34,14 +33,14 @@ Gathered gather(std::span<const PackedBatch> batches,
   for (const PackedBatch& batch : batches) {
     found.sequences.prompt_tokens = batch.prompt_tokens;
     auto spans = batch.spans.begin();
-    for (size_t b = 0; b < batch.rows.size(); ++b) {
+    for (size_t b = 0; b < batch.sequence_numbers.size(); ++b) {
       const auto own = spans;
       if (!batch.spans.empty()) spans += batch.vectors[b];
-      if (leave_out(batch.rows[b])) continue;
+      if (leave_out(batch.sequence_numbers[b])) continue;
       append_tokens(batch, b, found.sequences);
       vectors.offsets.push_back(vectors.offsets.back() + batch.vectors[b]);
       vectors.spans.insert(vectors.spans.end(), own, spans);
-      found.rows.push_back(batch.rows[b]);
+      found.numbers.push_back(batch.sequence_numbers[b]);
       found.first_vectors.push_back(batch.first_vectors[b]);
     }
   }
@@ -51,9 +50,9 @@ Gathered gather(std::span<const PackedBatch> batches,
 // pack() has numbered the sequences and their vectors from 0. This gives them their numbers back.
 void renumber(std::vector<PackedBatch>& batches, const Gathered& gathered) {
   for (PackedBatch& batch : batches) {
-    for (size_t b = 0; b < batch.rows.size(); ++b) {
-      const auto sequence = static_cast<size_t>(batch.rows[b]);
-      batch.rows[b] = gathered.rows[sequence];
+    for (size_t b = 0; b < batch.sequence_numbers.size(); ++b) {
+      const auto sequence = static_cast<size_t>(batch.sequence_numbers[b]);
+      batch.sequence_numbers[b] = gathered.numbers[sequence];
       batch.first_vectors[b] = gathered.first_vectors[sequence];
     }
   }

@@ -11,9 +11,9 @@
 
 namespace encode {
 
-// Packs the sequences of `batches` again, into batches of at most `capacity_tokens`; see pack().
-// Leaves out the sequences of the rows for which `leave_out` returns true. Each sequence keeps its
-// row and its token offset. Does not throw Error.
+// Packs the sequences of `batches` again, into batches of `capacity_tokens`; see best_fit().
+// Leaves out the sequences for whose number `leave_out` returns true. Each sequence keeps its
+// number and the places of its vectors.
 std::vector<PackedBatch> repack(std::span<const PackedBatch> batches, int64_t capacity_tokens,
                                 const std::function<bool(int64_t)>& leave_out);
 

@@ -31,7 +31,7 @@ PackedBatch short_batch(const Transformer& transformer) {
   PackedBatch batch;
   batch.cu_seqlens.push_back(0);
   for (int64_t row = 0; row < kRows; ++row) {
-    batch.rows.push_back(row);
+    batch.sequence_numbers.push_back(row);
     batch.first_vectors.push_back(transformer.effective.token_embeddings() ? batch.tokens() : row);
     batch.vectors.push_back(transformer.effective.token_embeddings() ? static_cast<int32_t>(length)
                                                                      : 1);

@@ -17,7 +17,9 @@
 namespace encode {
 namespace {
 
-std::string place_of(int64_t row) { return fmt::format("row {} of the window", row); }
+std::string place_of(int64_t sequence) {
+  return fmt::format("sequence {} of the window", sequence);
+}
 
 // Returns how many of the first spans have at most `most_tokens` tokens in all, at least 1. Spans
 // overlap, so all of them could have many times the tokens of their batch.
@@ -56,7 +58,7 @@ void check_batch(const PackedBatch& batch, const Transformer& transformer) {
     if (end - begin > transformer.effective.max_length) {
       throw Error({.code = "batch.length",
                    .what = "a sequence is too long for the model",
-                   .where = place_of(batch.rows[b]),
+                   .where = place_of(batch.sequence_numbers[b]),
                    .expected = fmt::format("at most {} tokens", transformer.effective.max_length),
                    .found = fmt::format("{} tokens", end - begin),
                    .hint = "make the ids with the tokenizer of this model, or cut the row"});
@@ -64,7 +66,7 @@ void check_batch(const PackedBatch& batch, const Transformer& transformer) {
     const std::span<const int32_t> ids(&batch.input_ids[static_cast<size_t>(begin)],
                                        static_cast<size_t>(end - begin));
     if (auto error = outside_vocabulary(ids, transformer.vocab_size, IdSource::kInput)) {
-      error->where = place_of(batch.rows[b]);
+      error->where = place_of(batch.sequence_numbers[b]);
       throw Error(*std::move(error));
     }
   }
@@ -80,7 +82,7 @@ void Transformer::scatter(const at::Tensor& embeddings, const PackedBatch& batch
                           std::span<float> out) const {
   const auto* data = embeddings.const_data_ptr<float>();
   const int64_t dim = effective.dim;
-  for (size_t b = 0; b < batch.rows.size(); ++b) {
+  for (size_t b = 0; b < batch.sequence_numbers.size(); ++b) {
     const int64_t count = batch.vectors[b] * dim;
     std::copy_n(data, count, out.data() + batch.first_vectors[b] * dim);
     data += count;

@@ -25,7 +25,8 @@ struct Transformer {
   EffectiveResult effective;
   int64_t vocab_size = 0;
 
-  // Returns the vectors of the batch as float32 on the device, [V, width]. The caller copies the
+  // Returns the vectors of the batch as float32 on the device, [V, width], where V is the sum of
+  // batch.vectors. The caller copies the
   // result to the host and calls head.finish(), which gives it effective.dim columns. `slots` is at
   // least batch.tokens() (see PackedInput).
   at::Tensor embed(const PackedBatch& batch, int64_t slots) const;
@@ -38,7 +39,7 @@ struct Transformer {
   void scatter(const at::Tensor& embeddings, const PackedBatch& batch, std::span<float> out) const;
 };
 
-// Throws Error (ExitCode::kData) that names the row of the window: "batch.token_id" if an id is not
+// Throws Error (ExitCode::kData) that names the sequence: "batch.token_id" if an id is not
 // below the size of the vocabulary, "batch.length" if a sequence is longer than the model's limit.
 // The check runs on the host, because a bad id on a GPU fails an assert that ends the process.
 void check_batch(const PackedBatch& batch, const Transformer& transformer);

@@ -12,22 +12,22 @@
 namespace encode {
 namespace {
 
-// After this number of consecutive rows that do not fit on the device, the loop assumes that no row
-// fits, and gives up.
-constexpr int64_t kMostRowsTooLarge = 8;
+// After this number of consecutive sequences that do not fit on the device, the loop assumes that
+// none fits, and gives up.
+constexpr int64_t kMostTooLarge = 8;
 
-// Returns a flag (false) for each row up to the last row of the batches.
-std::vector<bool> no_row_marked(std::span<const PackedBatch> batches) {
-  int64_t rows = 0;
+// Returns a flag (false) for each sequence up to the last one of the batches.
+std::vector<bool> no_sequence_marked(std::span<const PackedBatch> batches) {
+  int64_t count = 0;
   for (const PackedBatch& batch : batches) {
-    for (const int64_t row : batch.rows) rows = std::max(rows, row + 1);
+    for (const int64_t number : batch.sequence_numbers) count = std::max(count, number + 1);
   }
-  return std::vector<bool>(static_cast<size_t>(rows));
+  return std::vector<bool>(static_cast<size_t>(count));
 }
 
-// `batch` has one row.
-FailedRow refused_row(const PackedBatch& batch, const ErrorDetail& error) {
-  return {.place = rows_of({&batch, 1}).front(),
+// `batch` has one sequence.
+FailedSequence refused_sequence(const PackedBatch& batch, const ErrorDetail& error) {
+  return {.place = packed_sequences({&batch, 1}).front(),
           .code = error.code,
           .message =
               fmt::format("{} ({})", error.what, format_count(batch.tokens(), "token", "tokens"))};
@@ -42,24 +42,23 @@ BatchLoop::BatchLoop(const WorkerContext& context, int64_t unit, Encoder& encode
       plan_(batch_plan_of(context.unit(unit), encoder.device())),
       first_budget_(plan_.budget_tokens) {}
 
-std::optional<std::vector<FailedRow>> BatchLoop::run(std::span<const PackedBatch> batches,
-                                                     std::span<float> values,
-                                                     const Encoder::OnBatch& done,
-                                                     const Encoder::NextBatches& next_batches) {
-  std::vector<bool> encoded = no_row_marked(batches);
-  std::vector<FailedRow> refused;
+std::optional<std::vector<FailedSequence>> BatchLoop::run(
+    std::span<const PackedBatch> batches, std::span<float> values, const Encoder::OnBatch& done,
+    const Encoder::NextBatches& next_batches) {
+  std::vector<bool> encoded = no_sequence_marked(batches);
+  std::vector<FailedSequence> refused;
   std::vector<PackedBatch> packed_again;
   std::span<const PackedBatch> left = batches;
-  bool alone = false;  // each batch has one row and is encoded by itself
+  bool alone = false;  // each batch has one sequence and is encoded by itself
   const auto pack_again = [&] {
-    const auto is_encoded = [&](int64_t row) { return encoded[static_cast<size_t>(row)]; };
+    const auto is_encoded = [&](int64_t number) { return encoded[static_cast<size_t>(number)]; };
     packed_again =
         alone ? one_by_one(batches, is_encoded) : repack(batches, plan_.budget_tokens, is_encoded);
     left = packed_again;
   };
   const auto on_batch = [&](const PackedBatch& batch) {
-    for (const int64_t row : batch.rows) encoded[static_cast<size_t>(row)] = true;
-    rows_too_large_ = 0;
+    for (const int64_t number : batch.sequence_numbers) encoded[static_cast<size_t>(number)] = true;
+    too_large_ = 0;
     tried_again_ = false;
     return done(batch);
   };
@@ -78,7 +77,7 @@ std::optional<std::vector<FailedRow>> BatchLoop::run(std::span<const PackedBatch
       const Failure failure = current_failure();
       const Next next = next_after(failure, alone);
       if (next == Next::kRefuse) {
-        refused.push_back(refused_row(left.front(), failure.error));
+        refused.push_back(refused_sequence(left.front(), failure.error));
         left = left.subspan(1);
       } else {
         alone = next == Next::kAlone;
@@ -99,10 +98,10 @@ BatchLoop::Next BatchLoop::next_after(const Failure& failure, bool alone) {
     case FailureKind::kOutOfDeviceMemory:
       encoder_.release_cached_memory();
       if (!alone) return after_lack_of_memory();
-      if (++rows_too_large_ >= kMostRowsTooLarge) throw Error(failure.error);
+      if (++too_large_ >= kMostTooLarge) throw Error(failure.error);
       return Next::kRefuse;
     case FailureKind::kOther:
-      // The encoder has refused a row of the batch. Only a batch of one row says which row it is.
+      // The encoder has refused a sequence of the batch. Only a batch of one sequence says which.
       if (failure.error.exit_code != ExitCode::kData) throw;
       return alone ? Next::kRefuse : Next::kAlone;
     case FailureKind::kDeviceLost:
@@ -111,7 +110,7 @@ BatchLoop::Next BatchLoop::next_after(const Failure& failure, bool alone) {
   throw;
 }
 
-// Decides what follows when a batch of several rows did not fit.
+// Decides what follows when a batch of several sequences did not fit.
 BatchLoop::Next BatchLoop::after_lack_of_memory() {
   const BatchPlan half = halved(plan_);
   if (half.budget_tokens < plan_.budget_tokens) {

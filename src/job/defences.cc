@@ -26,8 +26,7 @@ namespace {
 std::vector<PackedBatch> one_row(const Encoder& encoder, int64_t tokens, int64_t id) {
   TokenizedRows rows;
   rows.ids.assign(static_cast<size_t>(tokens), static_cast<int32_t>(id));
-  rows.offsets.push_back(tokens);
-  rows.lost_tokens.push_back(0);
+  rows.end_row();
   return pack(sequences_of(std::move(rows), encoder.token_embeddings()), tokens);
 }
 

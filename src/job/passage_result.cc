@@ -21,7 +21,7 @@ struct Group {
 class PassageResult {
  public:
   // `redone` has the first passage of each sequence that was computed again.
-  PassageResult(WindowValues values, const std::vector<FailedRow>& failed,
+  PassageResult(WindowValues values, const std::vector<FailedSequence>& failed,
                 const std::set<int64_t>& redone)
       : values_(std::move(values)), failed_(failed), redone_(redone) {}
 
@@ -84,7 +84,7 @@ class PassageResult {
       ++next_failed_;
     if (next_failed_ == failed_.size() || first_passage() >= in_window(group.end))
       return std::nullopt;
-    const FailedRow& failed = failed_[next_failed_];
+    const FailedSequence& failed = failed_[next_failed_];
     return SetAsideRow{
         .row = row, .code = std::string(failed.code.name()), .message = failed.message};
   }
@@ -128,7 +128,7 @@ class PassageResult {
   }
 
   const WindowValues values_;
-  const std::vector<FailedRow>& failed_;  // ascending
+  const std::vector<FailedSequence>& failed_;  // ascending
   const std::set<int64_t>& redone_;
   int64_t first_ = 0;  // the passages of the parts before
   size_t next_failed_ = 0;
@@ -138,12 +138,13 @@ class PassageResult {
 
 // Returns the first passages of the sequences in `redone` and of their duplicates.
 std::set<int64_t> first_passages(std::set<int64_t> redone, const Window& window) {
-  for (const DuplicateRow& duplicate : window.duplicates) {
-    if (redone.contains(duplicate.first)) redone.insert(duplicate.row);
+  for (const DuplicateSequence& duplicate : window.duplicates) {
+    if (redone.contains(duplicate.first)) redone.insert(duplicate.number);
   }
   if (window.vector_offsets.empty()) return redone;
   std::set<int64_t> passages;
-  for (const int64_t row : redone) passages.insert(window.vector_offsets[static_cast<size_t>(row)]);
+  for (const int64_t sequence : redone)
+    passages.insert(window.vector_offsets[static_cast<size_t>(sequence)]);
   return passages;
 }
 
@@ -160,8 +161,8 @@ void list_set_aside(const SetAsideRow& row, WindowPart& part) {
   part.truncated.erase(cut);
 }
 
-WindowVectors finish_passages(Window window, WindowValues values, std::vector<FailedRow> failed,
-                              const std::set<int64_t>& redone) {
+WindowVectors finish_passages(Window window, WindowValues values,
+                              std::vector<FailedSequence> failed, const std::set<int64_t>& redone) {
   failed = with_duplicates(std::move(failed), window.duplicates);
   const std::set<int64_t> all_redone = first_passages(redone, window);
   WindowVectors result;

@@ -41,8 +41,7 @@ TokenizedRows fixed_rows(const Encoder& encoder, const Tokenizer* tokenizer) {
     const auto length = static_cast<int64_t>(1 + 5 * i);
     for (int64_t t = 0; t < std::min(length, encoder.max_length()); ++t)
       rows.ids.push_back(spread_id(t + 1, encoder.vocab_size()));
-    rows.offsets.push_back(static_cast<int64_t>(rows.ids.size()));
-    rows.lost_tokens.push_back(0);
+    rows.end_row();
   }
   return rows;
 }

@@ -19,8 +19,7 @@ void append_ids(const std::vector<int32_t>& ids, int64_t max_length, TokenizedRo
   const auto size = static_cast<int64_t>(ids.size());
   const int64_t kept = max_length > 0 ? std::min(size, max_length) : size;
   rows.ids.insert(rows.ids.end(), ids.begin(), ids.begin() + kept);
-  rows.offsets.push_back(static_cast<int64_t>(rows.ids.size()));
-  rows.lost_tokens.push_back(static_cast<int32_t>(size - kept));
+  rows.end_row(size - kept);
 }
 
 // Appends values that count from 0 in each part, without the 0 at their begin.
@@ -36,19 +35,13 @@ void append_all(const std::vector<T>& part, std::vector<T>& whole) {
   whole.insert(whole.end(), part.begin(), part.end());
 }
 
-void append(const TokenizedRows& part, TokenizedRows& whole) {
-  append_all(part.ids, whole.ids);
-  append_offsets(part.offsets, whole.offsets);
-  append_all(part.lost_tokens, whole.lost_tokens);
-}
-
 void append(const SequenceVectors& part, SequenceVectors& whole) {
   append_offsets(part.offsets, whole.offsets);
   append_all(part.spans, whole.spans);
 }
 
 void append(TokenizedTexts part, TokenizedTexts& whole) {
-  append(part.sequences, whole.sequences);
+  whole.sequences.append(part.sequences);
   append(part.vectors, whole.vectors);
   append_all(part.passages, whole.passages);
   append_all(part.lost_tokens, whole.lost_tokens);
@@ -58,7 +51,7 @@ void append(TokenizedTexts part, TokenizedTexts& whole) {
 }  // namespace
 
 void append(const TokenizedTexts& part, Sequences& whole) {
-  append(part.sequences, whole.ids);
+  whole.ids.append(part.sequences);
   append(part.vectors, whole.vectors);
 }
 
@@ -122,7 +115,7 @@ void SliceTokenizer::cut(const Text& text, int64_t number, TokenizedTexts& part)
                              .tokens = cut.tokens(i)});
     part.lost_tokens.push_back(cut.lost_tokens[static_cast<size_t>(i)]);
   }
-  append(cut.sequences, part.sequences);
+  part.sequences.append(cut.sequences);
   append({.offsets = std::move(cut.first_passages), .spans = std::move(cut.spans)}, part.vectors);
 }
 

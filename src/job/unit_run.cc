@@ -219,10 +219,10 @@ UnitRun::End UnitRun::encode_all(WindowProducer& producer, CommitThread& committ
     std::optional<WindowVectors> vectors =
         encoder_.encode(std::move(*window), progress, std::move(memory));
     if (!vectors) return End::kStopped;
-    count_sequences(vectors->reused.rows);
+    count_sequences(vectors->reused.sequences);
     tokens_ += vectors->reused.tokens;
     slots_ += vectors->reused.tokens;  // reused rows have no padding
-    if (vectors->reused.rows > 0 && !go_on()) return End::kStopped;
+    if (vectors->reused.sequences > 0 && !go_on()) return End::kStopped;
     int64_t closed = 0;
     for (const WindowPart& part : vectors->parts) {
       stats_.add(part.stats);

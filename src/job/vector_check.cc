@@ -50,48 +50,50 @@ std::optional<BadVector> check_vector(std::span<const float> vector, const Vecto
 }
 
 void WindowCheck::add(const PackedBatch& batch) {
-  for (const PackedRow& row : rows_of({&batch, 1})) {
-    const double squares = sum_of_squares(values_.of(row));
+  for (const PackedSequence& sequence : packed_sequences({&batch, 1})) {
+    const double squares = sum_of_squares(values_.of(sequence));
     if (!std::isfinite(squares)) {
-      not_finite_.push_back(row);
+      not_finite_.push_back(sequence);
     } else if (precision_ == VectorPrecision::kFloat16) {
-      round_and_check(row);
-    } else if (std::optional<BadVector> wrong = row.vectors == 1 || rules_.of_tokens
+      round_and_check(sequence);
+    } else if (std::optional<BadVector> wrong = sequence.vectors == 1 || rules_.of_tokens
                                                     ? check_sum(squares, rules_)
-                                                    : check_each(row)) {
-      bad_.emplace(row.row, *std::move(wrong));
+                                                    : check_each(sequence)) {
+      bad_.emplace(sequence.number, *std::move(wrong));
     }
   }
 }
 
-CheckedRows WindowCheck::result(std::vector<PackedRow> rows) {
-  for (const PackedRow& row : not_finite_) round_and_check(row);
-  CheckedRows checked;
+CheckedSequences WindowCheck::result(std::vector<PackedSequence> sequences) {
+  for (const PackedSequence& sequence : not_finite_) round_and_check(sequence);
+  CheckedSequences checked;
   if (bad_.empty()) {
-    checked.good = std::move(rows);
+    checked.good = std::move(sequences);
     return checked;
   }
-  for (const PackedRow& row : rows) {
-    const auto wrong = bad_.find(row.row);
+  for (const PackedSequence& sequence : sequences) {
+    const auto wrong = bad_.find(sequence.number);
     if (wrong == bad_.end()) {
-      checked.good.push_back(row);
+      checked.good.push_back(sequence);
     } else {
-      checked.bad.push_back(
-          {.place = row, .code = wrong->second.code, .message = std::move(wrong->second.message)});
+      checked.bad.push_back({.place = sequence,
+                             .code = wrong->second.code,
+                             .message = std::move(wrong->second.message)});
     }
   }
   return checked;
 }
 
-void WindowCheck::round_and_check(const PackedRow& row) {
-  const std::span<float> vector = values_.of(row);
+void WindowCheck::round_and_check(const PackedSequence& sequence) {
+  const std::span<float> vector = values_.of(sequence);
   if (precision_ == VectorPrecision::kFloat16) round_to_half(vector);
-  if (std::optional<BadVector> wrong = check_each(row)) bad_.emplace(row.row, *std::move(wrong));
+  if (std::optional<BadVector> wrong = check_each(sequence))
+    bad_.emplace(sequence.number, *std::move(wrong));
 }
 
-// Returns what is wrong with the first wrong vector of a row, or nullopt.
-std::optional<BadVector> WindowCheck::check_each(const PackedRow& row) const {
-  const std::span<const float> vectors = std::as_const(values_).of(row);
+// Returns what is wrong with the first wrong vector of a sequence, or nullopt.
+std::optional<BadVector> WindowCheck::check_each(const PackedSequence& sequence) const {
+  const std::span<const float> vectors = std::as_const(values_).of(sequence);
   if (rules_.of_tokens) return check_vector(vectors, rules_);
   const auto dim = static_cast<size_t>(values_.dim);
   for (size_t begin = 0; begin < vectors.size(); begin += dim) {

@@ -13,7 +13,7 @@
 #include "encode/model_directory.h"
 #include "encode/types.h"
 
-#include "job/packed_rows.h"
+#include "job/packed_sequences.h"
 
 namespace encode {
 
@@ -31,8 +31,8 @@ inline constexpr const char* kBadVectorsHint =
 struct VectorRules {
   bool unit_norm = false;    // every vector must have norm 1, because the last step normalizes
   bool may_be_zero = false;  // StaticEmbedding: the sum of a few rows of a table may be 0
-  // A row with a vector for each token is wrong only if all of them are 0. Otherwise each vector of
-  // a row must be right.
+  // A sequence with a vector for each token is wrong only if all of them are 0. Otherwise each
+  // vector of a sequence must be right.
   bool of_tokens = false;
 };
 VectorRules vector_rules(const ModelDirectory& directory, const EffectiveResult& effective);
@@ -40,10 +40,10 @@ VectorRules vector_rules(const ModelDirectory& directory, const EffectiveResult&
 // Returns what is wrong with a vector, or nullopt. Any thread may call it.
 std::optional<BadVector> check_vector(std::span<const float> vector, const VectorRules& rules);
 
-// The result for the vectors of several rows. Both lists are in the order of the rows.
-struct CheckedRows {
-  std::vector<PackedRow> good;
-  std::vector<FailedRow> bad;
+// The result for the vectors of several sequences. Both lists are in their order.
+struct CheckedSequences {
+  std::vector<PackedSequence> good;
+  std::vector<FailedSequence> bad;
 };
 
 // Checks the vectors of a window batch by batch. A batch that has just been copied from the device
@@ -58,21 +58,21 @@ class WindowCheck {
 
   // Rounds and checks the vectors of a batch, except those that are not finite.
   void add(const PackedBatch& batch);
-  // Returns the rows that add() found not to be finite. Their vectors may still be replaced.
-  std::span<const PackedRow> not_finite() const { return not_finite_; }
-  // Rounds and checks the vectors of not_finite(), and returns the result for `rows`, all of which
-  // add() must have got. Must be called once.
-  CheckedRows result(std::vector<PackedRow> rows);
+  // Returns the sequences that add() found not to be finite. Their vectors may still be replaced.
+  std::span<const PackedSequence> not_finite() const { return not_finite_; }
+  // Rounds and checks the vectors of not_finite(), and returns the result for `sequences`, all of
+  // which add() must have got. Must be called once.
+  CheckedSequences result(std::vector<PackedSequence> sequences);
 
  private:
-  void round_and_check(const PackedRow& row);
-  std::optional<BadVector> check_each(const PackedRow& row) const;
+  void round_and_check(const PackedSequence& sequence);
+  std::optional<BadVector> check_each(const PackedSequence& sequence) const;
 
   WindowValues& values_;
   const VectorRules& rules_;
   const VectorPrecision precision_;
-  std::vector<PackedRow> not_finite_;
-  std::map<int64_t, BadVector> bad_;  // by PackedRow::row
+  std::vector<PackedSequence> not_finite_;
+  std::map<int64_t, BadVector> bad_;  // by PackedSequence::number
 };
 
 }  // namespace encode

@@ -1,4 +1,4 @@
-// Computes rows again in float32 if their values were too large for a 16-bit type.
+// Computes sequences again in float32 if their values were too large for a 16-bit type.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 #include "encode/model_directory.h"
 
 #include "engine/load_encoder.h"
-#include "job/packed_rows.h"
+#include "job/packed_sequences.h"
 
 namespace encode {
 
@@ -26,22 +26,23 @@ class WiderRedo {
 
   struct Outcome {
     bool finished = true;         // false: `done` asked to stop, and no vector was replaced
-    std::set<int64_t> redone;     // the rows that got a finite vector, numbered as in PackedBatch
+    std::set<int64_t> redone;     // the numbers of the sequences that got finite vectors
     std::vector<LoadNote> notes;  // of the float32 model, if this call loaded it
   };
 
-  // The rows of a window that need another vector.
+  // The sequences of a window that need other vectors.
   struct Request {
     std::span<const PackedBatch> batches;  // the batches that the first encoder got
-    std::span<const PackedRow> rows;       // those of their rows whose vectors are not finite
-    int64_t batch_tokens = 0;              // BatchPlan::budget_tokens
+    // Those of their sequences whose vectors are not finite.
+    std::span<const PackedSequence> sequences;
+    int64_t batch_tokens = 0;  // BatchPlan::budget_tokens
   };
 
-  // Replaces the vectors of `request.rows` in `values` by vectors from a float32 encoder on the
-  // same device. If the float32 vector is not finite either, the old vector stays. The first call
-  // that needs the float32 model loads it, and both models then stay loaded. Does nothing if there
-  // are no such rows, or if the first encoder computes in float32. Throws the errors of
-  // load_encoder() and Encoder::encode().
+  // Replaces the vectors of `request.sequences` in `values` by vectors from a float32 encoder on
+  // the same device. If a float32 vector is not finite either, the old vectors of its sequence
+  // stay. The first call that needs the float32 model loads it, and both models then stay loaded.
+  // Does nothing if there are no such sequences, or if the first encoder computes in float32.
+  // Throws the errors of load_encoder() and Encoder::encode().
   Outcome run(const Request& request, WindowValues& values, const Encoder::OnBatch& done);
 
  private:

@@ -29,17 +29,17 @@ WindowValues zeros_for(const Window& window, const Encoder& encoder, std::vector
 
 // Returns the row of a sequence; rows are numbered in their window, or, if they are cut into
 // passages, in the input.
-int64_t row_of(const PackedRow& sequence, const Window& window) {
-  if (!window.parts.front().passages) return sequence.row;
+int64_t row_of(const PackedSequence& sequence, const Window& window) {
+  if (!window.parts.front().passages) return sequence.number;
   int64_t passage = sequence.first_vector;
   auto part = window.parts.begin();
   for (; passage >= std::ssize(*part->passages); ++part) passage -= std::ssize(*part->passages);
   return (*part->passages)[static_cast<size_t>(passage)].row;
 }
 
-bool are_of_one_row(std::span<const FailedRow> sequences, const Window& window) {
+bool are_of_one_row(std::span<const FailedSequence> sequences, const Window& window) {
   std::set<int64_t> rows;
-  for (const FailedRow& sequence : sequences) rows.insert(row_of(sequence.place, window));
+  for (const FailedSequence& sequence : sequences) rows.insert(row_of(sequence.place, window));
   return rows.size() < 2;
 }
 
@@ -59,35 +59,35 @@ std::optional<WindowVectors> WindowEncoder::encode(Window window, const Progress
                                                    std::vector<float> memory) {
   WindowValues values = zeros_for(window, *model_.encoder, std::move(memory));
   const WindowCache cache(cache_, window.keys);
-  const CacheHits hits = cache.find(rows_of(window.batches), values);
-  if (!hits.rows.empty()) {
+  const CacheHits hits = cache.find(packed_sequences(window.batches), values);
+  if (!hits.sequences.empty()) {
     window.batches = repack(window.batches, plan().budget_tokens,
-                            [&hits](int64_t row) { return hits.rows.contains(row); });
+                            [&hits](int64_t number) { return hits.sequences.contains(number); });
   }
   WindowCheck check(values, rules_, unit_.effective.vector_precision);
   const auto batch_done = [&check, &progress](const PackedBatch& batch) {
     check.add(batch);
     return progress.batch_done(batch);
   };
-  std::optional<std::vector<FailedRow>> failed =
+  std::optional<std::vector<FailedSequence>> failed =
       loop_.run(window.batches, values.floats, batch_done, progress.next);
   if (!failed) return std::nullopt;
   std::optional<std::set<int64_t>> redone =
       redo_in_float32(window, check.not_finite(), values, progress);
   if (!redone) return std::nullopt;
 
-  const CheckedRows checked = check.result(without(rows_of(window.batches), *failed));
+  const CheckedSequences checked = check.result(without(packed_sequences(window.batches), *failed));
   require_a_good_row(checked, hits, window);
   cache.put(checked.good, *redone, values);
   failed->insert(failed->end(), checked.bad.begin(), checked.bad.end());
-  const ReusedRows copied = copy_duplicates(window.duplicates, *failed, values);
+  const ReusedSequences copied = copy_duplicates(window.duplicates, *failed, values);
 
   redone->insert(hits.redone.begin(), hits.redone.end());
   std::vector<SetAsideRow> refused;
   for (const WindowPart& part : window.parts)
     refused.insert(refused.end(), part.refused.begin(), part.refused.end());
   WindowVectors result = finish(std::move(window), std::move(values), std::move(*failed), *redone);
-  result.reused = {.rows = std::ssize(hits.rows) + copied.rows,
+  result.reused = {.sequences = std::ssize(hits.sequences) + copied.sequences,
                    .tokens = hits.tokens + copied.tokens};
   if (unit_.effective.row_vector == RowVector::kMean &&
       unit_.effective.vector_precision == VectorPrecision::kFloat16)
@@ -97,18 +97,17 @@ std::optional<WindowVectors> WindowEncoder::encode(Window window, const Progress
   return result;
 }
 
-// Returns the rows that were computed again, or nullopt to stop.
-std::optional<std::set<int64_t>> WindowEncoder::redo_in_float32(const Window& window,
-                                                                std::span<const PackedRow> rows,
-                                                                WindowValues& values,
-                                                                const Progress& progress) {
-  if (rows.empty()) return std::set<int64_t>();
+// Returns the numbers of the sequences that were computed again, or nullopt to stop.
+std::optional<std::set<int64_t>> WindowEncoder::redo_in_float32(
+    const Window& window, std::span<const PackedSequence> sequences, WindowValues& values,
+    const Progress& progress) {
+  if (sequences.empty()) return std::set<int64_t>();
   const auto go_on = [&progress](const PackedBatch& /*batch*/) { return progress.go_on(); };
   WiderRedo::Outcome redo;
   try {
     redo = model_.wider_redo->run(
-        {.batches = window.batches, .rows = rows, .batch_tokens = plan().budget_tokens}, values,
-        go_on);
+        {.batches = window.batches, .sequences = sequences, .batch_tokens = plan().budget_tokens},
+        values, go_on);
   } catch (...) {
     const Failure failure = current_failure();
     if (failure.kind != FailureKind::kOutOfDeviceMemory) throw;
@@ -132,10 +131,11 @@ std::optional<std::set<int64_t>> WindowEncoder::redo_in_float32(const Window& wi
 // Throws Error kData "vectors.all_bad" if every row of the window is bad. One bad row alone may be
 // the row's own fault. If the cache had a row of the window, does nothing, because the vectors in
 // the cache are good.
-void WindowEncoder::require_a_good_row(const CheckedRows& checked, const CacheHits& hits,
+void WindowEncoder::require_a_good_row(const CheckedSequences& checked, const CacheHits& hits,
                                        const Window& window) const {
-  if (!hits.rows.empty() || !checked.good.empty() || are_of_one_row(checked.bad, window)) return;
-  const FailedRow& last = checked.bad.back();
+  if (!hits.sequences.empty() || !checked.good.empty() || are_of_one_row(checked.bad, window))
+    return;
+  const FailedSequence& last = checked.bad.back();
   const RowRange rows = window.rows();
   throw Error(
       {.code = "vectors.all_bad",

@@ -1,5 +1,5 @@
 // Encodes the windows of a unit in stages: the embedding cache, the device, float32 for values that
-// are not finite, the check of the vectors, equal rows.
+// are not finite, the check of the vectors, equal sequences.
 #pragma once
 
 #include <cstdint>
@@ -21,10 +21,12 @@
 
 namespace encode {
 
-// - A row is not encoded if the embedding cache has its vector, or if it is equal to another row of
+// - A sequence is not encoded if the embedding cache has its vectors, or if it is equal to another
+// one of
 //   its window.
-// - A row is set aside if BatchLoop refuses it, or if its vector is not finite or has a wrong norm.
-//   Then all equal rows of the window are also set aside. The other rows are encoded.
+// - A row is set aside if BatchLoop refuses a sequence of it, or if a vector of it is not finite or
+//   has a wrong norm. Then the rows with an equal sequence are also set aside. The other rows are
+//   encoded.
 // Not thread-safe.
 class WindowEncoder {
  public:
@@ -33,10 +35,10 @@ class WindowEncoder {
                 CacheSession& cache);
 
   struct Progress {
-    // Called after each batch that encodes rows for the first time. Returns false to stop. Rows
-    // that need no batch are counted in WindowVectors::reused.
+    // Called after each batch that encodes sequences for the first time. Returns false to stop.
+    // Sequences that need no batch are counted in WindowVectors::reused.
     std::function<bool(const PackedBatch&)> batch_done;
-    // Called after each batch that encodes rows again, in float32. Returns false to stop.
+    // Called after each batch that encodes sequences again, in float32. Returns false to stop.
     std::function<bool()> go_on;
     // Encoder::NextBatches of the next window; may be empty.
     Encoder::NextBatches next = {};
@@ -56,9 +58,9 @@ class WindowEncoder {
 
  private:
   std::optional<std::set<int64_t>> redo_in_float32(const Window& window,
-                                                   std::span<const PackedRow> rows,
+                                                   std::span<const PackedSequence> sequences,
                                                    WindowValues& values, const Progress& progress);
-  void require_a_good_row(const CheckedRows& checked, const CacheHits& hits,
+  void require_a_good_row(const CheckedSequences& checked, const CacheHits& hits,
                           const Window& window) const;
   void tell_set_aside(std::span<const SetAsideRow> rows) const;
 

@@ -34,9 +34,9 @@ std::vector<EmbeddingKey> keys_of(const Window& window, const Sequences& sequenc
                                   KeyMaker& maker) {
   std::vector<EmbeddingKey> keys(static_cast<size_t>(sequences.ids.size()));
   for (const PackedBatch& batch : window.batches) {
-    for (const int64_t row : batch.rows) {
-      keys[static_cast<size_t>(row)] =
-          maker.key(sequences.ids.row(row), sequences.vectors.spans_of(row));
+    for (const int64_t number : batch.sequence_numbers) {
+      keys[static_cast<size_t>(number)] =
+          maker.key(sequences.ids.row(number), sequences.vectors.spans_of(number));
     }
   }
   return keys;

@@ -54,9 +54,9 @@ struct Window {
   int64_t sequences = 0;
   // SequenceVectors::offsets of the sequences. With passages, a vector is one passage.
   std::vector<int64_t> vector_offsets;
-  // PackedBatch::rows are sequences. Empty if no sequence has tokens.
+  // Empty if no sequence has tokens.
   std::vector<PackedBatch> batches;
-  std::vector<DuplicateRow> duplicates;  // these sequences are in no batch
+  std::vector<DuplicateSequence> duplicates;  // these sequences are in no batch
   // [sequences], set for those of the batches; empty: no cache
   std::vector<EmbeddingKey> keys;
   // The positions, among the tokens of the window, of the tokens that are in the skip list and so

@@ -20,8 +20,9 @@ WindowPart& part_of(std::vector<WindowPart>& parts, int64_t row) {
 
 void count_redone(Window& window, const std::set<int64_t>& redone) {
   for (const int64_t row : redone) ++part_of(window.parts, row).stats.redone_rows;
-  for (const DuplicateRow& duplicate : window.duplicates) {
-    if (redone.contains(duplicate.first)) ++part_of(window.parts, duplicate.row).stats.redone_rows;
+  for (const DuplicateSequence& duplicate : window.duplicates) {
+    if (redone.contains(duplicate.first))
+      ++part_of(window.parts, duplicate.number).stats.redone_rows;
   }
 }
 
@@ -41,13 +42,13 @@ void uncount_tokens(std::span<const int64_t> positions, std::vector<WindowPart>&
   }
 }
 
-// Returns the positions of the skipped tokens and of all tokens of the failed rows, each once and
-// in ascending order.
+// Returns the positions of the skipped tokens and of all tokens of the failed sequences, each once
+// and in ascending order.
 std::vector<int64_t> positions_without_vector(std::vector<int64_t> skipped,
-                                              std::span<const FailedRow> failed) {
-  for (const FailedRow& row : failed) {
-    for (int64_t token = 0; token < row.place.vectors; ++token)
-      skipped.push_back(row.place.first_vector + token);
+                                              std::span<const FailedSequence> failed) {
+  for (const FailedSequence& sequence : failed) {
+    for (int64_t token = 0; token < sequence.place.vectors; ++token)
+      skipped.push_back(sequence.place.first_vector + token);
   }
   std::sort(skipped.begin(), skipped.end());
   skipped.erase(std::unique(skipped.begin(), skipped.end()), skipped.end());
@@ -56,7 +57,7 @@ std::vector<int64_t> positions_without_vector(std::vector<int64_t> skipped,
 
 }  // namespace
 
-WindowVectors finish(Window window, WindowValues values, std::vector<FailedRow> failed,
+WindowVectors finish(Window window, WindowValues values, std::vector<FailedSequence> failed,
                      const std::set<int64_t>& redone) {
   if (window.parts.front().passages)
     return finish_passages(std::move(window), std::move(values), std::move(failed), redone);
@@ -65,15 +66,16 @@ WindowVectors finish(Window window, WindowValues values, std::vector<FailedRow> 
   const int64_t first_row = window.rows().begin;
   const bool per_token = !window.parts.front().row_vectors.empty();
   WindowVectors result;
-  for (const FailedRow& row : failed) {
-    WindowPart& part = part_of(window.parts, row.place.row);
-    result.set_aside.push_back({.row = first_row + row.place.row,
-                                .code = std::string(row.code.name()),
-                                .message = row.message});
+  for (const FailedSequence& sequence : failed) {  // sequence i is row i
+    const int64_t row = sequence.place.number;
+    WindowPart& part = part_of(window.parts, row);
+    result.set_aside.push_back({.row = first_row + row,
+                                .code = std::string(sequence.code.name()),
+                                .message = sequence.message});
     list_set_aside(result.set_aside.back(), part);
     if (per_token) continue;
-    part.stats.tokens -= row.place.tokens;
-    const std::span<float> vector = values.of(row.place);
+    part.stats.tokens -= sequence.place.tokens;
+    const std::span<float> vector = values.of(sequence.place);
     std::fill(vector.begin(), vector.end(), 0.0F);
   }
   for (WindowPart& part : window.parts) {

@@ -76,8 +76,7 @@ class SampleTokenizer {
       const int64_t limit = options_.max_length;
       const auto size = std::ssize(text.input_ids);
       rows_.ids.assign(text.input_ids.begin(), text.input_ids.begin() + std::min(size, limit));
-      rows_.offsets.push_back(std::ssize(rows_.ids));
-      rows_.lost_tokens.push_back(static_cast<int32_t>(std::max<int64_t>(0, size - limit)));
+      rows_.end_row(std::max<int64_t>(0, size - limit));
     } else if (stream_.model->tokenizer != nullptr) {
       tokenize(text, sample);
     } else {

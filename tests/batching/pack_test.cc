@@ -14,8 +14,7 @@ TokenizedRows rows_of_lengths(const std::vector<int64_t>& lengths) {
   int32_t next = 0;
   for (const int64_t length : lengths) {
     for (int64_t i = 0; i < length; ++i) rows.ids.push_back(next++);
-    rows.offsets.push_back(static_cast<int64_t>(rows.ids.size()));
-    rows.lost_tokens.push_back(0);
+    rows.end_row();
   }
   return rows;
 }
@@ -33,10 +32,10 @@ TEST(Pack, EveryRowWithTokensIsInExactlyOneBatchWhole) {
   const TokenizedRows rows = rows_of_lengths(lengths);
   std::vector<int> seen(lengths.size());
   for (const PackedBatch& batch : pack({.ids = rows}, 512)) {
-    for (size_t b = 0; b < batch.rows.size(); ++b) {
-      const auto row = static_cast<size_t>(batch.rows[b]);
+    for (size_t b = 0; b < batch.sequence_numbers.size(); ++b) {
+      const auto row = static_cast<size_t>(batch.sequence_numbers[b]);
       ++seen[row];
-      const std::span<const int32_t> ids = rows.row(batch.rows[b]);
+      const std::span<const int32_t> ids = rows.row(batch.sequence_numbers[b]);
       const auto begin = batch.input_ids.begin() + batch.cu_seqlens[b];
       ASSERT_EQ(batch.cu_seqlens[b + 1] - batch.cu_seqlens[b], static_cast<int32_t>(ids.size()));
       EXPECT_TRUE(std::equal(ids.begin(), ids.end(), begin));

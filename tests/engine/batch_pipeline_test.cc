@@ -22,7 +22,7 @@ PackedBatch batch_of(int32_t id, int64_t row) {
   return {.input_ids = {id},
           .position_ids = {0},
           .cu_seqlens = {0, 1},
-          .rows = {row},
+          .sequence_numbers = {row},
           .first_vectors = {row},
           .vectors = {1},
           .max_seqlen = 1};
@@ -57,7 +57,7 @@ class RecordingDevice : public BatchDevice {
     const auto& vector = static_cast<const Vector&>(launched);
     on_finish(batch.input_ids[0]);
     calls.push_back(std::to_string(batch.input_ids[0]));
-    out[static_cast<size_t>(batch.rows[0])] = vector.value;
+    out[static_cast<size_t>(batch.sequence_numbers[0])] = vector.value;
   }
   void synchronize() override { calls.emplace_back("all"); }
 
@@ -77,7 +77,8 @@ class Pipeline : public ::testing::Test {
     const std::vector<PackedBatch> next_batches = window_of(next);
     std::vector<float> out(ids.size());
     finished_ = pipeline_.encode(
-        batches, out, [this](const PackedBatch& batch) { return batch.rows[0] != stop_at_row_; },
+        batches, out,
+        [this](const PackedBatch& batch) { return batch.sequence_numbers[0] != stop_at_row_; },
         [&] {
           ++asked_;
           return std::span(next_batches);

@@ -50,8 +50,7 @@ std::vector<PackedBatch> full_batch(const Timed& timed) {
   for (int64_t token = 1; token <= kTokens; ++token) {
     rows.ids.push_back(static_cast<int32_t>(token * 7919 % timed.model.directory.vocab_size));
     if (token % kLength != 0) continue;
-    rows.offsets.push_back(token);
-    rows.lost_tokens.push_back(0);
+    rows.end_row();
   }
   return pack({.ids = rows}, kTokens);
 }

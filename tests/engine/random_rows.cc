@@ -11,8 +11,7 @@ TokenizedRows random_rows(int64_t count, int64_t max_tokens) {
     for (uint64_t n = random() % static_cast<uint64_t>(max_tokens + 1); n > 0; --n) {
       rows.ids.push_back(static_cast<int32_t>(random() % static_cast<uint64_t>(kTinyVocab)));
     }
-    rows.offsets.push_back(static_cast<int64_t>(rows.ids.size()));
-    rows.lost_tokens.push_back(0);
+    rows.end_row();
   }
   return rows;
 }

@@ -181,7 +181,7 @@ class FaultyEncoder : public Encoder {
 
   // Changes the vectors of the rows that the fault is about.
   void spoil(const Fault& fault, const PackedBatch& batch, std::span<float> out) const {
-    for (size_t b = 0; b < batch.rows.size(); ++b) {
+    for (size_t b = 0; b < batch.sequence_numbers.size(); ++b) {
       const auto begin = batch.input_ids.begin() + batch.cu_seqlens[b];
       const auto end = batch.input_ids.begin() + batch.cu_seqlens[b + 1];
       const bool meant = fault.when.starts_with("token:")

@@ -28,7 +28,8 @@ c10::SourceLocation this_place() { return {__func__, __FILE__, static_cast<uint3
 void throw_out_of_memory() { throw c10::OutOfMemoryError(this_place(), "CUDA out of memory"); }
 
 bool has_row(const PackedBatch& batch, int64_t row) {
-  return std::find(batch.rows.begin(), batch.rows.end(), row) != batch.rows.end();
+  return std::find(batch.sequence_numbers.begin(), batch.sequence_numbers.end(), row) !=
+         batch.sequence_numbers.end();
 }
 
 // A worker with batches of this number of tokens.
@@ -36,12 +37,12 @@ class Loop {
  public:
   explicit Loop(int64_t batch_tokens) : job(batch_tokens), loop(job.context, 0, encoder) {}
 
-  std::optional<std::vector<FailedRow>> run(const TokenizedRows& rows) {
+  std::optional<std::vector<FailedSequence>> run(const TokenizedRows& rows) {
     values.assign(static_cast<size_t>(2 * rows.size()), 0);
     return loop.run(
         pack({.ids = rows}, job.spec.units[0].speed.batch_tokens), values,
         [this](const PackedBatch& batch) {
-          done.insert(done.end(), batch.rows.begin(), batch.rows.end());
+          done.insert(done.end(), batch.sequence_numbers.begin(), batch.sequence_numbers.end());
           return goes_on;
         },
         [] { return std::span<const PackedBatch>(); });
@@ -136,9 +137,9 @@ TEST(BatchLoop, TriesABatchOnceMoreAndThenEachRowAlone) {
   EXPECT_THAT(loop.encoder.tried,
               ElementsAre(ElementsAre(0), ElementsAre(1), ElementsAre(1), ElementsAre(1)));
   EXPECT_THAT(refused.value(),
-              ElementsAre(FailedRow{.place = {.row = 1, .tokens = 2, .first_vector = 1},
-                                    .code = "device.memory",
-                                    .message = "out of device memory (2 tokens)"}));
+              ElementsAre(FailedSequence{.place = {.number = 1, .tokens = 2, .first_vector = 1},
+                                         .code = "device.memory",
+                                         .message = "out of device memory (2 tokens)"}));
   EXPECT_THAT(loop.values, ElementsAre(1, 1, 0, 0));
   const auto log = loop.job.events_of<LogLine>();
   ASSERT_EQ(log.size(), 1U);
@@ -162,9 +163,9 @@ TEST(BatchLoop, RefusesOnlyTheRowThatTheEncoderRefuses) {
   EXPECT_THAT(loop.encoder.tried, ElementsAre(ElementsAre(0, 1, 2, 3), ElementsAre(0),
                                               ElementsAre(1), ElementsAre(2), ElementsAre(3)));
   EXPECT_THAT(refused.value(),
-              ElementsAre(FailedRow{.place = {.row = 2, .tokens = 2, .first_vector = 2},
-                                    .code = "batch.length",
-                                    .message = "a row is too long (2 tokens)"}));
+              ElementsAre(FailedSequence{.place = {.number = 2, .tokens = 2, .first_vector = 2},
+                                         .code = "batch.length",
+                                         .message = "a row is too long (2 tokens)"}));
   EXPECT_THAT(loop.values, ElementsAre(1, 1, 2, 1, 0, 0, 4, 1));
   EXPECT_THAT(loop.job.events(), IsEmpty());
 }
@@ -175,7 +176,7 @@ TEST(BatchLoop, EndsTheRunAfterEightRowsInARowThatDoNotFit) {
   EXPECT_EQ(code_of([&] { none.run(rows_with({1, 1, 1, 1, 1, 1, 1, 1})); }), "device.memory");
   Loop half(1);
   half.encoder.before = [](const PackedBatch& batch) {
-    if (batch.rows.front() % 2 == 0) throw_out_of_memory();
+    if (batch.sequence_numbers.front() % 2 == 0) throw_out_of_memory();
   };
   const auto refused = half.run(rows_with({1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}));
   EXPECT_THAT(numbers_of(refused.value()), ElementsAre(0, 2, 4, 6, 8, 10, 12, 14, 16));

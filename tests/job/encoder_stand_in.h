@@ -43,9 +43,9 @@ class StandInEncoder : public Encoder {
   bool encode(std::span<const PackedBatch> batches, std::span<float> out,
               const OnBatch& done) override {
     for (const PackedBatch& batch : batches) {
-      tried.push_back(batch.rows);
+      tried.push_back(batch.sequence_numbers);
       before(batch);
-      for (size_t b = 0; b < batch.rows.size(); ++b) encode_row(batch, b, out);
+      for (size_t b = 0; b < batch.sequence_numbers.size(); ++b) encode_row(batch, b, out);
       if (!done(batch)) return false;
     }
     return true;
@@ -133,8 +133,7 @@ inline TokenizedRows rows_with(const std::vector<int>& tokens) {
   for (const int count : tokens) {
     rows.ids.insert(rows.ids.end(), static_cast<size_t>(count),
                     static_cast<int32_t>(rows.size() + 1));
-    rows.offsets.push_back(static_cast<int64_t>(rows.ids.size()));
-    rows.lost_tokens.push_back(0);
+    rows.end_row();
   }
   return rows;
 }

@@ -115,9 +115,9 @@ class SimulatedEncoder : public Encoder, private BatchDevice {
   void finish(Launched& launched, const PackedBatch& batch, std::span<float> out) override {
     on_finish(batch);
     now_ = std::max(now_, static_cast<Timed&>(launched).done_at);
-    for (size_t b = 0; b < batch.rows.size(); ++b) {
+    for (size_t b = 0; b < batch.sequence_numbers.size(); ++b) {
       const auto begin = static_cast<size_t>(batch.cu_seqlens[b]);
-      float* const vector = out.data() + batch.rows[b] * dim_;
+      float* const vector = out.data() + batch.sequence_numbers[b] * dim_;
       vector[0] = static_cast<float>(batch.input_ids[begin]);
       vector[1] = static_cast<float>(batch.input_ids[begin + 1]);
       vector[2] = 1;

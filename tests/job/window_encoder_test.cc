@@ -83,12 +83,12 @@ TEST(WindowEncoder, EncodesEqualRowsOnceAndCachedRowsNever) {
   const auto first = windows.encode(three_rows());
   ASSERT_TRUE(first.has_value());
   EXPECT_THAT(first->values, ElementsAre(1, 1, 2, 1, 1, 1));
-  EXPECT_EQ(first->reused, (ReusedRows{.rows = 1, .tokens = 2}));
+  EXPECT_EQ(first->reused, (ReusedSequences{.sequences = 1, .tokens = 2}));
   EXPECT_EQ(windows.rows_done, 2);
   const auto second = windows.encode(three_rows());
   ASSERT_TRUE(second.has_value());
   EXPECT_EQ(second->values, first->values);
-  EXPECT_EQ(second->reused, (ReusedRows{.rows = 3, .tokens = 7}));
+  EXPECT_EQ(second->reused, (ReusedSequences{.sequences = 3, .tokens = 7}));
   EXPECT_EQ(windows.rows_done, 2);
 }
 

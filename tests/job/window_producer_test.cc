@@ -164,10 +164,10 @@ TEST_F(Windows, EveryRowIsInABatchOnceUnderItsPlaceInTheWindow) {
     seen.resize(static_cast<size_t>(next_row - window.rows().begin));
     for (const PackedBatch& batch : window.batches) {
       EXPECT_LE(batch.tokens(), plan_.batch_tokens);
-      for (size_t b = 0; b < batch.rows.size(); ++b) {
-        ++seen[static_cast<size_t>(batch.rows[b])];
+      for (size_t b = 0; b < batch.sequence_numbers.size(); ++b) {
+        ++seen[static_cast<size_t>(batch.sequence_numbers[b])];
         EXPECT_EQ(batch.input_ids[static_cast<size_t>(batch.cu_seqlens[b])],
-                  window.rows().begin + batch.rows[b]);
+                  window.rows().begin + batch.sequence_numbers[b]);
       }
     }
     EXPECT_THAT(seen, ::testing::Each(1));
@@ -204,7 +204,7 @@ TEST_F(Windows, ARowThatWasSetAsideIsInNoBatchButInItsPart) {
   for (const Window& window : windows(chunks(20, 5))) {
     for (const PackedBatch& batch : window.batches) {
       rows += batch.sequences();
-      for (const int64_t row : batch.rows) {
+      for (const int64_t row : batch.sequence_numbers) {
         EXPECT_NE(window.rows().begin + row, 3);
         EXPECT_NE(window.rows().begin + row, 19);
       }
@@ -272,8 +272,7 @@ class CountingTokenizer : public Tokenizer {
               TokenizedRows& rows) const override {
     ++texts;
     rows.ids.push_back(7);
-    rows.offsets.push_back(static_cast<int64_t>(rows.ids.size()));
-    rows.lost_tokens.push_back(0);
+    rows.end_row();
   }
   void encode_with_offsets(std::string_view utf8, const TokenizeOptions& options,
                            TokenizedRows& rows,

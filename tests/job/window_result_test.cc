@@ -18,7 +18,7 @@ using ::testing::IsEmpty;
 
 SetAsideRow refused(int64_t row) { return {.row = row, .code = "batch.length", .message = "m"}; }
 
-FailedRow failed_row(const PackedRow& place) {
+FailedSequence failed_row(const PackedSequence& place) {
   return {.place = place, .code = "batch.length", .message = "m"};
 }
 
@@ -38,18 +38,18 @@ WindowValues numbered_vectors(int count) {
   return values;
 }
 
-constexpr PackedRow kRow0 = {.row = 0, .tokens = 2, .first_vector = 0};
-constexpr PackedRow kRow1 = {.row = 1, .tokens = 3, .first_vector = 1};
-constexpr PackedRow kRow4 = {.row = 4, .tokens = 1, .first_vector = 4};
+constexpr PackedSequence kRow0 = {.number = 0, .tokens = 2, .first_vector = 0};
+constexpr PackedSequence kRow1 = {.number = 1, .tokens = 3, .first_vector = 1};
+constexpr PackedSequence kRow4 = {.number = 4, .tokens = 1, .first_vector = 4};
 // The same rows if every token has a vector.
-constexpr PackedRow kTokens0 = {.row = 0, .tokens = 2, .first_vector = 0, .vectors = 2};
-constexpr PackedRow kTokens1 = {.row = 1, .tokens = 3, .first_vector = 2, .vectors = 3};
+constexpr PackedSequence kTokens0 = {.number = 0, .tokens = 2, .first_vector = 0, .vectors = 2};
+constexpr PackedSequence kTokens1 = {.number = 1, .tokens = 3, .first_vector = 2, .vectors = 3};
 
 TEST(WindowResult, OfGoodRowsIsWhatWasEncoded) {
   const WindowVectors result = finish(five_row_window(false), numbered_vectors(5), {}, {});
   EXPECT_EQ(result.values, numbered_vectors(5).floats);
   EXPECT_THAT(result.set_aside, IsEmpty());
-  EXPECT_EQ(result.reused, ReusedRows());
+  EXPECT_EQ(result.reused, ReusedSequences());
   ASSERT_EQ(result.parts.size(), 3U);
   EXPECT_EQ(result.parts[0].stats.tokens, 5);
   EXPECT_EQ(result.parts[1].stats.tokens, 3);
@@ -190,7 +190,7 @@ TEST(PassageResult, OfGoodRowsIsWhatWasEncoded) {
 }
 
 TEST(PassageResult, LeavesOutTheWholeRowOfAFailedPassageAndOfItsDuplicates) {
-  const PackedRow second = {.row = 1, .tokens = 2, .first_vector = 1};
+  const PackedSequence second = {.number = 1, .tokens = 2, .first_vector = 1};
   Window window = passage_window(RowVector::kNone);
   window.parts[0].truncated = {{.row = 100, .tokens = 4, .lost_tokens = 9}};
   window.parts[0].stats.truncated_rows = 1;

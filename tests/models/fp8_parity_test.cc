@@ -42,10 +42,11 @@ Parity parity_of(const LoadedModel& model, const std::vector<PackedBatch>& batch
     const at::Tensor pooled =
         pool(model.forward(batch).contiguous(), to_device(batch, batch.tokens(), at::kCPU),
              {PoolingMode::kMean});
-    for (size_t b = 0; b < batch.rows.size(); ++b) {
+    for (size_t b = 0; b < batch.sequence_numbers.size(); ++b) {
       const auto row = static_cast<int64_t>(b);
       parity.cosines.push_back(
-          at::cosine_similarity(pooled[row], expected[batch.rows[b]], 0).item<double>());
+          at::cosine_similarity(pooled[row], expected[batch.sequence_numbers[b]], 0)
+              .item<double>());
     }
   }
   return parity;

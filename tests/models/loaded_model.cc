@@ -42,7 +42,7 @@ PackedBatch pack_sequences(const std::string& name, const std::vector<int64_t>& 
       batch.position_ids.push_back(t);
     }
     batch.cu_seqlens.push_back(static_cast<int32_t>(batch.input_ids.size()));
-    batch.rows.push_back(row);
+    batch.sequence_numbers.push_back(row);
     batch.max_seqlen = std::max(batch.max_seqlen, length);
   }
   return batch;

@@ -29,7 +29,7 @@ std::string reference(const std::string& name) { return test_data("models/" + na
 // Returns the hidden states of Hugging Face transformers for one sequence of the batch.
 at::Tensor expected_rows(const std::string& name, const PackedBatch& batch, size_t sequence) {
   const at::Tensor states = load_npy(test_data("models/" + name + "/last_hidden_state.npy"));
-  return states[batch.rows[sequence]].narrow(
+  return states[batch.sequence_numbers[sequence]].narrow(
       0, 0, batch.cu_seqlens[sequence + 1] - batch.cu_seqlens[sequence]);
 }
 
@@ -45,7 +45,7 @@ TEST_P(HuggingFace, Float32IsWithin1e5) {
   const std::string name = GetParam();
   const PackedBatch batch = pack_sequences(name, all_rows(name));
   const at::Tensor states = LoadedModel(reference(name), at::kFloat).forward(batch);
-  for (size_t b = 0; b < batch.rows.size(); ++b) {
+  for (size_t b = 0; b < batch.sequence_numbers.size(); ++b) {
     const at::Tensor expected = expected_rows(name, batch, b);
     const double scale = std::max(1.0, at::max(at::abs(expected)).item<double>());
     EXPECT_LE(at::max(at::abs(sequence_rows(states, batch, b).sub(expected))).item<double>(),
@@ -60,7 +60,7 @@ TEST_P(HuggingFace, HalfWidthTypesKeepTheDirection) {
   for (const at::ScalarType type : {at::kBFloat16, at::kHalf}) {
     const at::Tensor states = LoadedModel(reference(name), type).forward(batch);
     EXPECT_EQ(states.scalar_type(), type);
-    for (size_t b = 0; b < batch.rows.size(); ++b) {
+    for (size_t b = 0; b < batch.sequence_numbers.size(); ++b) {
       const at::Tensor cosine = at::cosine_similarity(
           sequence_rows(states, batch, b).to(at::kFloat), expected_rows(name, batch, b), 1);
       EXPECT_GE(at::min(cosine).item<double>(), 0.999) << type << " sequence " << b;
@@ -74,8 +74,8 @@ TEST_P(HuggingFace, ARowAloneEqualsTheRowInABatchToTheBit) {
     const LoadedModel model(reference(name), type);
     const PackedBatch batch = pack_sequences(name, all_rows(name));
     const at::Tensor together = model.forward(batch);
-    for (size_t b = 0; b < batch.rows.size(); ++b) {
-      const at::Tensor alone = model.forward(pack_sequences(name, {batch.rows[b]}));
+    for (size_t b = 0; b < batch.sequence_numbers.size(); ++b) {
+      const at::Tensor alone = model.forward(pack_sequences(name, {batch.sequence_numbers[b]}));
       EXPECT_TRUE(at::equal(alone, sequence_rows(together, batch, b))) << type << " sequence " << b;
     }
   }
@@ -117,7 +117,7 @@ TEST(Checkpoint, StoredTypeAndShardsGiveTheirOwnReference) {
   for (const char* name : {"bert_float16", "bert_bfloat16"}) {
     const PackedBatch batch = pack_sequences(name, all_rows(name));
     const at::Tensor states = LoadedModel(reference(name), at::kFloat).forward(batch);
-    for (size_t b = 0; b < batch.rows.size(); ++b) {
+    for (size_t b = 0; b < batch.sequence_numbers.size(); ++b) {
       EXPECT_LE(at::max(at::abs(sequence_rows(states, batch, b).sub(expected_rows(name, batch, b))))
                     .item<double>(),
                 1e-5)

@@ -29,11 +29,12 @@ TEST(TokenTypes, GiveTheHiddenStatesOfTransformers) {
   const at::Tensor states = LoadedModel(folder, at::kFloat).forward(batch);
   const at::Tensor expected = load_npy(folder + "/typed_hidden_state.npy");
   const double scale = std::max(1.0, at::max(at::abs(expected)).item<double>());
-  for (size_t b = 0; b < batch.rows.size(); ++b) {
+  for (size_t b = 0; b < batch.sequence_numbers.size(); ++b) {
     const int64_t begin = batch.cu_seqlens[b];
     const int64_t length = batch.cu_seqlens[b + 1] - begin;
     const at::Tensor difference =
-        states.narrow(0, begin, length).sub(expected[batch.rows[b]].narrow(0, 0, length));
+        states.narrow(0, begin, length)
+            .sub(expected[batch.sequence_numbers[b]].narrow(0, 0, length));
     EXPECT_LE(at::max(at::abs(difference)).item<double>(), 1e-5 * scale) << "sequence " << b;
   }
 }

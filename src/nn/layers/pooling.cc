@@ -160,7 +160,7 @@ std::vector<TokenSpan> slots_of_spans(const PackedBatch& batch) {
   std::vector<TokenSpan> slots;
   slots.reserve(batch.spans.size());
   auto span = batch.spans.begin();
-  for (size_t b = 0; b < batch.rows.size(); ++b) {
+  for (size_t b = 0; b < batch.sequence_numbers.size(); ++b) {
     const int32_t begin = batch.cu_seqlens[b];
     for (int32_t i = 0; i < batch.vectors[b]; ++i, ++span)
       slots.push_back({.begin = begin + span->begin, .end = begin + span->end});

@@ -53,8 +53,7 @@ std::vector<PackedBatch> batches(const Encoder& encoder) {
   for (int64_t row = 0; row < kBatches * kRowsOfABatch; ++row) {
     for (int64_t t = 0; t < kRowTokens; ++t)
       rows.ids.push_back(static_cast<int32_t>((row * kRowTokens + t) % encoder.vocab_size()));
-    rows.offsets.push_back(static_cast<int64_t>(rows.ids.size()));
-    rows.lost_tokens.push_back(0);
+    rows.end_row();
   }
   return pack({.ids = rows}, kRowsOfABatch * kRowTokens);
 }

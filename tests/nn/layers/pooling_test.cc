@@ -28,7 +28,7 @@ Example make_example(const std::vector<int32_t>& lengths, int64_t prompt_tokens)
       batch.position_ids.push_back(t);
     }
     batch.cu_seqlens.push_back(static_cast<int32_t>(batch.input_ids.size()));
-    batch.rows.push_back(static_cast<int64_t>(batch.rows.size()));
+    batch.sequence_numbers.push_back(static_cast<int64_t>(batch.sequence_numbers.size()));
   }
   batch.prompt_tokens = static_cast<int32_t>(prompt_tokens);
   const int64_t slots = batch.tokens() + 5;
@@ -96,7 +96,7 @@ TEST(Pooling, OfSpansIsTheMeanOfTheirTokens) {
   batch.cu_seqlens = {0, 5, 12};
   batch.input_ids.resize(12);
   batch.position_ids.resize(12);
-  batch.rows = {0, 1};
+  batch.sequence_numbers = {0, 1};
   batch.first_vectors = {0, 2};
   batch.vectors = {2, 3};
   batch.spans = {{0, 3}, {2, 5}, {0, 7}, {6, 7}, {1, 4}};
