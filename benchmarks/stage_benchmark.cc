@@ -5,6 +5,7 @@
 #include <benchmark/benchmark.h>
 #include <cstdlib>
 #include <fmt/format.h>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -60,6 +61,19 @@ void read(benchmark::State& state) {
 }
 BENCHMARK(read)->Unit(benchmark::kMillisecond);
 
+struct TextsOfModel {
+  std::unique_ptr<Tokenizer> tokenizer;
+  std::vector<std::string> texts;
+};
+
+// Returns nullopt, after variable() has said why, if a variable is missing.
+std::optional<TextsOfModel> texts_of_model(benchmark::State& state) {
+  const auto model = variable(state, "ENCODE_BENCHMARK_MODEL");
+  const auto path = model ? variable(state, "ENCODE_BENCHMARK_ROWS") : std::nullopt;
+  if (!path) return std::nullopt;
+  return TextsOfModel{.tokenizer = load_tokenizer_from_directory(*model), .texts = texts_of(*path)};
+}
+
 TokenizedRows tokenized(const Tokenizer& tokenizer, const std::vector<std::string>& texts) {
   TokenizedRows rows;
   for (const std::string& text : texts)
@@ -68,29 +82,24 @@ TokenizedRows tokenized(const Tokenizer& tokenizer, const std::vector<std::strin
 }
 
 void tokenize(benchmark::State& state) {
-  const auto model = variable(state, "ENCODE_BENCHMARK_MODEL");
-  const auto path = model ? variable(state, "ENCODE_BENCHMARK_ROWS") : std::nullopt;
-  if (!path) return;
-  const auto tokenizer = load_tokenizer_from_directory(*model);
-  const std::vector<std::string> texts = texts_of(*path);
+  const auto input = texts_of_model(state);
+  if (!input) return;
   int64_t tokens = 0;
-  for (auto _ : state) tokens += static_cast<int64_t>(tokenized(*tokenizer, texts).ids.size());
+  for (auto _ : state)
+    tokens += static_cast<int64_t>(tokenized(*input->tokenizer, input->texts).ids.size());
   state.SetItemsProcessed(tokens);
 }
 BENCHMARK(tokenize)->Unit(benchmark::kMillisecond);
 
 // Tokenizes the whole texts, as a measure for cut_passages.
 void tokenize_whole(benchmark::State& state) {
-  const auto model = variable(state, "ENCODE_BENCHMARK_MODEL");
-  const auto path = model ? variable(state, "ENCODE_BENCHMARK_ROWS") : std::nullopt;
-  if (!path) return;
-  const auto tokenizer = load_tokenizer_from_directory(*model);
-  const std::vector<std::string> texts = texts_of(*path);
+  const auto input = texts_of_model(state);
+  if (!input) return;
   int64_t tokens = 0;
   for (auto _ : state) {
-    for (const std::string& text : texts) {
+    for (const std::string& text : input->texts) {
       TokenizedRows rows;
-      tokenizer->encode(text, {.max_length = 0, .add_special_tokens = false}, rows);
+      input->tokenizer->encode(text, {.max_length = 0, .add_special_tokens = false}, rows);
       tokens += std::ssize(rows.ids);
     }
   }
@@ -100,18 +109,16 @@ BENCHMARK(tokenize_whole)->Unit(benchmark::kMillisecond);
 
 // Cuts the texts into passages of kMaxLength tokens. The items are the tokens of the passages.
 void cut_passages(benchmark::State& state) {
-  const auto model = variable(state, "ENCODE_BENCHMARK_MODEL");
-  const auto path = model ? variable(state, "ENCODE_BENCHMARK_ROWS") : std::nullopt;
-  if (!path) return;
-  const auto tokenizer = load_tokenizer_from_directory(*model);
-  const std::vector<std::string> texts = texts_of(*path);
+  const auto input = texts_of_model(state);
+  if (!input) return;
   const PassageRule rule = {.max_tokens = kMaxLength,
                             .overlap = state.range(1),
                             .by = static_cast<PassageUnit>(state.range(0))};
-  const PassageCutter cutter({.tokenizer = *tokenizer, .rule = rule, .prompt = ""}, *model);
+  const PassageCutter cutter({.tokenizer = *input->tokenizer, .rule = rule, .prompt = ""},
+                             "ENCODE_BENCHMARK_MODEL");
   int64_t tokens = 0;
   for (auto _ : state) {
-    for (const std::string& text : texts)
+    for (const std::string& text : input->texts)
       tokens += std::ssize(cutter.cut({.text = text}).sequences.ids);
   }
   state.SetItemsProcessed(tokens);
@@ -127,10 +134,9 @@ BENCHMARK(cut_passages)
 // Times the packing of rows. The counter `fill` is the share of the token slots of all batches that
 // hold tokens.
 void pack_rows(benchmark::State& state) {
-  const auto model = variable(state, "ENCODE_BENCHMARK_MODEL");
-  const auto path = model ? variable(state, "ENCODE_BENCHMARK_ROWS") : std::nullopt;
-  if (!path) return;
-  const TokenizedRows rows = tokenized(*load_tokenizer_from_directory(*model), texts_of(*path));
+  const auto input = texts_of_model(state);
+  if (!input) return;
+  const TokenizedRows rows = tokenized(*input->tokenizer, input->texts);
   size_t batches = 0;
   for (auto _ : state) batches = pack({.ids = rows}, kBatchTokens).size();
   state.SetItemsProcessed(state.iterations() * rows.size());

@@ -58,7 +58,8 @@ class StandingRun {
       pid_t child = 0;
       while (children >> child) {
         std::ifstream stat(fmt::format("/proc/{}/stat", child));
-        std::string text((std::istreambuf_iterator<char>(stat)), {});
+        std::string text;
+        std::getline(stat, text);  // no text if the process has ended
         const size_t end = text.rfind(')');
         if (end == std::string::npos || text.compare(end, 3, ") T") != 0) continue;
         worker_ = child;

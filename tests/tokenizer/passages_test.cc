@@ -140,6 +140,47 @@ std::string repeated(std::string_view text, int times) {
   return result;
 }
 
+std::string random_paragraph(std::mt19937& random) {
+  std::string text;
+  for (uint32_t sentences = 1 + random() % 60; sentences > 0; --sentences) {
+    text += "The";
+    for (uint32_t words = 1 + random() % 3; words > 0; --words)
+      text += random() % 4 == 0 ? " hydrodynamics" : " a";
+    text += ". ";
+  }
+  return text + "\n\n";
+}
+
+// A passage has whole paragraphs, or it is a part of one that has more tokens than fit.
+TEST(Passages, OnlyAParagraphThatIsTooLongIsCut) {
+  const auto tokenizer = load_family("wordpiece");  // a row has the tokens of its parts
+  std::mt19937 random(12);
+  const PassageRule rule = {.max_tokens = 256, .by = PassageUnit::kParagraph};
+  int cut_paragraphs = 0;
+  for (int i = 0; i < 50; ++i) {
+    std::string text;
+    std::vector<int64_t> begins;
+    for (int paragraph = 0; paragraph < 20; ++paragraph) {
+      begins.push_back(static_cast<int64_t>(text.size()));
+      text += random_paragraph(random);
+    }
+    begins.push_back(static_cast<int64_t>(text.size()));
+    for (const Passage& passage : cut_text(*tokenizer, rule, text).passages) {
+      const auto after = std::ranges::upper_bound(begins, passage.byte_begin);
+      const bool whole = std::ranges::binary_search(begins, passage.byte_end);
+      if (whole) continue;
+      EXPECT_LT(passage.byte_end, *after) << "a part of the next paragraph";
+      const std::string_view paragraph = std::string_view(text).substr(
+          static_cast<size_t>(after[-1]), static_cast<size_t>(after[0] - after[-1]));
+      TokenizedRows row;
+      tokenizer->encode(paragraph, {}, row);
+      EXPECT_GT(std::ssize(row.ids), rule.max_tokens);
+      ++cut_paragraphs;
+    }
+  }
+  EXPECT_GT(cut_paragraphs, 50);
+}
+
 TEST(Passages, ParagraphsStayWholeIfTheyFit) {
   const auto tokenizer = load_family("gpt2");
   const std::string paragraph = "The first line.\nThe second line.\n\n";

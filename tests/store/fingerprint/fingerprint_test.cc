@@ -286,7 +286,7 @@ TEST(Fingerprint, NamesTheRuleAndTheUnicodeVersionOfPassagesOnlyIfThereAreAny) {
   Fingerprint cut = base();
   cut.result.passages = PassageRule{.max_tokens = 9, .overlap = 2, .by = PassageUnit::kParagraph};
   EXPECT_THAT(to_text(cut), HasSubstr(R"("passages":{"by":"paragraph","max_tokens":9,"overlap":2,)"
-                                      R"("rule":1,"unicode":"15.0.0"})"));
+                                      R"("rule":2,"unicode":"15.0.0"})"));
 }
 
 // A passage has the vector of a row with the same tokens.
