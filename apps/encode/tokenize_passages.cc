@@ -60,9 +60,8 @@ PassageCounts write_passages(const PassageSource& source, LineOutput& output,
     try {
       passages = source.cutter.cut(text.framed());
     } catch (const Error& error) {
-      const Error named = naming_row(error, text.place());
-      if (!refuses_row(error.detail().code)) throw named;
-      if (counts.refused++ == 0) counts.first_refusal = named.detail();
+      if (!refuses_row(error.detail().code)) throw naming_row(error, text.place());
+      if (counts.refused++ == 0) counts.first_refusal = naming_row(error, text.place()).detail();
       continue;
     }
     cutting += SteadyClock::now() - start;
