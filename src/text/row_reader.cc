@@ -262,16 +262,19 @@ RowReader::Verdict RowReader::refuse(bool fatal) {
     throw record_error(refused, options_.path, advice.empty() ? "correct the row" : advice);
   // If other rows are good, the name of the field is not the problem.
   if (advice.empty() || refused.problem.other_field) advice = "correct the row";
-  if (refused.problem.no_value)
+  const char* separator = advice.ends_with('?') ? " Or " : "; ";
+  if (refused.problem.no_value) {
+    advice += separator;
     advice +=
-        "; to leave the field empty, give --missing-field empty, or set missing_field: empty in "
-        "the "
-        "config";
+        "to leave the field empty, give --missing-field empty, or set missing_field: empty "
+        "in the config";
+    separator = "; ";
+  }
   const char* name = refused.problem.code == "text.empty" ? "empty" : "bad";
   throw record_error(refused, options_.path,
-                     fmt::format("{}; to leave such rows out, give --{}-row reject, or set "
+                     fmt::format("{}{}to leave such rows out, give --{}-row reject, or set "
                                  "{}_row: reject in the config",
-                                 advice, name, name));
+                                 advice, separator, name, name));
 }
 
 void RowReader::go_to(const InputScan::Checkpoint& checkpoint) {

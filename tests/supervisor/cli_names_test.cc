@@ -116,7 +116,7 @@ TEST_F(NamedResults, FlagsSetTheKeysThatHintsName) {
     more.insert(more.begin(), flags.begin(), flags.end());
     return run(more);
   };
-  EXPECT_THAT(with({}).err, HasSubstr("did you mean 'txt'?; to leave the field empty, give "
+  EXPECT_THAT(with({}).err, HasSubstr("did you mean 'txt'? Or to leave the field empty, give "
                                       "--missing-field empty, "));
   EXPECT_THAT(with({}).err, HasSubstr("; to leave such rows out, give --bad-row reject"));
   EXPECT_EQ(with({"--bad-row", "reject"}).exit_code, 0);
