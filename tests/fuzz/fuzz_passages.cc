@@ -49,7 +49,7 @@ std::string repaired(std::string_view bytes) {
 
 // A broken promise ends the program.
 extern "C" int LLVMFuzzerInitialize(int* /*argc*/, char*** /*argv*/) {
-  GTEST_FLAG_SET(break_on_failure, true);
+  GTEST_FLAG_SET(throw_on_failure, true);
   return 0;
 }
 
