@@ -1,7 +1,9 @@
 #include "shards/server_lost.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <optional>
+#include <string>
 
 #include "encode/store.h"
 
@@ -20,6 +22,11 @@ constexpr int64_t kLossFormat = 1;
 bool is_loss(const ErrorDetail& detail) {
   return detail.error_number != 0 &&
          exit_code_for_errno(static_cast<int>(detail.error_number)) == ExitCode::kTempFail;
+}
+
+// Returns whether a file that the shard has made is gone.
+bool is_gone(const ErrorDetail& detail, const std::string& folder) {
+  return detail.error_number == ENOENT && detail.where.starts_with(folder + "/");
 }
 
 // Returns the most rows that an attempt has committed. A new attempt begins with the chunks of all
@@ -57,8 +64,13 @@ std::optional<int64_t> committed_before(const std::string& path, const ShardPlan
 }  // namespace
 
 void end_after_second_loss(const RunConfig& config, const Shard& shard, ErrorDetail& detail) {
-  if (!is_loss(detail)) return;
-  const std::string path = ShardFiles(config.store.cache_dir).server_lost(shard.index);
+  const ShardFiles files(config.store.cache_dir);
+  if (is_gone(detail, files.shard(shard.index))) {
+    detail.exit_code = ExitCode::kTempFail;
+  } else if (!is_loss(detail)) {
+    return;
+  }
+  const std::string path = files.server_lost(shard.index);
   try {
     const int64_t rows = committed(config, shard);
     const std::optional<int64_t> before = committed_before(path, shard.plan);

@@ -1,6 +1,7 @@
-// The errors of a network file system whose server does not answer (ESTALE, ETIMEDOUT, EREMOTEIO).
-// A run that ends with one has the exit code 75, so that a scheduler starts it again. Any thread
-// may call these functions.
+// The errors of a network file system whose server does not answer (ESTALE, ETIMEDOUT, EREMOTEIO),
+// or which has restored the folder of a shard: then a file that the shard has made may be missing
+// for a moment (ENOENT). A run that ends with one has the exit code 75, so that a scheduler starts
+// it again. Any thread may call these functions.
 #pragma once
 
 #include "encode/config.h"

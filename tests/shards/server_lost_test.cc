@@ -28,8 +28,8 @@ class ServerLost : public ::testing::Test {
     EXPECT_FALSE(experiment_.plan(1).code);
   }
   // Returns the error with which a run of the shard ends that has met `error_number`.
-  ErrorDetail after(int error_number) {
-    ErrorDetail detail = system_error("io.read", "read", "/shared/x", error_number).detail();
+  ErrorDetail after(int error_number, const std::string& path = "/shared/x") {
+    ErrorDetail detail = system_error("io.read", "read", path, error_number).detail();
     const Shard shard = read_shard(experiment_.cache(""), 0);
     end_after_second_loss(experiment_.config, shard, detail);
     return detail;
@@ -53,6 +53,16 @@ TEST_F(ServerLost, ACommitInBetweenBeginsTheCountAgain) {
   ASSERT_TRUE(experiment_.run_shard(0, "crash:3:9").code);
   EXPECT_EQ(after(ESTALE).exit_code, ExitCode::kTempFail) << "three chunks are committed";
   EXPECT_EQ(after(ESTALE).exit_code, ExitCode::kIoError);
+}
+
+// An NFS client may say ENOENT instead of ESTALE when the server has restored a folder.
+TEST_F(ServerLost, AMissingFileOfTheShardCountsAndNoOther) {
+  const std::string folder = ShardFiles(experiment_.config.store.cache_dir).shard(0);
+  EXPECT_EQ(after(ENOENT).exit_code, ExitCode::kNoInput);
+  EXPECT_EQ(after(ENOENT, folder + "1/attempt-1").exit_code, ExitCode::kNoInput);
+  EXPECT_FALSE(fs::exists(record()));
+  EXPECT_EQ(after(ENOENT, folder + "/attempt-1").exit_code, ExitCode::kTempFail);
+  EXPECT_EQ(after(ENOENT, folder + "/attempt-2/LOCK").exit_code, ExitCode::kIoError);
 }
 
 TEST_F(ServerLost, OtherErrorsDoNotCount) {
