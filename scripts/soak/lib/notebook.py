@@ -11,7 +11,7 @@ import sys
 import nbformat
 from nbclient import NotebookClient
 
-ROWS = 40000
+ROWS = 160000
 CALL = (f'encode_embeddings.run(rows, model="{sys.argv[1]}", pooling="mean", device="cpu", threads=1, chunk_size=50)')
 CELLS = ("import encode_embeddings\n"
          f"rows = [[(7 * row + token) % 100 + 1 for token in range(row % 20 + 20)] for row in range({ROWS})]",
