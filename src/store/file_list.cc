@@ -137,6 +137,21 @@ std::vector<int64_t> ascending(const JsonFields& fields, const char* key) {
   return numbers;
 }
 
+// Returns file `i` of a page. Throws what Json throws if a value has another type.
+ScannedFile file_of(const Json& page, size_t i) {
+  return {.path = page.at("path")[i].get<std::string>(),
+          .first_row = page.at("first_row")[i].get<int64_t>(),
+          .bytes = page.at("bytes")[i].get<int64_t>(),
+          .sha256 = page.at("sha256")[i].get<std::string>(),
+          .inode = page.at("inode")[i].get<int64_t>(),
+          .mtime_ns = page.at("mtime_ns")[i].get<int64_t>()};
+}
+
+bool is_sha256(const std::string& hex) {
+  const auto bytes = bytes_of_hex(hex);
+  return bytes && bytes->size() == 32;
+}
+
 // Reads a list. All functions throw Error kData "store.damaged" if it is damaged.
 class ListReader {
  public:
@@ -236,13 +251,10 @@ class ListReader {
     const int64_t last = std::min(end, index_.files[page + 1]);
     try {
       for (int64_t file = std::max(begin, first); file < last; ++file) {
-        const auto i = static_cast<size_t>(file - first);
-        files.push_back({.path = json.at("path")[i].get<std::string>(),
-                         .first_row = json.at("first_row")[i].get<int64_t>(),
-                         .bytes = json.at("bytes")[i].get<int64_t>(),
-                         .sha256 = json.at("sha256")[i].get<std::string>(),
-                         .inode = json.at("inode")[i].get<int64_t>(),
-                         .mtime_ns = json.at("mtime_ns")[i].get<int64_t>()});
+        const ScannedFile read = file_of(json, static_cast<size_t>(file - first));
+        if (!read.sha256.empty() && !is_sha256(read.sha256))
+          fields.refuse("sha256", "64 hexadecimal digits", read.sha256);
+        files.push_back(read);
       }
     } catch (const Json::exception& error) {
       throw damage("a page has another value", path_, "paths, numbers and hashes", error.what());

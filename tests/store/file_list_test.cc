@@ -10,6 +10,7 @@
 
 #include "base/hash.h"
 #include "base/refused.h"
+#include "store/sealed_json.h"
 #include "support/temp_dir.h"
 
 namespace encode::testing {
@@ -113,6 +114,34 @@ TEST_F(FileLists, DamageIsSeenWhereItIsRead) {
               "store.damaged")
         << size;
   }
+}
+
+// Returns a page and its index with another value and valid checksums; `root` becomes the checksum
+// of the index.
+std::string with_sha256(const std::string& list, const std::string& sha256, std::string& root) {
+  const size_t end_of_page = list.find('\n');
+  Json page = unseal(list.substr(0, end_of_page), "a page");
+  page["sha256"][0] = sha256;
+  const std::string sealed_page = seal(page);
+  Json index = unseal(list.substr(end_of_page + 1, list.size() - end_of_page - 2), "an index");
+  index["pages"][0] = stated_checksum(sealed_page);
+  index["offsets"][0] = 0;
+  const std::string sealed_index = seal(index);
+  root = stated_checksum(sealed_index);
+  return sealed_page + "\n" + sealed_index + "\n";
+}
+
+// A list that somebody has edited is damaged; it is no defect of the program.
+TEST_F(FileLists, AHashThatIsNoneIsDamage) {
+  FileList list = write(some_files(2));
+  const std::string whole = read_bytes(path_);
+  const auto read = [&] { return read_file_list({.list = list, .begin = 0, .end = 2}); };
+  for (const std::string& sha256 : {std::string(64, 'G'), std::string(64, '`'), std::string("0")}) {
+    write_bytes(path_, with_sha256(whole, sha256, list.root));
+    EXPECT_EQ(refused(read).code.name(), "store.damaged") << sha256;
+  }
+  write_bytes(path_, with_sha256(whole, "", list.root));
+  EXPECT_EQ(read().size(), 2U) << "a hash may be unknown";
 }
 
 TEST_F(FileLists, AnotherListIsRefusedAndReplaced) {
