@@ -110,7 +110,7 @@ check_series() {
 # Runs parity_test with another version of LibTorch.
 check_architectures() {
   local build="$ROOT/build-torch-$1"
-  cmake -B "$build" -DENCODE_TESTS=ON >/dev/null
+  cmake -S "$ROOT" -B "$build" -DENCODE_TESTS=ON >/dev/null
   watched "parity_test with torch $1" ninja -C "$build" -j "$(job_count)" parity_test
   watched "parity_test with torch $1" "$build/bin/parity_test" --gtest_brief=1
 }
