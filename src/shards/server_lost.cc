@@ -19,14 +19,12 @@ namespace {
 
 constexpr int64_t kLossFormat = 1;
 
-bool is_loss(const ErrorDetail& detail) {
+// Returns whether the server is the cause: it did not answer, or a file in `folder`, which the
+// shard has made, is gone.
+bool is_loss(const ErrorDetail& detail, const std::string& folder) {
+  if (detail.error_number == ENOENT) return detail.where.starts_with(folder + "/");
   return detail.error_number != 0 &&
          exit_code_for_errno(static_cast<int>(detail.error_number)) == ExitCode::kTempFail;
-}
-
-// Returns whether a file that the shard has made is gone.
-bool is_gone(const ErrorDetail& detail, const std::string& folder) {
-  return detail.error_number == ENOENT && detail.where.starts_with(folder + "/");
 }
 
 // Returns the most rows that an attempt has committed. A new attempt begins with the chunks of all
@@ -65,11 +63,8 @@ std::optional<int64_t> committed_before(const std::string& path, const ShardPlan
 
 void end_after_second_loss(const RunConfig& config, const Shard& shard, ErrorDetail& detail) {
   const ShardFiles files(config.store.cache_dir);
-  if (is_gone(detail, files.shard(shard.index))) {
-    detail.exit_code = ExitCode::kTempFail;
-  } else if (!is_loss(detail)) {
-    return;
-  }
+  if (!is_loss(detail, files.shard(shard.index))) return;
+  detail.exit_code = ExitCode::kTempFail;
   const std::string path = files.server_lost(shard.index);
   try {
     const int64_t rows = committed(config, shard);

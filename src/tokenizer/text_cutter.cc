@@ -199,7 +199,7 @@ class TextCutter {
       int64_t excess = tokenize(begin, end) - rule_.passages.max_tokens;
       if (excess <= 0) return fill_up(begin, end);
       bool unit = false;
-      for (; end > begin && (excess > 0 || !unit);) {
+      while (end > begin && (excess > 0 || !unit)) {
         Sentence& last = *sentences_.at(sentences_.index_of(end - 1));
         excess -= std::min(excess, tokens_of(last));
         unit = last.begins_paragraph || end <= cut_to;
