@@ -16,6 +16,8 @@ namespace {
 
 bool is_ascii(char c) { return static_cast<unsigned char>(c) < 0x80; }
 
+bool is_ascii_graphic(char c) { return c > ' ' && c < 0x7F; }
+
 bool is_ascii_space(char32_t c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 bool is_white_space(char32_t c) {
@@ -214,10 +216,13 @@ int64_t count_pieces(std::string_view utf8) {
 }
 
 size_t word_end(std::string_view utf8, size_t begin, size_t limit, size_t max_bytes) {
+  const size_t stop = std::min({limit, utf8.size(), begin + max_bytes});
   size_t at = begin;
   do {
+    // The short way: no word ends between two of these characters, but a cluster does.
+    while (at + 1 < stop && is_ascii_graphic(utf8[at]) && is_ascii_graphic(utf8[at + 1])) ++at;
     at = unicode::cluster_end(utf8, at);
-  } while (at < limit && at - begin < max_bytes && !begins_word(utf8, at));
+  } while (at < stop && !begins_word(utf8, at));
   return std::min(at, limit);
 }
 

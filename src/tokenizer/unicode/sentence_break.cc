@@ -1,6 +1,7 @@
 #include "tokenizer/unicode/sentence_break.h"
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -44,26 +45,34 @@ std::array<bool, 256> make_plain_bytes() {
 
 constexpr ptrdiff_t kPlainBlock = 16;
 
-// Returns whether the kPlainBlock bytes from p on are plain, and none of them is a control
-// character. The compiler makes vector instructions of the loop.
-bool is_usual_block(const char* p) {
-  uint8_t others = 0;
-  for (ptrdiff_t i = 0; i < kPlainBlock; ++i) {
+// Returns the number of bytes from p on, at most kPlainBlock, before the first one that may not be
+// plain: a terminator, a control character, or no ASCII. The compiler makes vector instructions of
+// the loop.
+ptrdiff_t count_usual(const char* p) {
+  std::array<uint8_t, kPlainBlock> others;
+  for (size_t i = 0; i < others.size(); ++i) {
     const auto byte = static_cast<uint8_t>(p[i]);
     const auto is_in = [byte](uint8_t first, uint8_t count) -> uint8_t {
       return static_cast<uint8_t>(byte - first) < count ? 1 : 0;
     };
-    others |= (is_in(' ', 0x5F) ^ 1U) | is_in('.', 1) | is_in('!', 1) | is_in('?', 1);
+    others[i] = (is_in(' ', 0x5F) ^ 1U) | is_in('.', 1) | is_in('!', 1) | is_in('?', 1);
   }
-  return others == 0;
+  const auto halves = std::bit_cast<std::array<uint64_t, 2>>(others);
+  static_assert(std::endian::native == std::endian::little);
+  return halves[0] != 0 ? std::countr_zero(halves[0]) / 8 : 8 + std::countr_zero(halves[1]) / 8;
 }
 
 // Returns the end of the plain bytes that begin at p.
 const char* skip_plain(const char* p, const char* end) {
-  while (end - p >= kPlainBlock && is_usual_block(p)) p += kPlainBlock;
   static const std::array<bool, 256> plain = make_plain_bytes();
-  while (p < end && plain[static_cast<unsigned char>(*p)]) ++p;
-  return p;
+  for (;; ++p) {
+    while (end - p >= kPlainBlock) {
+      const ptrdiff_t usual = count_usual(p);
+      p += usual;
+      if (usual < kPlainBlock) break;
+    }
+    if (p == end || !plain[static_cast<unsigned char>(*p)]) return p;
+  }
 }
 
 // What the text before a position ends with, without Extend and Format (SB5).
