@@ -4,11 +4,11 @@
     limits.py
 
 It reads the files that git tracks and the new files that git does not ignore. It prints a line `FILE:LINE: finding` for
-each finding. The exit code is 1 if there is a finding. clang-tidy checks the number of a function's parameters
-(readability-function-size).
+each finding. The exit code is 1 if there is a finding. In C++, clang-tidy checks the number of a function's parameters
+(readability-function-size). clang-tidy does not read CUDA, so this script does it there.
 
 - A source has at most 400 lines. A function has at most 60 lines, counted from the opening brace in C++ and CUDA, and from
-  the head in Python.
+  the head in Python. A function in CUDA has at most 4 parameters.
 - A header begins with `#pragma once`. No file defines a macro; ALLOWED_MACROS lists the exceptions.
 - Two files of the programs do not define a type with the same full name. A program that links both would use the functions
   of one type for objects of the other one, and no linker reports this.
@@ -24,7 +24,9 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FILE_LINES = 400
 FUNCTION_LINES = 60
-CPP = {".cc", ".h", ".cu", ".cuh"}
+FUNCTION_PARAMETERS = 4
+CUDA = {".cu", ".cuh"}
+CPP = {".cc", ".h"} | CUDA
 SOURCES = CPP | {".py", ".sh"}
 
 # Files that are one table.
@@ -49,6 +51,8 @@ TYPE = re.compile(r"\b(?:struct|class|enum class)\s+(\w+)(?:\s+final)?(?:\s*:[^:
 TABLE = re.compile(r"=\s*(?:std::to_array<[\w:<>, ]+>\(\s*)?$")
 # The words before a brace that opens a scope in which functions are defined.
 SCOPE = re.compile(r"\b(?:namespace|class|struct|union|enum|extern)\b[^()=]*$")
+# What has parentheses before the parameters of a function.
+BEFORE_PARAMETERS = re.compile(r"\b(?:__launch_bounds__|requires|decltype|alignas)\s*$")
 
 
 def blank(text):
@@ -57,7 +61,7 @@ def blank(text):
 
 
 def cpp_functions(text):
-    """Yields (first line, last line) of each function's body. It leaves out tables: `x = {...}`, and a body `return {...};`."""
+    """Yields (first line, last line, head) of each function's body. It leaves out tables: `x = {...}`, and a body `return {...};`."""
     depth = 0
     opened = None  # depth and line of the outermost block that is not a scope
     table = first_statement = False
@@ -66,7 +70,7 @@ def cpp_functions(text):
     for token in re.split(r"([{};\n])", blank(text)):
         if token == "{":
             if opened is None and not SCOPE.search(head):
-                opened = (depth, line)
+                opened = (depth, line, head)
                 table = bool(TABLE.search(head))
             elif opened and depth == opened[0] + 1 and first_statement:
                 table = table or head.strip() == "return"
@@ -75,7 +79,7 @@ def cpp_functions(text):
             depth -= 1
             if opened and opened[0] == depth:
                 if not table:
-                    yield opened[1], line
+                    yield opened[1], line, opened[2]
                 opened = None
         if token in ("{", "}", ";"):
             head = ""
@@ -87,11 +91,32 @@ def cpp_functions(text):
             head += token
 
 
+def count_parameters(head):
+    """Returns the number of parameters in the head of a function, or 0 if it has no parentheses."""
+    nesting = ""
+    commas = 0
+    for place, char in enumerate(head):
+        if not nesting:
+            if char == "(" and not BEFORE_PARAMETERS.search(head[:place]):
+                begin = place
+                nesting = "("
+            continue
+        if char in "(<{[":
+            nesting += char
+        elif char in ")>}]" and head[place - 1:place + 1] != "->":
+            nesting = nesting[:-1]
+            if not nesting:
+                return commas + 1 if head[begin + 1:place].strip() else 0
+        elif char == "," and nesting == "(":
+            commas += 1
+    return 0
+
+
 def python_functions(text):
-    """Yields (first line, last line) of each function."""
+    """Yields (first line, last line, "") of each function."""
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            yield node.lineno, node.end_lineno
+            yield node.lineno, node.end_lineno, ""
 
 
 def size_findings(path, text):
@@ -100,7 +125,9 @@ def size_findings(path, text):
     if lines > FILE_LINES and path not in LONG_FILES:
         yield 1, f"{lines} lines; a file has at most {FILE_LINES}"
     functions = cpp_functions if suffix in CPP else python_functions if suffix == ".py" else lambda _: ()
-    for first, last in functions(text):
+    for first, last, head in functions(text):
+        if suffix in CUDA and (parameters := count_parameters(head)) > FUNCTION_PARAMETERS:
+            yield first, f"a function of {parameters} parameters; it has at most {FUNCTION_PARAMETERS}"
         if last - first + 1 > FUNCTION_LINES:
             yield first, f"a function of {last - first + 1} lines; it has at most {FUNCTION_LINES}"
 

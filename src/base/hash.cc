@@ -1,5 +1,6 @@
 #include "base/hash.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <fmt/format.h>
@@ -83,11 +84,19 @@ std::string sha256_hex(std::string_view data) {
   return hash.hex();
 }
 
-std::array<std::byte, 32> sha256_bytes(std::span<const std::byte> data) {
+Sha256Bytes sha256_bytes(std::span<const std::byte> data) {
   std::array<unsigned char, 32> digest = {};
   if (EVP_Digest(data.data(), data.size(), digest.data(), nullptr, EVP_sha256(), nullptr) != 1)
     throw no_sha();
-  return std::bit_cast<std::array<std::byte, 32>>(digest);
+  return std::bit_cast<Sha256Bytes>(digest);
+}
+
+std::optional<Sha256Bytes> sha256_from_hex(const std::string& digits) {
+  const std::optional<std::vector<std::byte>> bytes = bytes_of_hex(digits);
+  Sha256Bytes hash;
+  if (!bytes || bytes->size() != hash.size()) return std::nullopt;
+  std::ranges::copy(*bytes, hash.begin());
+  return hash;
 }
 
 std::string sha256_of(const UniqueFd& fd, const std::string& path) {

@@ -44,9 +44,13 @@ std::string hex_of(std::span<const std::byte> bytes);
 // Returns the bytes that hex_of() writes as `digits`, or nullopt for any other text.
 std::optional<std::vector<std::byte>> bytes_of_hex(const std::string& digits);
 
+using Sha256Bytes = std::array<std::byte, 32>;
+
 std::string sha256_hex(std::string_view data);
-// Returns the 32 bytes that sha256_hex() writes as digits. Throws what Sha256() throws.
-std::array<std::byte, 32> sha256_bytes(std::span<const std::byte> data);
+// Returns the bytes that sha256_hex() writes as digits. Throws what Sha256() throws.
+Sha256Bytes sha256_bytes(std::span<const std::byte> data);
+// Returns the bytes of a SHA-256 from its 64 digits, or nullopt for any other text.
+std::optional<Sha256Bytes> sha256_from_hex(const std::string& digits);
 // Reads an open file in bounded memory. `path` is for messages. Throws what file_size() and
 // pread_all() throw.
 std::string sha256_of(const UniqueFd& fd, const std::string& path);

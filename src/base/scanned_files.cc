@@ -1,11 +1,9 @@
 #include "encode/scanned_files.h"
 
 #include <algorithm>
-#include <array>
 #include <deque>
 #include <optional>
 #include <span>
-#include <vector>
 
 #include "encode/error.h"
 
@@ -14,24 +12,20 @@
 namespace encode {
 namespace {
 
-using Sha256Bytes = std::array<std::byte, 32>;
-
 // No file has a hash of zeros.
 constexpr Sha256Bytes kUnknown = {};
 
 Sha256Bytes bytes_of(const ScannedFile& file) {
   if (file.sha256.empty()) return kUnknown;
-  const std::optional<std::vector<std::byte>> bytes = bytes_of_hex(file.sha256);
-  Sha256Bytes hash = {};
-  if (!bytes || bytes->size() != hash.size())
+  const std::optional<Sha256Bytes> hash = sha256_from_hex(file.sha256);
+  if (!hash)
     throw Error({.code = "store.misuse",
                  .what = "the SHA-256 of a file is not one",
                  .where = file.path,
                  .expected = "64 hexadecimal digits",
                  .found = file.sha256,
                  .hint = kDefectHint});
-  std::ranges::copy(*bytes, hash.begin());
-  return hash;
+  return *hash;
 }
 
 }  // namespace

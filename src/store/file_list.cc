@@ -147,11 +147,6 @@ ScannedFile file_of(const Json& page, size_t i) {
           .mtime_ns = page.at("mtime_ns")[i].get<int64_t>()};
 }
 
-bool is_sha256(const std::string& hex) {
-  const auto bytes = bytes_of_hex(hex);
-  return bytes && bytes->size() == 32;
-}
-
 // Reads a list. All functions throw Error kData "store.damaged" if it is damaged.
 class ListReader {
  public:
@@ -252,7 +247,7 @@ class ListReader {
     try {
       for (int64_t file = std::max(begin, first); file < last; ++file) {
         const ScannedFile read = file_of(json, static_cast<size_t>(file - first));
-        if (!read.sha256.empty() && !is_sha256(read.sha256))
+        if (!read.sha256.empty() && !sha256_from_hex(read.sha256))
           fields.refuse("sha256", "64 hexadecimal digits", read.sha256);
         files.push_back(read);
       }

@@ -14,8 +14,6 @@
 namespace encode {
 namespace {
 
-bool is_ascii(char c) { return static_cast<unsigned char>(c) < 0x80; }
-
 bool is_ascii_graphic(char c) { return c > ' ' && c < 0x7F; }
 
 bool is_ascii_space(char32_t c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
@@ -37,7 +35,7 @@ bool is_blank(std::string_view utf8) {
 
 // Returns whether the white space at the end of the text has an empty line or U+2029.
 bool ends_with_gap(std::string_view utf8) {
-  if (!utf8.empty() && is_ascii(utf8.back()) && !is_ascii_space(utf8.back())) return false;
+  if (!utf8.empty() && unicode::is_ascii(utf8.back()) && !is_ascii_space(utf8.back())) return false;
   int line_ends = 0;
   char32_t after = 0;
   for (const char* p = utf8.data() + utf8.size(); p > utf8.data();) {
@@ -183,13 +181,13 @@ size_t SentenceWindow::end_of(size_t begin) {
 bool SentenceWindow::begins_cluster(size_t at) {
   if (at >= utf8_.size()) return true;
   if (at < clusters_to_) return false;
-  if (is_ascii(utf8_[at]) && is_ascii(utf8_[at - 1]) && utf8_[at] != '\n') {
+  if (unicode::is_ascii(utf8_[at]) && unicode::is_ascii(utf8_[at - 1]) && utf8_[at] != '\n') {
     clusters_to_ = at;
     return true;
   }
   // What is before an ASCII character has no influence on where clusters end after it.
   size_t p = at;
-  while (p > clusters_to_ && static_cast<unsigned char>(utf8_[p - 1]) >= 0x80) --p;
+  while (p > clusters_to_ && !unicode::is_ascii(utf8_[p - 1])) --p;
   if (p > clusters_to_) --p;
   while (p < at) p = unicode::cluster_end(utf8_, p);
   clusters_to_ = p;
@@ -227,7 +225,7 @@ size_t word_end(std::string_view utf8, size_t begin, size_t limit, size_t max_by
 }
 
 bool begins_word(std::string_view utf8, size_t at) {
-  if (is_ascii(utf8[at - 1]) && is_ascii(utf8[at]))
+  if (unicode::is_ascii(utf8[at - 1]) && unicode::is_ascii(utf8[at]))
     return is_ascii_space(utf8[at - 1]) && !is_ascii_space(utf8[at]);
   return parts_words(code_point_before(utf8, at), code_point_at(utf8, at));
 }

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -90,6 +91,14 @@ TEST(Hex, IsReadAsItWasWritten) {
   EXPECT_EQ(hex_of(bytes), "007fa0");
   EXPECT_EQ(bytes_of_hex("007fa0"), bytes);
   EXPECT_EQ(bytes_of_hex(""), std::vector<std::byte>());
+}
+
+TEST(Sha256, IsReadFromItsDigits) {
+  const std::string digits = sha256_hex("a");
+  EXPECT_EQ(sha256_from_hex(digits), sha256_bytes(std::as_bytes(std::span("a", 1))));
+  EXPECT_EQ(sha256_from_hex(digits.substr(2)), std::nullopt);
+  EXPECT_EQ(sha256_from_hex(digits + "00"), std::nullopt);
+  EXPECT_EQ(sha256_from_hex("g" + digits.substr(1)), std::nullopt);
 }
 
 TEST(Hex, RefusesEverythingElse) {

@@ -42,6 +42,14 @@ class Sizes(unittest.TestCase):
         self.assertEqual(found("src/a.cc", "std::vector<A> table() {\n  return {\n" + rows + "};\n}\n"), [])
         self.assertEqual(len(found("src/a.cc", "int f() {\n  g();\n  return {\n" + rows + "};\n}\n")), 1)
 
+    def test_cuda_has_at_most_4_parameters(self):
+        head = "template <typename T, int kTile, int kWarps> __global__ __launch_bounds__(128, 4) void f({}) {{"
+        four = "A<1, 2> a, const int* b, C c = C(1, 2), D (*d)(int, int)"
+        self.assertEqual(found("src/a.cu", function(3, head.format(four))), [])
+        self.assertEqual(found("src/a.cu", function(3, head.format(four + ", int e"))),
+                         ["a function of 5 parameters; it has at most 4"])
+        self.assertEqual(found("src/a.cu", function(3, head.format(""))), [])
+
     def test_python_counts_too(self):
         self.assertEqual(found("scripts/a.py", "def f():\n" + "    g()\n" * 59), [])
         self.assertEqual(found("scripts/a.py", "def f():\n" + "    g()\n" * 60), ["a function of 61 lines; it has at most 60"])

@@ -50,11 +50,9 @@ bool joins(ClusterClass before, ClusterClass after) {
 
 size_t cluster_end(std::string_view utf8, size_t begin) {
   using enum ClusterClass;
-  const auto is_ascii = [utf8](size_t at) {
-    return at >= utf8.size() || static_cast<unsigned char>(utf8[at]) < 0x80;
-  };
   // Only CR LF is a cluster of ASCII characters.
-  if (is_ascii(begin) && is_ascii(begin + 1) && utf8[begin] != '\r') return begin + 1;
+  const bool ascii_follows = begin + 1 >= utf8.size() || is_ascii(utf8[begin + 1]);
+  if (is_ascii(utf8[begin]) && ascii_follows && utf8[begin] != '\r') return begin + 1;
   const auto& table = break_table();
   const char* end = utf8.data() + utf8.size();
   const char* p = utf8.data() + begin;

@@ -135,7 +135,7 @@ size_t ascii_prefix(std::string_view text) {
     std::memcpy(words, text.data() + i, sizeof words);
     if (((words[0] | words[1] | words[2] | words[3]) & kHighBits) != 0) break;
   }
-  while (i < text.size() && static_cast<unsigned char>(text[i]) < 0x80) ++i;
+  while (i < text.size() && is_ascii(text[i])) ++i;
   return i;
 }
 

@@ -92,6 +92,8 @@ Decoded decode_before(const char* begin, const char* p);
 // becomes three bytes that are not valid UTF-8. Throws no Error.
 void append_utf8(std::string& out, char32_t c);
 
+inline bool is_ascii(char byte) { return static_cast<unsigned char>(byte) < 0x80; }
+
 inline bool is_continuation(char byte) {
   return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80U;
 }
