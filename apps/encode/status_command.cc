@@ -93,7 +93,7 @@ bool show_shards(const std::string& cache_dir, const std::string& config_path, b
   return !status.running.empty();
 }
 
-// Shows one run. Returns true if it goes on.
+// Returns true if the run goes on.
 bool show_run(const NamedRun& run, const StatusFlags& flags, bool json, bool redraw) {
   RunStatus status = read_run_status(run.request);
   if (has_shard_plan(status.cache_dir))  // the only run below the folder

@@ -178,8 +178,8 @@ enum class OutputParts { kMany, kOne };
 struct StoreOptions {
   std::string cache_dir;  // holds chunks, logs, status and, if `output` is empty, final matrices
   std::string output;     // `encode run --output FILE`: the path of the only final matrix; or ""
-  // Only of a run that works in a directory of its own (supervisor/own_attempt.h), which is then
-  // `cache_dir`: the cache directory of the user, which gets the final matrices; "" for other runs.
+  // The cache directory of the user, which gets the final matrices, if the run works in a directory
+  // of its own (supervisor/own_attempt.h). `cache_dir` is then this own directory. Otherwise "".
   std::string shared_dir = {};
   bool use_chunked_encoding = true;  // false: the standard mode, one pass without chunk files
   int64_t chunk_size = 0;            // in rows; 0: see kDefaultChunks; or kAutoChunkRows

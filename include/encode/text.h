@@ -60,8 +60,7 @@ struct Text {
   }
 };
 
-// What one pass over an input has found. It is always true that
-// rows_in == rows + rejected + filtered.
+// What one pass over an input has found. Always, rows_in == rows + rejected + filtered.
 struct InputScan {
   int64_t rows_in = 0;  // the records that were read; reading stops after limit_rows accepted rows
   int64_t rows = 0;     // the accepted rows, which become the rows of the matrix
@@ -219,13 +218,13 @@ std::string list_fields(const InputOptions& options);
 void require_fields(const InputOptions& options, const InputScan& scan,
                     const std::vector<std::string>& fields);
 
-// Returns those of the field or the fields of the template that none of the first 1,000 records of
-// a file of JSONL or JSON has; they may be misspelled. Returns none unless missing fields are
-// empty, because a row without a field is a bad row otherwise. Throws what TextReader throws.
+// Returns the fields (InputOptions::field, or those of the template) that none of the first 1,000
+// records of a JSONL or JSON file has; they may be misspelled. Returns none unless missing fields
+// are empty, because a row without a field is a bad row otherwise. Throws what TextReader throws.
 std::vector<std::string> unseen_fields(const InputOptions& options, const InputScan& scan);
 
-// Returns those of the fields that the filter names that none of the first 1,000 records of a file
-// of JSONL or JSON has; they may be misspelled. Returns none if the filter reads another input.
+// Returns the fields of the filter that none of the first 1,000 records of a JSONL or JSON file
+// has; they may be misspelled. Returns none if the filter reads another input.
 // Throws what TextReader throws.
 std::vector<std::string> unseen_filter_fields(const InputOptions& options, const InputScan& scan);
 

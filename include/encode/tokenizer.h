@@ -34,8 +34,8 @@ struct TokenizedRows {
         ids.data() + offsets[static_cast<size_t>(i)],
         static_cast<size_t>(offsets[static_cast<size_t>(i) + 1] - offsets[static_cast<size_t>(i)])};
   }
-  // Makes a row of the ids that were appended to `ids` after the last row. max_length has cut off
-  // `lost` other ids of it.
+  // Ends a row: it has the ids that were appended to `ids` since the previous row. `lost` is the
+  // number of its ids that max_length has cut off.
   void end_row(int64_t lost = 0) {
     offsets.push_back(std::ssize(ids));
     lost_tokens.push_back(static_cast<int32_t>(lost));

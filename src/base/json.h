@@ -68,8 +68,8 @@ class JsonFields {
   [[noreturn]] void refuse(const std::string& key, const std::string& expected,
                            const std::optional<std::string>& found = std::nullopt) const;
   // Throws the Error for a field whose value is valid, but names a variant that encode does not
-  // have. The hint is to choose another model: with another value the file would describe another
-  // model than the weights. `found` is as in refuse().
+  // have. The hint is to choose another model, because with another value the file would no longer
+  // describe the model that the weights belong to. `found` is as in refuse().
   [[noreturn]] void refuse_variant(const std::string& key, const std::string& expected,
                                    const std::optional<std::string>& found = std::nullopt) const;
 

@@ -220,6 +220,12 @@ std::string suggest_key(const SchemaNode& section, const std::string& unknown) {
   for (const SchemaNode& child : section.children) names.push_back(child.name);
   const std::string near = nearest(unknown, names.data(), names.size());
   if (!near.empty()) return fmt::format("did you mean '{}'?", near);
+  // `tokens` stands for `max_tokens`.
+  const auto has_word = [&unknown](const std::string& name) {
+    return name.starts_with(unknown + "_") || name.ends_with("_" + unknown);
+  };
+  if (std::ranges::count_if(names, has_word) == 1)
+    return fmt::format("did you mean '{}'?", *std::ranges::find_if(names, has_word));
   const KeySpec* elsewhere = find_leaf(unknown, true);
   if (elsewhere == nullptr) return "leave it out; encode config --all lists all keys";
   return fmt::format("did you mean {}?", join_key(elsewhere->sections[0], elsewhere->name));

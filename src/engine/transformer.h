@@ -26,9 +26,8 @@ struct Transformer {
   int64_t vocab_size = 0;
 
   // Returns the vectors of the batch as float32 on the device, [V, width], where V is the sum of
-  // batch.vectors. The caller copies the
-  // result to the host and calls head.finish(), which gives it effective.dim columns. `slots` is at
-  // least batch.tokens() (see PackedInput).
+  // batch.vectors. The caller copies the result to the host and calls head.finish(), which gives it
+  // effective.dim columns. `slots` is at least batch.tokens() (see PackedInput).
   at::Tensor embed(const PackedBatch& batch, int64_t slots) const;
   // Returns the number of slots that embed() should be given for a batch of `tokens` tokens. On a
   // GPU this is a multiple of effective.launch_tokens. On a CPU it is the number that cpu_slots()

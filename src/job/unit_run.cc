@@ -206,42 +206,18 @@ UnitRun::End UnitRun::encode_all(WindowProducer& producer, CommitThread& committ
   std::vector<float> memory;  // of a window that is durable
   while (auto window = producer.next()) {
     rows = window->rows();
-    const double awaited = watch.lap();
     seconds_.commit = committer.seconds();
-    // Called before the wait for this window is added, because the first report of a run would show
-    // only this wait.
-    tell_start(*window);
-    seconds_.rows_awaited += awaited;
-    seconds_.add(window->seconds);
-    deduplicated_rows_ += std::ssize(window->duplicates);
-    window_rows_ = {.first = rows_, .rows = rows.size(), .sequences = window->sequences};
+    begin(*window, watch.lap());
     const bool last = window->last;
     std::optional<WindowVectors> vectors =
         encoder_.encode(std::move(*window), progress, std::move(memory));
     if (!vectors) return End::kStopped;
-    count_sequences(vectors->reused.sequences);
-    tokens_ += vectors->reused.tokens;
-    slots_ += vectors->reused.tokens;  // reused rows have no padding
+    count_reused(vectors->reused);
     if (vectors->reused.sequences > 0 && !go_on()) return End::kStopped;
-    int64_t closed = 0;
-    for (const WindowPart& part : vectors->parts) {
-      stats_.add(part.stats);
-      // Rows without tokens are in no batch, so they are counted here.
-      if (!unit_.effective.passages) rows_ += part.stats.zero_token_rows;
-      closed += part.closes_chunk() ? 1 : 0;
-    }
-    if (unit_.effective.passages) rows_ = window_rows_.first + window_rows_.rows;
+    const int64_t closed = count_parts(vectors->parts);
     const bool closes_chunk = vectors->parts.back().closes_chunk();
     if (closes_chunk) release_memory(last);
-    EncodedWindow encoded = encoded_window(std::move(*vectors));
-    encoded.seconds = watch.lap();
-    seconds_.encode += encoded.seconds;
-    memory = committer.push(std::move(encoded));
-    if (pressed()) {
-      memory = {};
-      trim_heap();
-    }
-    seconds_.commit_awaited += watch.lap();
+    memory = commit(encoded_window(std::move(*vectors)), committer, watch);
     if (closed > 0) tell_reuse();
     retirement.count({.chunks = closed,
                       .resident_bytes = private_resident_bytes(),
@@ -249,6 +225,51 @@ UnitRun::End UnitRun::encode_all(WindowProducer& producer, CommitThread& committ
     if (closes_chunk && !last && retirement.due()) return End::kRetired;
   }
   return End::kDone;
+}
+
+// Tells that the window begins, and counts it. The run has waited `awaited` seconds for it.
+void UnitRun::begin(const Window& window, double awaited) {
+  // The report comes first, because otherwise the first report of a run would show nothing but this
+  // wait.
+  tell_start(window);
+  seconds_.rows_awaited += awaited;
+  seconds_.add(window.seconds);
+  deduplicated_rows_ += std::ssize(window.duplicates);
+  window_rows_ = {.first = rows_, .rows = window.rows().size(), .sequences = window.sequences};
+}
+
+void UnitRun::count_reused(const ReusedSequences& reused) {
+  count_sequences(reused.sequences);
+  tokens_ += reused.tokens;
+  slots_ += reused.tokens;  // reused rows have no padding
+}
+
+// Returns the number of chunks that end in the window.
+int64_t UnitRun::count_parts(std::span<const WindowPart> parts) {
+  int64_t closed = 0;
+  for (const WindowPart& part : parts) {
+    stats_.add(part.stats);
+    // Rows without tokens are in no batch, so they are counted here.
+    if (!unit_.effective.passages) rows_ += part.stats.zero_token_rows;
+    closed += part.closes_chunk() ? 1 : 0;
+  }
+  if (unit_.effective.passages) rows_ = window_rows_.first + window_rows_.rows;
+  return closed;
+}
+
+// Gives the window to the committer. Returns the values of a durable window as memory for another
+// one.
+std::vector<float> UnitRun::commit(EncodedWindow window, CommitThread& committer,
+                                   Stopwatch& watch) {
+  window.seconds = watch.lap();
+  seconds_.encode += window.seconds;
+  std::vector<float> memory = committer.push(std::move(window));
+  if (pressed()) {
+    memory = {};
+    trim_heap();
+  }
+  seconds_.commit_awaited += watch.lap();
+  return memory;
 }
 
 // Returns the batches of the next window if the device may begin them directly after the last batch

@@ -43,7 +43,11 @@ class UnitRun {
   End encode_all(WindowProducer& producer, CommitThread& committer, Retirement& retirement);
   TokenizePlan tokenize_plan() const;
   std::span<const PackedBatch> begin_next(WindowProducer& producer, RowRange rows);
+  void begin(const Window& window, double awaited);
+  void count_reused(const ReusedSequences& reused);
+  int64_t count_parts(std::span<const WindowPart> parts);
   EncodedWindow encoded_window(WindowVectors vectors);
+  std::vector<float> commit(EncodedWindow window, CommitThread& committer, Stopwatch& watch);
   void release_memory(bool last);
   void tell_start(const Window& window);
   void tell_reuse();

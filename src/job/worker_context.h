@@ -15,7 +15,7 @@
 
 namespace encode {
 
-// Holds references, which must outlive it. Thread-safe.
+// The objects that it refers to must outlive it. Thread-safe.
 struct WorkerContext {
   const JobSpec& job;
   EventPipe& events;

@@ -12,7 +12,8 @@
 namespace encode::kernels::amx::digits {
 
 // The operands of one block of results. x has the digits of the rows of the block, and w the digits
-// of its columns. x_tile and w_tile are the bytes from one row tile, or column tile, to the next.
+// of its columns. x_tile and w_tile are strides in bytes: from one tile of rows, or of columns, to
+// the next. `steps` is the number of tiles along the inner dimension.
 //
 // The functions below store the sums tile by tile, in row-major order, and the planes of each tile
 // one after another.

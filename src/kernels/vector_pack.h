@@ -30,7 +30,8 @@ int64_t block_words(int64_t in_features) {
   return Format::count(in_features) * kColumns;
 }
 
-// words_bytes() is the size of the words of a block of columns. block_bytes() adds the scales.
+// words_bytes() is the size in bytes of the packed words of one block of columns. block_bytes()
+// includes the scales after them.
 template <typename Format>
 int64_t words_bytes(int64_t in_features) {
   return block_words<Format>(in_features) * static_cast<int64_t>(sizeof(typename Format::Stored));

@@ -30,11 +30,11 @@ bool is_safe_name(std::string_view name);
 // models--org--name.
 //
 // Every file that is opened is recorded in an OpenedFiles, because every file that is read can
-// change a result. If the OpenedFiles knows the content that the files must have, the folder has no
-// other files, and the functions that read also throw its Error "model.changed". Copies share the
-// record. One thread at a time may use a folder and its copies and subfolders. All errors but
-// "model.missing" and "model.not_a_file" (kNoInput) are kConfig. A failed system call gives
-// "model.open" with the exit code of exit_code_for_errno().
+// change a result. If the OpenedFiles has a list of files with their hashes, a file that is not in
+// the list counts as absent, and the functions that read throw "model.changed" for other content.
+// Copies share the record. One thread at a time may use a folder and its copies and subfolders. The
+// errors have the exit code kConfig, except "model.missing" and "model.not_a_file" (kNoInput) and
+// "model.open", which a failed system call gives (exit_code_for_errno()).
 class ModelFolder {
  public:
   // Without `opened` the folder makes a record of its own. Throws Error "model.missing" if there is

@@ -82,8 +82,8 @@ void read_attention(const SizeFields& names, const JsonFields& fields, ModelSize
   sizes.head_dim = sizes.hidden_size / heads;
   if (names.head_dim == nullptr && sizes.hidden_size % heads != 0) {
     fields.refuse(heads_name,
-                  fmt::format("a divisor of {} {}", stated_name(fields, names.hidden_size),
-                              sizes.hidden_size),
+                  fmt::format("a divisor of {}, which is {}; either of the two may be wrong",
+                              stated_name(fields, names.hidden_size), sizes.hidden_size),
                   fmt::to_string(heads));
   }
   if (names.head_dim == nullptr) return;

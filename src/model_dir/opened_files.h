@@ -34,10 +34,10 @@ class OpenedFiles {
   // Returns whether the directory has a file or folder of this name, or nullopt if only the file
   // system knows. Names are as ModelFile::name.
   std::optional<bool> has(const std::string& name) const;
-  // Adds a file that was opened. Throws "model.changed" if it should not be there or should have
-  // another size.
+  // Adds a file that was opened. Throws "model.changed" if `expected` does not have the file, or
+  // has it with another size.
   void add(const ModelFile& file);
-  // Takes note of a file that does not exist. Throws "model.changed" if it should.
+  // Adds a file that does not exist. Throws "model.changed" if `expected` has the file.
   void add_missing(const ModelFile& file) const;
   // Throws "model.changed" if `content` is not what the file should contain.
   void check_content(const std::string& name, std::string_view content) const;

@@ -50,12 +50,15 @@ std::string_view model_type_of_class(std::string_view class_name) {
 Error unsupported_architecture(std::string_view model_type, const std::string& config_path) {
   std::vector<std::string> known;
   for (const ArchitectureEntry& entry : kArchitectures) known.emplace_back(entry.model_type);
+  const std::string near = nearest(std::string(model_type), known.data(), known.size());
   return Error({.code = "model.type",
                 .what = "encode does not support this architecture",
                 .where = config_path + ": model_type",
                 .expected = one_of(known, std::string(model_type)),
                 .found = fmt::format("'{}'", preview(model_type)),
-                .hint = "'encode models' lists them; docs/adding-a-model.md shows how to add one"});
+                .hint = fmt::format("{}'encode models' lists them; docs/adding-a-model.md shows "
+                                    "how to add one",
+                                    near.empty() ? "" : fmt::format("did you mean '{}'? ", near))});
 }
 
 }  // namespace encode

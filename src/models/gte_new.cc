@@ -12,8 +12,8 @@ namespace {
 //   y = LayerNorm(x + Attention(x))
 //   x = LayerNorm(y + down_proj(act(gate(y)) * up(y))),  (up(y), gate(y)) = up_gate_proj(y)
 //   Attention(x) = o_proj softmax(q k^T / sqrt(head_dim)) v,  (q, k, v) = qkv_proj(x)
-// q and k are rotated by their positions. act is hidden_act, which is gelu in the published
-// models.
+// q and k are rotated by their positions. qkv_proj, o_proj and down_proj have biases, up_gate_proj
+// has none. act is hidden_act, which is gelu in the published models.
 // PostNormLayer::forward() in models/layers.h computes the first two lines.
 using GteLayer = PostNormLayer<>;
 

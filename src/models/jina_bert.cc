@@ -15,8 +15,8 @@ namespace {
 //   y = LayerNorm(x + Attention(x))
 //   x = LayerNorm(y + wo(act(gate) * up)),  (gate, up) = gated_layers(y)
 //   Attention(x) = Wo softmax(q k^T / sqrt(head_dim) - slope of the head x |distance|) v + bo
-// q, k and v are projections of x with biases. act is gelu if feed_forward_type is "geglu", and
-// relu if it is "reglu".
+// q, k and v are projections of x with biases. wo has a bias, gated_layers has none. act is gelu if
+// feed_forward_type is "geglu", and relu if it is "reglu".
 // PostNormLayer::forward() in models/layers.h computes the first two lines.
 using JinaLayer = PostNormLayer<>;
 
@@ -110,7 +110,8 @@ struct CodeLayer {
   //   a = LayerNorm(x + Attention(x))
   //   y = LayerNorm(x + a)
   //   x = LayerNorm(y + down_layer(up * act(gate))),  (up, gate) = up_gated_layer(y)
-  // act is hidden_act, which is gelu in the published model.
+  // down_layer has a bias, up_gated_layer has none. act is hidden_act, which is gelu in the
+  // published model.
   LinearInput forward(const LinearInput& x, const LayerContext& context) const {
     const Attended attended = attention.attend(x, context);
     return finish_rows(context, attended, [&](const Attended& rows) {

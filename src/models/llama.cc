@@ -13,8 +13,8 @@
 //
 // Ministral 3 also scales the queries of long texts (QueryScale). The first six can also be
 // bidirectional (DecoderConfig::causal). NVIDIA's model has the model_type llama_bidirec and the
-// class LlamaBidirectionalModel (Moreira et al. 2024). Papers: Mistral is
-// Jiang et al. 2023, Qwen2 Yang et al. 2024, Qwen3 Yang et al. 2025, EuroBERT Boizard et al. 2025.
+// class LlamaBidirectionalModel (Moreira et al. 2024). Papers: Mistral is Jiang et al. 2023, Qwen2
+// Yang et al. 2024, Qwen3 Yang et al. 2025, EuroBERT Boizard et al. 2025.
 // References: modeling_llama.py, modeling_mistral.py, modeling_ministral.py,
 // modeling_ministral3.py, modeling_qwen2.py, modeling_qwen3.py and modeling_eurobert.py of Hugging
 // Face transformers; the modeling code that NVIDIA publishes with llama-embed-nemotron-8b.

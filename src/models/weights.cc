@@ -4,9 +4,12 @@
 #include <cstring>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <ATen/ops/from_blob.h>
 
@@ -44,6 +47,41 @@ std::optional<at::ScalarType> scalar_type(const std::string& dtype) {
 bool matches(const std::string& name, const std::string& pattern) {
   if (pattern.ends_with('*')) return name.starts_with(pattern.substr(0, pattern.size() - 1));
   return name.ends_with(pattern);
+}
+
+// The number of a layer in the name of a tensor: 11 in "encoder.layer.11.output.dense.weight".
+struct LayerNumber {
+  std::string before;  // "encoder.layer."
+  int64_t number = 0;
+};
+
+std::optional<LayerNumber> layer_number(const std::string& name) {
+  constexpr size_t kMostDigits = 9;
+  for (size_t begin = 0, end = name.find('.'); end != std::string::npos;
+       begin = end + 1, end = name.find('.', begin)) {
+    const std::string part = name.substr(begin, end - begin);
+    if (part.size() <= kMostDigits && is_number(part))
+      return LayerNumber{.before = name.substr(0, begin), .number = std::stoll(part)};
+  }
+  return std::nullopt;
+}
+
+// Says what the checkpoint has in the place of a missing tensor: fewer layers, or a similar name.
+std::string found_instead(const std::map<std::string, TensorInfo>& tensors,
+                          const std::string& missing) {
+  const std::optional<LayerNumber> layer = layer_number(missing);
+  int64_t last_layer = -1;
+  std::vector<std::string> names;
+  for (const auto& [name, tensor] : tensors) {
+    names.push_back(name);
+    const auto other = layer && name.starts_with(layer->before) ? layer_number(name) : std::nullopt;
+    if (other && other->before == layer->before) last_layer = std::max(last_layer, other->number);
+  }
+  const std::string found = fmt::format("{} tensors, none of which has this name", names.size());
+  if (layer && last_layer >= 0 && last_layer < layer->number)
+    return fmt::format("{}; the last layer is '{}{}'", found, preview(layer->before), last_layer);
+  const std::string near = nearest(missing, names.data(), names.size());
+  return near.empty() ? found : fmt::format("{}; the nearest is '{}'", found, preview(near));
 }
 
 at::ScalarType scalar_type_of(const std::string& name, const TensorInfo& info) {
@@ -178,7 +216,7 @@ const TensorInfo& Weights::find(const std::string& name, const std::vector<Dim>&
                  .what = fmt::format("tensor '{}' is missing", name),
                  .where = origin_,
                  .expected = expected_text(shape),
-                 .found = fmt::format("{} tensors, none of which has this name", tensors_.size()),
+                 .found = found_instead(tensors_, name),
                  .hint = "download the model again, with the config.json that belongs to it"});
   }
   const bool fits =

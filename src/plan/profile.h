@@ -26,8 +26,8 @@ struct ProfileResult {
 
 // Encodes the first rows of the first stream in a temporary folder, and adds the result to the
 // user's profiles. Must be called from the main thread. Throws what run_experiment(), ScratchFolder
-// and Profiles::add() throw, and
-// Error kUsage "plan.profile" if the plan is for a card that is not in this machine.
+// and Profiles::add() throw, and Error kUsage "plan.profile" if the plan is for a card that is not
+// in this machine.
 ProfileResult profile_plan(const PlanRequest& request, const ExperimentPlan& plan,
                            const RunEnvironment& environment, Terminal& err);
 

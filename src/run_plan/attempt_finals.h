@@ -29,10 +29,10 @@ class AttemptFinals {
   void replace(const std::string& final_path) { replaced_.insert(final_path); }
   bool replaces(const std::string& final_path) const;
 
-  // Publishes the matrix that the run has made at work_path_of() this path. If another run has
-  // published there since look_at(), waits a moment until `is_wanted` returns true, and deletes the
-  // matrix of this run then. Throws Error kTempFail "store.taken" if it stays false, and what
-  // `is_wanted` and move_final() throw.
+  // Publishes the matrix that the run has made at work_path_of(final_path). If another run has
+  // published a matrix there since look_at(), this function deletes the matrix of this run as soon
+  // as `is_wanted` accepts the other one. Throws Error kTempFail "store.taken" if `is_wanted` still
+  // refuses it after a moment, and what `is_wanted` and move_final() throw.
   void publish(const std::string& final_path, const std::function<bool()>& is_wanted);
 
  private:

@@ -11,6 +11,7 @@
 #include "encode/store.h"
 
 #include "base/file.h"
+#include "base/named_path.h"
 #include "base/own_cache.h"
 #include "base/path_kind.h"
 #include "base/units.h"
@@ -86,6 +87,7 @@ StreamStatus stream_status(const StatusRequest::Stream& stream, const ReportedSt
 
 std::vector<std::string> list_cache(const std::string& cache_dir) {
   try {
+    require_named_file(cache_dir, "status.directory");
     return list_directory(cache_dir);
   } catch (const Error& error) {
     ErrorDetail detail = error.detail();

@@ -26,9 +26,8 @@ struct SearchTarget {
 };
 
 // Returns the target for a stream of a config: its matrix, or the list of the parts if its shards
-// are merged. `name` is the name of the stream ("tc"), with its
-// split if several splits have it ("train_tc"), or "" if the config has only one stream. Throws
-// Error:
+// are merged. `name` is a stream ("tc"), a split and a stream ("train_tc") if several splits have
+// the stream, or "" if the config has only one stream. Throws Error:
 // - kUsage "search.stream" if there is no such stream, or if several streams have the name; the
 //   error lists the streams,
 // - kConfig "search.kind" if it is the name of a combined matrix,

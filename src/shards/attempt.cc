@@ -16,7 +16,8 @@
 namespace encode {
 namespace {
 
-// What the attempts have learned about failures, so that a row that ends workers is not met anew.
+// Copies what earlier attempts have learned about failures, so that a row that kills workers does
+// not kill the workers of this attempt again.
 void inherit_faults(const std::vector<std::string>& earlier, const std::string& cache_dir,
                     const Shard& shard) {
   std::vector<StreamIdentity> streams;

@@ -1,6 +1,5 @@
-// The files of an attempt, as `encode shards clean` deletes them. Only files that a run could have
-// made by their names count: a file of any other name stays. No link is followed. Any thread may
-// call these functions.
+// The files of an attempt, as `encode shards clean` deletes them. Only files with a name that a run
+// gives count; all others stay. No link is followed. Any thread may call these functions.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,9 @@
 #include "store/final_values.h"
 
+#include <memory>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "base/file.h"
 #include "columnar/matrix_reader.h"
@@ -36,6 +39,57 @@ Manifest float32_manifest(const std::string& matrix_path) {
   return std::move(*manifest);
 }
 
+// Writes the files beside a final matrix that have a fact of each row or passage.
+class FilesBeside {
+ public:
+  FilesBeside(const std::string& matrix_path, const Manifest& manifest)
+      : ledger_(ledger_path(matrix_path)), set_aside_(set_aside_path(matrix_path)) {
+    const StreamIdentity& identity = manifest.identity;
+    if (identity.passages) passages_.emplace(passages_path(matrix_path));
+    if (identity.has_offsets()) offsets_.emplace(offsets_path(matrix_path), identity.rows);
+    if (says_filtered(identity.fingerprint))
+      source_rows_.emplace(source_rows_path(matrix_path), identity.rows - manifest.dropped_rows);
+  }
+
+  // Must be called before a table is begun, because the table reads the file of the passages.
+  void fill(const FinalSource& source, const VectorRows& rows) {
+    if (passages_) source.fill_passages(*passages_);
+    source.fill_ledger(ledger_);
+    if (offsets_) source.fill_offsets(*offsets_);
+    if (source_rows_) fill_source_rows(source, rows, *source_rows_);
+    set_aside_.append(source.set_aside);
+  }
+
+  std::string temp_path_of_passages() const { return passages_ ? passages_->temp_path() : ""; }
+
+  BesideFinal writers() {
+    return {.ledger = &ledger_,
+            .offsets = offsets_ ? &*offsets_ : nullptr,
+            .source_rows = source_rows_ ? &*source_rows_ : nullptr,
+            .set_aside = set_aside_.empty() ? nullptr : &set_aside_,
+            .passages = passages_ ? &*passages_ : nullptr};
+  }
+
+ private:
+  LedgerWriter ledger_;
+  LedgerWriter set_aside_;
+  std::optional<PassagesWriter> passages_;
+  std::optional<OffsetsWriter> offsets_;
+  std::optional<SourceRowsWriter> source_rows_;
+};
+
+// Writes the rows in the type of `format`.
+void write_rows(const FinalSource& source, const FinalFormat& format, const Quantizer& quantizer,
+                FinalFile& writer) {
+  std::vector<std::byte> bytes;
+  source.rows([&](std::span<const float> block) {
+    if (format.type == OutputType::kFloat32) return writer.append(block);
+    quantizer.require_fit(block, writer.rows_written());
+    quantizer.convert(block, bytes);
+    writer.append_bytes(bytes);
+  });
+}
+
 }  // namespace
 
 std::string ranges_bytes_of_file(const FinalFormat& format, int64_t dim) {
@@ -59,50 +113,21 @@ void write_final(const FinalSource& source, const std::string& matrix_path, Mani
     ranges_bytes = ranges.npy_bytes();
     manifest.ranges_given = !format.ranges_file.empty();
   }
-  const Quantizer quantizer(format.type, dim, ranges);
-  std::optional<PassagesWriter> passages;
-  if (manifest.identity.passages) {
-    passages.emplace(passages_path(matrix_path));
-    source.fill_passages(*passages);
-  }
   const bool drops = manifest.quarantine == QuarantinePolicy::kDrop;
-  const FinalColumns columns = {
-      .open = source.columns,
-      .rows =
-          VectorRows(manifest.identity.range(),
-                     drops ? row_numbers(source.set_aside) : std::vector<int64_t>(), matrix_path),
-      .passages = passages ? passages->temp_path() : "",
-      .of_vectors = source.columns_of_vectors};
+  const VectorRows rows(manifest.identity.range(),
+                        drops ? row_numbers(source.set_aside) : std::vector<int64_t>(),
+                        matrix_path);
+  FilesBeside files(matrix_path, manifest);
+  files.fill(source, rows);
+  const FinalColumns columns = {.open = source.columns,
+                                .rows = rows,
+                                .passages = files.temp_path_of_passages(),
+                                .of_vectors = source.columns_of_vectors};
   const std::unique_ptr<FinalFile> writer = begin_final_file(matrix_path, manifest, columns);
-  std::vector<std::byte> bytes;
-  LedgerWriter ledger(ledger_path(matrix_path));
-  source.fill_ledger(ledger);
-  source.rows([&](std::span<const float> block) {
-    if (format.type == OutputType::kFloat32) return writer->append(block);
-    quantizer.require_fit(block, writer->rows_written());
-    quantizer.convert(block, bytes);
-    writer->append_bytes(bytes);
-  });
-  std::optional<OffsetsWriter> offsets;
-  if (manifest.identity.has_offsets()) {
-    offsets.emplace(offsets_path(matrix_path), manifest.identity.rows);
-    source.fill_offsets(*offsets);
-  }
-  std::optional<SourceRowsWriter> source_rows;
-  if (says_filtered(manifest.identity.fingerprint)) {
-    source_rows.emplace(source_rows_path(matrix_path),
-                        manifest.identity.rows - manifest.dropped_rows);
-    fill_source_rows(source, columns.rows, *source_rows);
-  }
-  LedgerWriter set_aside(set_aside_path(matrix_path));
-  set_aside.append(source.set_aside);
-  publish_final(*writer, std::move(manifest),
-                {.ledger = &ledger,
-                 .offsets = offsets ? &*offsets : nullptr,
-                 .source_rows = source_rows ? &*source_rows : nullptr,
-                 .set_aside = set_aside.empty() ? nullptr : &set_aside,
-                 .passages = passages ? &*passages : nullptr,
-                 .ranges_bytes = ranges_bytes});
+  write_rows(source, format, Quantizer(format.type, dim, ranges), *writer);
+  BesideFinal beside = files.writers();
+  beside.ranges_bytes = ranges_bytes;
+  publish_final(*writer, std::move(manifest), beside);
 }
 
 void reformat_final(const std::string& float32_path, const std::string& matrix_path,

@@ -116,8 +116,8 @@ RunEnd OwnAttempt::run(RunEnvironment environment, Terminal& err, Terminal& out)
   }
 }
 
-// Another run deletes this attempt when it has published all of its matrices. This one may then
-// make its directory again, but not the file LOCK.
+// Another run that has published all matrices of this attempt deletes its directory. This run may
+// then make the directory again, but never the file LOCK.
 bool OwnAttempt::was_deleted() const {
   std::error_code unknown;
   return !std::filesystem::exists(RunFiles(own_.store.cache_dir).lock(), unknown) && !unknown;

@@ -7,10 +7,16 @@ namespace encode {
 namespace {
 
 constexpr size_t kInputBytes = size_t{128} << 10;
+constexpr size_t kStartBytes = 32;  // the bytes that an error shows
+
+const CompressionFacts& facts_of(Compression compression) {
+  return *std::ranges::find(kCompressions, compression, &CompressionFacts::compression);
+}
 
 }  // namespace
 
-CompressedSource::CompressedSource(DiskFile& file) : file_(file), input_(kInputBytes) {}
+CompressedSource::CompressedSource(DiskFile& file, Compression compression)
+    : file_(file), facts_(facts_of(compression)), input_(kInputBytes) {}
 
 size_t CompressedSource::read(char* data, size_t size) {
   if (failure_) std::rethrow_exception(failure_);
@@ -43,20 +49,36 @@ void CompressedSource::seek(int64_t offset) {
 }
 
 bool CompressedSource::fill() {
+  const bool first = file_.offset() == 0;
   input_size_ = file_.read(input_.data(), input_.size());
+  if (first) start_.assign(input_.data(), std::min(input_size_, kStartBytes));
   return input_size_ > 0;
 }
 
 Error CompressedSource::corrupt(ErrorCode code, const std::string& problem,
                                 size_t unread_bytes) const {
+  if (offset_ == 0 && !start_.starts_with(facts_.magic)) return not_compressed(code);
   const int64_t at = file_.offset() - static_cast<int64_t>(unread_bytes);
+  return Error(
+      {.code = code,
+       .exit_code = ExitCode::kData,
+       .what = "the compressed file is damaged",
+       .where = file_.path(),
+       .expected = fmt::format("an undamaged {} stream", facts_.title),
+       .found = fmt::format("{}, near byte {} of the file", problem, at),
+       .hint = fmt::format("fetch or compress the file again; {} -t tests a file", facts_.title)});
+}
+
+Error CompressedSource::not_compressed(ErrorCode code) const {
   return Error({.code = code,
                 .exit_code = ExitCode::kData,
-                .what = "the compressed file is damaged",
+                .what = fmt::format("the file is not compressed with {}", facts_.title),
                 .where = file_.path(),
-                .expected = "a complete and undamaged gzip or zstd stream",
-                .found = fmt::format("{}, near byte {} of the file", problem, at),
-                .hint = "fetch or compress the file again; gzip -t and zstd -t test a file"});
+                .expected = fmt::format("a file that begins with the bytes {:02X}",
+                                        fmt::join(facts_.magic, " ")),
+                .found = fmt::format("'{}'", preview(start_)),
+                .hint = fmt::format("remove .{} from the name, or compress the file with {}",
+                                    facts_.name, facts_.title)});
 }
 
 Error CompressedSource::truncated(ErrorCode code) const {

@@ -10,6 +10,7 @@
 
 #include "encode/error.h"
 
+#include "base/input_format.h"
 #include "text/byte_source.h"
 
 namespace encode {
@@ -22,7 +23,7 @@ class CompressedSource : public ByteSource {
   void seek(int64_t offset) final;
 
  protected:
-  explicit CompressedSource(DiskFile& file);
+  CompressedSource(DiskFile& file, Compression compression);
 
   // Does what ByteSource::read() describes.
   virtual size_t decompress(char* data, size_t size) = 0;
@@ -33,13 +34,19 @@ class CompressedSource : public ByteSource {
   const std::vector<char>& input() const { return input_; }
   size_t input_size() const { return input_size_; }
   const std::string& path() const { return file_.path(); }
+  // Returns the error for data that cannot be decompressed, or for a file of another kind.
+  // `unread_bytes` is the size of the part of input() that was not read.
   Error corrupt(ErrorCode code, const std::string& problem, size_t unread_bytes) const;
   Error truncated(ErrorCode code) const;
 
  private:
+  Error not_compressed(ErrorCode code) const;
+
   DiskFile& file_;
+  const CompressionFacts& facts_;
   std::vector<char> input_;
   size_t input_size_ = 0;
+  std::string start_;           // the first bytes of the file, once they are read
   std::exception_ptr failure_;  // every later read() throws it again
   int64_t offset_ = 0;          // the number of decompressed bytes that read() has returned
 };

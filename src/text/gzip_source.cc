@@ -11,7 +11,7 @@ namespace {
 
 class GzipSource final : public CompressedSource {
  public:
-  explicit GzipSource(DiskFile& file) : CompressedSource(file) {
+  explicit GzipSource(DiskFile& file) : CompressedSource(file, Compression::kGzip) {
     constexpr int kGzipOnly = 16 + MAX_WBITS;
     if (inflateInit2(&stream_, kGzipOnly) != Z_OK) throw std::bad_alloc();
   }

@@ -31,8 +31,8 @@ class RecordFilter {
   // has a problem: its fields cannot be read, or the filter does not fit their types. Throws Error
   // kData "filter.records" if the other input has no further record.
   WhereFilter::Verdict next(Record& record);
-  // Is called after the last record of the input, which has `records` of them. Throws Error kData
-  // "filter.records" if the other input has more.
+  // Must be called after the last record of the input. `records` is the number of its records.
+  // Throws Error kData "filter.records" if the other input has more.
   void finish(int64_t records);
   // Makes the record of a checkpoint the next one. In another input, all records before it are
   // read, because the checkpoint has no place there.

@@ -225,7 +225,7 @@ Guess guess_fields(const InputOptions& options, const Start& start) {
       fmt::format("set --format: {}; a text on each line needs no --field", text_fields_names()));
 }
 
-// Throws if the bytes are no text in any format.
+// Throws the Error of the reader of lines if the bytes are binary data.
 void refuse_binary(const InputOptions& options) {
   InputOptions lines = options;
   lines.format = TextFormat::kLines;

@@ -34,7 +34,9 @@ int largest_window_log() {
 class ZstdSource final : public CompressedSource {
  public:
   explicit ZstdSource(DiskFile& file)
-      : CompressedSource(file), context_(ZSTD_createDCtx()), window_log_(largest_window_log()) {
+      : CompressedSource(file, Compression::kZstd),
+        context_(ZSTD_createDCtx()),
+        window_log_(largest_window_log()) {
     if (!context_) throw std::bad_alloc();
     ZSTD_DCtx_setParameter(context_.get(), ZSTD_d_windowLogMax, window_log_);
   }

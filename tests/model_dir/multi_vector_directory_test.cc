@@ -82,7 +82,7 @@ TEST_F(MultiVectorDirectory, ThePromptIsTheOneOfEncodeDocument) {
   EXPECT_EQ(effective_result(model_.open(), {}).prompt, "");
 }
 
-TEST_F(MultiVectorDirectory, TheMaskDecidesAboutItsTasks) {
+TEST_F(MultiVectorDirectory, ASkipListCountsIfItsTasksHaveDocument) {
   mask(R"("skiplist_words": ["!"], "skiplist_tasks": "query")");
   EXPECT_THAT(model_.open().late_interaction->skip_words, IsEmpty());
   mask(R"("skiplist_words": ["!"], "skiplist_tasks": ["query", "document"])");
@@ -91,6 +91,9 @@ TEST_F(MultiVectorDirectory, TheMaskDecidesAboutItsTasks) {
   EXPECT_THAT(model_.open().late_interaction->skip_words, ElementsAre("!"));
   mask("");
   EXPECT_THAT(model_.open().late_interaction->skip_words, IsEmpty());
+}
+
+TEST_F(MultiVectorDirectory, AMaskOfOtherKindsIsRefused) {
   mask(R"("keep_only_token_ids": [7])");
   expect_open_refused({"model.modules", "'keep_only_token_ids'", "null", "[7]"});
   mask(R"("skiplist_words": [7])");

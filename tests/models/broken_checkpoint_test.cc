@@ -74,6 +74,8 @@ INSTANTIATE_TEST_SUITE_P(
                "hidden_size"},
         Defect{"MoreLayers", "bert", [](Json& c) { c["num_hidden_layers"] = 3; }, "model.tensor",
                "encoder.layer.2"},
+        Defect{"MoreLayersThanFound", "bert", [](Json& c) { c["num_hidden_layers"] = 40; },
+               "model.tensor", "the last layer is 'encoder.layer.1'"},
         Defect{"FewerLayers", "bert", [](Json& c) { c["num_hidden_layers"] = 1; }, "model.tensor",
                "not part of"},
         Defect{"OddHeads", "bert", [](Json& c) { c["num_attention_heads"] = 5; }, "model.config",
@@ -152,7 +154,9 @@ INSTANTIATE_TEST_SUITE_P(
                [](Json& c) { c["latent_attention_config"]["num_latents_value"] = 7; },
                "model.shape", "num_latents_value"},
         Defect{"SharedProjections", "deberta_v2", [](Json& c) { c["share_att_key"] = false; },
-               "model.tensor", "pos_key_proj"}),
+               "model.tensor", "pos_key_proj"},
+        Defect{"SimilarName", "deberta_v2", [](Json& c) { c["share_att_key"] = false; },
+               "model.tensor", "the nearest is 'encoder.layer.0.attention.self.key_proj.weight'"}),
     [](const auto& param) { return param.param.label; });
 
 // A field of config.json with another value, and how the message shows this value.

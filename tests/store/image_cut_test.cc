@@ -196,7 +196,7 @@ TEST_F(ImageCut, NoAcknowledgedChunkIsLostAndNoFileIsTorn) {
   }
 }
 
-TEST_F(ImageCut, NorWithoutOrderedData) {
+TEST_F(ImageCut, NothingIsLostWithoutOrderedData) {
   CutPlan plan = usual_plan(true);
   plan.mount_options += ",data=writeback,noauto_da_alloc";
   EXPECT_EQ(run(plan), std::vector<std::string>());

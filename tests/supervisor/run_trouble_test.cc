@@ -50,6 +50,7 @@ TEST(RunTrouble, ADocumentedExitCodeOfAWorkerIsTheOneOfTheRun) {
     const RunResult result = run_with_worker_that_exits(static_cast<int>(facts.code));
     EXPECT_EQ(result.exit_code, facts.code) << render(result.error);
     EXPECT_EQ(result.error.code.name(), "worker.died");
+    EXPECT_THAT(result.error.where, HasSubstr("fake_worker"));
   }
 }
 

@@ -111,9 +111,18 @@ TEST_F(Input, DamageInACompressedFileIsAnErrorWithItsPlace) {
   EXPECT_EQ(error.code.name(), "gzip.corrupt");
   EXPECT_THAT(error.found, HasSubstr("near byte"));
   EXPECT_EQ(error_of(file("b.txt.gz", gzip("a\n") + "garbage")).code.name(), "gzip.corrupt");
-  EXPECT_EQ(error_of(file("c.txt.gz", "plain\n")).code.name(), "gzip.corrupt");
   EXPECT_EQ(error_of(file("a.txt.zst", zstd("a\n") + "garbage")).code.name(), "zstd.corrupt");
-  EXPECT_EQ(error_of(file("b.txt.zst", "plain\n")).code.name(), "zstd.corrupt");
+}
+
+TEST_F(Input, APlainFileNamedAsACompressedOneIsNotCalledDamaged) {
+  for (const std::string compression : {"gzip", "zstd"}) {
+    const std::string suffix = compression == "gzip" ? ".gz" : ".zst";
+    const ErrorDetail error = error_of(file("a.txt" + suffix, "plain\n"));
+    EXPECT_EQ(error.code.name(), compression + ".corrupt");
+    EXPECT_EQ(error.what, "the file is not compressed with " + compression);
+    EXPECT_EQ(error.found, "'plain\\x0a'");
+    EXPECT_THAT(error.hint, HasSubstr("remove " + suffix));
+  }
 }
 
 TEST_F(Input, RowsBeforeTheDamageAreRead) {

@@ -60,10 +60,10 @@ not used.
 | works by recipe | {recipes} | the repository names Python code of its own; `encode` does natively what this code does ([models.md](models.md)) |
 | refused | {refused} | `encode` ends with exit code 78 before it reads weights, and the message says why |
 
-{confirmed} rows that work have a public source for the modules and the pooling. The column "sources" names it; the
-[list of sources](#sources) says what each source shows. `hub@REVISION` is the page of the repository itself on the hub, at this
-revision. The keys that no source shows are those of the row's family. A row without a source for its modules has the note "layout
-unconfirmed".
+{confirmed} rows that work have a public source for the modules and the pooling. The column "sources" names it; the [list of
+sources](#sources) says what each source shows. `hub@REVISION` is the page of the repository itself on the hub, at this
+revision. For a key that no source shows, the check uses the value of other models of the family. A row without a source for its
+modules has the note "layout unconfirmed".
 
 ## Which version is followed
 

@@ -130,8 +130,8 @@ __device__ float weigh(const EncodeCudaAttention& args, const Task& task, int ha
   return sum_of_group(sum);
 }
 
-// Adds weights x values: results[4 * piece + i] has the numbers 2i and 2i + 1 of each 8 of the
-// piece.
+// Adds weights x values to the results. Of every 8 numbers in a piece, results[4 * piece + i] has
+// the numbers 2i and 2i + 1.
 template <typename T, int kPieces, int kTiles>
 __device__ void add_values(const HeadRows<T>& values, const Task& task,
                            const float (&weights)[2 * kTiles][4],

@@ -198,12 +198,16 @@ ErrorDetail WorkerSession::cause(const ExitStatus& status) const {
   ErrorDetail detail;
   detail.code = "worker.died";
   detail.what = fmt::format("encode-worker ended unexpectedly: {}", describe(status));
+  detail.where = options_.program;
   detail.expected = "a worker that completes its rows";
   detail.found =
       last_output_.empty() ? "no output" : fmt::format("{}", fmt::join(last_output_, "\n"));
   detail.hint =
-      "the output above and `encode status`, which counts the faults, may show the cause; without "
-      "it, the same command continues after the last committed chunk";
+      last_output_.empty()
+          ? "check that this is the encode-worker of this encode; the same command continues after "
+            "the last committed chunk"
+          : "the output above and `encode status`, which counts the faults, may show the cause; "
+            "without it, the same command continues after the last committed chunk";
   if (hung_) {
     detail.code = "worker.hung";
     detail.what = fmt::format(

@@ -115,7 +115,7 @@ std::map<std::string, std::string> amend_tokens(const TokenRules& rules,
   SpecialTokenList special(rules);
   const std::vector<StatedToken> added = tokens_to_add(rules, special, vocabulary);
   for (StatedToken token : added) {
-    // A token is also special if only the list of special tokens has it, in both versions.
+    // In both versions, a token without flags is special: only the list of special tokens has it.
     token.token.special = token.token.special || !token.has_flags ||
                           special.makes_special(token.token.content, rules.rules.as_version_5);
     if (!token.has_normalized) token.token.normalized = !token.token.special;

@@ -1,5 +1,5 @@
 // What the class of a tokenizer changes in transformers 4.57.6, beyond its files: the special
-// tokens that it has if no file states others, and the parts that its constructor makes anew.
+// tokens that it has if no file states others, and the parts that its constructor replaces.
 // docs/tokenizers.md has the table and its sources.
 #pragma once
 

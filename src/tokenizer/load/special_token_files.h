@@ -23,7 +23,7 @@ struct StatedToken {
   bool has_normalized = false;  // false: `normalized` is the opposite of `special`
 };
 
-// Returns a token that is stated as a text alone. Does not throw Error.
+// Returns the token of a file that states its text and no flags. Does not throw Error.
 StatedToken text_token(std::string_view content);
 
 // Returns the tokens <extra_id_0>, <extra_id_1>, .. that the class of T5 adds: `count` tokens, or

@@ -66,6 +66,9 @@ TEST(ModelShape, AConfigOfNoArchitectureIsRefused) {
       [] { shape_of_config(R"({"model_type":"whisper","hidden_size":8})", "m/config.json"); });
   EXPECT_EQ(error.code.name(), "model.type");
   EXPECT_EQ(error.where, "m/config.json: model_type");
+  const ErrorDetail typo =
+      error_of([] { shape_of_config(R"({"model_type":"brt","hidden_size":8})", "config.json"); });
+  EXPECT_TRUE(typo.hint.starts_with("did you mean 'bert'? ")) << typo.hint;
 }
 
 }  // namespace
