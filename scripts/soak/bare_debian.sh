@@ -4,6 +4,7 @@
 # usage: scripts/soak/bare_debian.sh                        cuda, then packages
 #        scripts/soak/bare_debian.sh cuda
 #        scripts/soak/bare_debian.sh quickstart [COMMIT]
+#        scripts/soak/bare_debian.sh test [COMMIT]
 #        scripts/soak/bare_debian.sh packages [--debian DIR]
 #
 #   cuda         runs scripts/setup.sh --cuda without an NVIDIA driver, and then build/bin/encode with the libraries that it has
@@ -12,6 +13,8 @@
 #                and takes about five minutes.
 #   quickstart   runs scripts/quickstart.sh of a commit (default: HEAD) and prints the time of each step. It needs 8 GB in
 #                TMPDIR. Nothing is shared with this machine: all downloads and all compiled objects are new.
+#   test         does the same with scripts/test.sh: it builds everything and runs every test. It needs 16 GB in TMPDIR, and takes
+#                about 40 minutes on two cores.
 #   packages     makes all packages, and lets each encode and verify the sample (tests/data/minilm with all-MiniLM-L6-v2), compared
 #                with the vectors of sentence-transformers: the wheel in a fresh venv of this machine, with torch from PyPI; in the
 #                Debian the archive, the two Debian packages, and the steps of packaging/Containerfile and packaging/encode.def.
@@ -73,12 +76,12 @@ check_cuda() {
   du -sh "$DEBIAN"/encode/{home/.cache/encode,.deps/torch,.deps/cuda}
 }
 
-# A bare Debian has no git, so the commit comes as an archive.
-check_quickstart() {
+# check_script SCRIPT COMMIT: runs a script of a commit. A bare Debian has no git, so the commit comes as an archive.
+check_script() {
   phase "debootstrap" make_debian
   make_clone
-  git -C "$ROOT" archive "$1" | tar -C "$DEBIAN/encode" -x
-  phase "quickstart.sh" in_debian scripts/quickstart.sh
+  git -C "$ROOT" archive "$2" | tar -C "$DEBIAN/encode" -x
+  phase "$1" in_debian "scripts/$1"
   du -sh "$DEBIAN"/encode/{home/.cache/encode,.deps,build}
 }
 
@@ -178,7 +181,7 @@ main() {
   case ${1:-} in
     -h | --help) show_help && return ;;
     cuda) work=(check_cuda) ;;
-    quickstart) work=(check_quickstart "${2:-HEAD}") ;;
+    quickstart | test) work=(check_script "$1.sh" "${2:-HEAD}") ;;
     packages)
       work=(check_packages)
       if [[ ${2:-} == --debian ]]; then GIVEN=$3; fi
