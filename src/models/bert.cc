@@ -42,7 +42,8 @@ namespace {
 //   bucket(d) = f(|d|) if d <= 0, n + f(|d|) if d > 0
 //   f(a) = a if a < m, else min(n - 1, m + floor(log(a / m) / log(128 / m) (n - m)))
 // act is hidden_act, which is gelu in the papers.
-// PostNormLayer::forward() in models/layers.h computes the first two lines.
+// PostNormLayer::forward() (models/layers.h) computes the first two lines: after each half it adds
+// the residual, and then normalizes the sum.
 using BertLayer = PostNormLayer<>;
 
 struct Parts {

@@ -27,7 +27,8 @@ struct CodeSageConfig : EncoderConfig {
 //   x = y + c_proj(act(c_fc(ln_2(y))))
 //   Attention(z) = c_proj softmax(q k^T / sqrt(head_dim)) v,  (q, k, v) = c_attn z
 // Every projection has a bias. act is activation_function, which is gelu_new.
-// PreNormLayer::forward() in models/layers.h computes the first two lines.
+// PreNormLayer::forward() (models/layers.h) computes the first two lines: it normalizes before each
+// half, and adds the residual after it.
 using CodeSageLayer = PreNormLayer<LayerNorm>;
 
 CodeSageLayer load_codesage_layer(const ModuleLoader& block, const CodeSageConfig& config) {

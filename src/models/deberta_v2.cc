@@ -177,7 +177,8 @@ class DisentangledAttention {
 //   y = LayerNorm(x + DisentangledAttention(x))
 //   x = LayerNorm(y + MLP(y)),  MLP(y) = W2 act(W1 y + b1) + b2
 // act is hidden_act, which is gelu in the paper.
-// PostNormLayer::forward() in models/layers.h computes the first two lines.
+// PostNormLayer::forward() (models/layers.h) computes the first two lines: after each half it adds
+// the residual, and then normalizes the sum.
 using DebertaLayer = PostNormLayer<DisentangledAttention>;
 
 DebertaLayer load_deberta_layer(const ModuleLoader& layer, const DebertaConfig& config,

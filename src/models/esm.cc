@@ -60,7 +60,8 @@ RopeParameters rope_of(const ModuleLoader& root, const EsmConfig& config, const 
 //   x = y + W2 gelu(W1 LayerNorm(y) + b1) + b2
 //   Attention(z) = Wo softmax(q k^T / sqrt(head_dim)) v + bo
 // q, k and v are projections of z with biases. With rotary positions q and k are rotated.
-// PreNormLayer::forward() in models/layers.h computes the first two lines.
+// PreNormLayer::forward() (models/layers.h) computes the first two lines: it normalizes before each
+// half, and adds the residual after it.
 using EsmLayer = PreNormLayer<LayerNorm>;
 
 EsmLayer load_esm_layer(const ModuleLoader& layer, const EncoderConfig& config) {

@@ -44,7 +44,8 @@ ResidualSum scaled_embeddings(const at::Tensor& embed_tokens, const PackedInput&
 //   MLP(z) = down_proj(gelu(gate_proj(z)) * up_proj(z)),  gelu is the tanh approximation
 // Several heads of q share a head of k and v (grouped-query attention). q and k are rotated by
 // their positions.
-// PreNormLayer::forward() in models/layers.h computes the first two lines.
+// PreNormLayer::forward() (models/layers.h) computes the first two lines: it normalizes before each
+// half, and adds the residual after it.
 using GemmaLayer = PreNormLayer<RmsNorm>;
 
 GemmaLayer load_gemma_layer(const ModuleLoader& layer, const DecoderConfig& config) {

@@ -28,7 +28,8 @@ namespace {
 //   Attention(z) = Wo softmax(scale x q k^T - slope of the head x distance) v + bo
 // q, k and v are projections of z. The distance of query i and key j is i - j. Only BLOOM has
 // slopes (ALiBi, Press et al. 2022). act is the tanh form of gelu in the published models.
-// PreNormLayer::forward() in models/layers.h computes the first two lines.
+// PreNormLayer::forward() (models/layers.h) computes the first two lines: it normalizes before each
+// half, and adds the residual after it.
 using GptLayer = PreNormLayer<LayerNorm>;
 
 struct GptParts {

@@ -14,7 +14,8 @@ namespace {
 //   Attention(x) = o_proj softmax(q k^T / sqrt(head_dim)) v,  (q, k, v) = qkv_proj(x)
 // q and k are rotated by their positions. qkv_proj, o_proj and down_proj have biases, up_gate_proj
 // has none. act is hidden_act, which is gelu in the published models.
-// PostNormLayer::forward() in models/layers.h computes the first two lines.
+// PostNormLayer::forward() (models/layers.h) computes the first two lines: after each half it adds
+// the residual, and then normalizes the sum.
 using GteLayer = PostNormLayer<>;
 
 GteLayer load_gte_layer(const ModuleLoader& layer, const EncoderConfig& config) {

@@ -17,7 +17,8 @@ namespace {
 //   Attention(x) = Wo softmax(q k^T / sqrt(head_dim) - slope of the head x |distance|) v + bo
 // q, k and v are projections of x with biases. wo has a bias, gated_layers has none. act is gelu if
 // feed_forward_type is "geglu", and relu if it is "reglu".
-// PostNormLayer::forward() in models/layers.h computes the first two lines.
+// PostNormLayer::forward() (models/layers.h) computes the first two lines: after each half it adds
+// the residual, and then normalizes the sum.
 using JinaLayer = PostNormLayer<>;
 
 JinaLayer load_jina_layer(const ModuleLoader& layer, const EncoderConfig& config,

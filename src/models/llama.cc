@@ -39,7 +39,8 @@ namespace {
 //   MLP(z) = down_proj(act(gate_proj(z)) * up_proj(z)),  act is hidden_act (silu)
 // Several heads of q share a head of k and v (grouped-query attention). q and k are rotated by
 // their positions.
-// PreNormLayer::forward() in models/layers.h computes the first two lines.
+// PreNormLayer::forward() (models/layers.h) computes the first two lines: it normalizes before each
+// half, and adds the residual after it.
 using LlamaLayer = PreNormLayer<RmsNorm>;
 
 // Multiplies the rotated queries by 1 + beta x log(1 + floor(position / trained_length)). The

@@ -39,7 +39,8 @@ struct RotaryBertConfig : EncoderConfig {
 //   MLP(y) = fc2(act(fc1(y))), or in the gated form fc2(fc11(y) * act(fc12(y)))
 // q and k are rotated by their positions. If config.json names no activation, act is gelu, or silu
 // in the gated form. mixture_of_experts.h states MLP(y) for a layer with experts.
-// PostNormLayer::forward() in models/layers.h computes the first two lines.
+// PostNormLayer::forward() (models/layers.h) computes the first two lines: after each half it adds
+// the residual, and then normalizes the sum.
 template <typename Mlp>
 using LayerOf = PostNormLayer<SelfAttention, Mlp>;
 

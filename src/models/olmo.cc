@@ -17,7 +17,8 @@ namespace {
 //   (q, k, v) = clamp((Wq z, Wk z, Wv z), -clip_qkv, clip_qkv)
 // Without clip_qkv nothing is clamped. q and k are then rotated by their positions. Several heads
 // of q share a head of k and v (grouped-query attention).
-// PreNormLayer::forward() in models/layers.h computes the first two lines.
+// PreNormLayer::forward() (models/layers.h) computes the first two lines: it normalizes before each
+// half, and adds the residual after it.
 using OlmoLayer = PreNormLayer<LayerNorm>;
 
 // The layer of OLMo 2, with norms after the two halves instead of before them.

@@ -77,7 +77,8 @@ FeedForward load_mlp(const ModuleLoader& mlp, const T5Config& config) {
 // D = relative_attention_max_distance, the bucket of a distance d is:
 //   bucket(d) = f(|d|) if d <= 0, n + f(|d|) if d > 0
 //   f(a) = a if a < m, else min(n - 1, m + floor((n - m) log(a / m) / log(D / m)))
-// PreNormLayer::forward() in models/layers.h computes the first two lines.
+// PreNormLayer::forward() (models/layers.h) computes the first two lines: it normalizes before each
+// half, and adds the residual after it.
 using T5Layer = PreNormLayer<RmsNorm>;
 
 T5Layer load_t5_layer(const ModuleLoader& block, const T5Config& config) {

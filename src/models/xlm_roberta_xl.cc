@@ -13,7 +13,8 @@ namespace {
 //   x = y + MLP(LayerNorm(y)),  MLP(z) = W2 act(W1 z + b1) + b2
 //   Attention(z) = Wo softmax(q k^T / sqrt(head_dim)) v + bo
 // q, k and v are projections of z with biases. act is hidden_act, which is gelu in the paper.
-// PreNormLayer::forward() in models/layers.h computes the first two lines.
+// PreNormLayer::forward() (models/layers.h) computes the first two lines: it normalizes before each
+// half, and adds the residual after it.
 using XlLayer = PreNormLayer<LayerNorm>;
 
 XlLayer load_xl_layer(const ModuleLoader& layer, const EncoderConfig& config) {

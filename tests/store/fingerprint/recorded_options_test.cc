@@ -52,24 +52,30 @@ TEST(RecordedOptions, AreThoseOfTheRun) {
   InputOptions input = run.input;
   input.path = "";
   EXPECT_EQ(recorded.input, input);
-  const ResultOptions& result = recorded.result;
-  EXPECT_EQ(result.pooling, PoolingMode::kLastToken);
-  EXPECT_EQ(result.normalize, std::nullopt);
-  EXPECT_EQ(result.truncate_dim, 64);
-  EXPECT_EQ(result.max_length, 99);
-  EXPECT_EQ(result.prompt, run.result.prompt);
-  EXPECT_EQ(result.dtype, ComputeType::kFloat16);
-  EXPECT_EQ(result.float32_matmul_precision, MatmulPrecision::kHigh);
-  EXPECT_EQ(result.causal, false);
-  EXPECT_EQ(result.vector_precision, VectorPrecision::kFloat16);
-  EXPECT_EQ(result.special_tokens, SpecialTokensRule::kAsInTokenizerJson);
-  EXPECT_TRUE(result.ignore_custom_code);
-  const PassageOptions passages = {.max_tokens = 9,
-                                   .overlap = 2,
-                                   .by = PassageUnit::kToken,
-                                   .vectors = PassageVectors::kLate,
-                                   .row_vector = RowVector::kMean};
-  EXPECT_EQ(result.passages, passages);
+  // Names every option, so that a new one does not compile until somebody has decided whether a
+  // fingerprint records it.
+  const auto& [model, revision, pooling, normalize, truncate_dim, max_length, prompt, prompt_name,
+               causal, dtype, matmul_precision, vector_precision, special_tokens,
+               ignore_custom_code, passages] = recorded.result;
+  EXPECT_EQ(model, "") << "recorded by its hashes";
+  EXPECT_EQ(revision, std::nullopt);
+  EXPECT_EQ(pooling, PoolingMode::kLastToken);
+  EXPECT_EQ(normalize, std::nullopt) << "recorded as a module";
+  EXPECT_EQ(truncate_dim, 64);
+  EXPECT_EQ(max_length, 99);
+  EXPECT_EQ(prompt, run.result.prompt);
+  EXPECT_EQ(prompt_name, std::nullopt) << "recorded as the prompt";
+  EXPECT_EQ(causal, false);
+  EXPECT_EQ(dtype, ComputeType::kFloat16);
+  EXPECT_EQ(matmul_precision, MatmulPrecision::kHigh);
+  EXPECT_EQ(vector_precision, VectorPrecision::kFloat16);
+  EXPECT_EQ(special_tokens, SpecialTokensRule::kAsInTokenizerJson);
+  EXPECT_TRUE(ignore_custom_code);
+  EXPECT_EQ(passages, (PassageOptions{.max_tokens = 9,
+                                      .overlap = 2,
+                                      .by = PassageUnit::kToken,
+                                      .vectors = PassageVectors::kLate,
+                                      .row_vector = RowVector::kMean}));
 }
 
 TEST(RecordedOptions, WhatARunLeftOpenStaysOpen) {
