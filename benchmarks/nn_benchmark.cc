@@ -66,9 +66,9 @@ void product_gelu(benchmark::State& state, at::ScalarType type) {
   const c10::InferenceMode inference;
   at::set_num_threads(1);
   const Linear linear(random_matrix(4 * kHidden, kHidden, type), {}, Activation::kGelu);
-  const at::Tensor x = random_matrix(kCpuBlockTokens, kHidden, type);
+  const at::Tensor x = random_matrix(kProductBlockRows, kHidden, type);
   for (auto _ : state) benchmark::DoNotOptimize(linear(x).data_ptr());
-  report_flops(state, 2.0 * static_cast<double>(4 * kHidden * kHidden * kCpuBlockTokens));
+  report_flops(state, 2.0 * static_cast<double>(4 * kHidden * kHidden * kProductBlockRows));
 }
 BENCHMARK_CAPTURE(product_gelu, float32, at::kFloat);
 BENCHMARK_CAPTURE(product_gelu, bfloat16, at::kBFloat16);
@@ -79,7 +79,7 @@ void layer_norm(benchmark::State& state, at::ScalarType type) {
   at::set_num_threads(1);
   const LayerNorm norm(random_matrix(1, kHidden, type)[0], random_matrix(1, kHidden, type)[0],
                        kEps);
-  const at::Tensor x = random_matrix(kCpuBlockTokens, kHidden, type);
+  const at::Tensor x = random_matrix(kProductBlockRows, kHidden, type);
   for (auto _ : state) benchmark::DoNotOptimize(norm(x).data_ptr());
   state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(x.nbytes()));
 }
@@ -93,7 +93,7 @@ void attention(benchmark::State& state, at::ScalarType type) {
   const c10::InferenceMode inference;
   at::set_num_threads(1);
   const int64_t length = state.range(0);
-  const int64_t sequences = std::max<int64_t>(kCpuBlockTokens / length, 1);
+  const int64_t sequences = std::max<int64_t>(kProductBlockRows / length, 1);
   const int64_t tokens = length * sequences;
   constexpr int64_t kHeadDim = kHidden / kHeads;
   const at::Tensor qkv = random_matrix(tokens, 3 * kHidden, type).view({tokens, 3 * kHeads, -1});

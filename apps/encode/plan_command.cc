@@ -67,7 +67,7 @@ ClusterWish cluster_of(const PlanFlags& flags) {
           .storage_bytes_per_second = parse_size("--storage-rate", flags.storage_rate)};
 }
 
-// Sets the speed that the user knows, if any.
+// A speed that the user states takes the place of the estimate.
 void set_speed(const PlanFlags& flags, PlanRequest& request) {
   request.tokens_per_second = flags.tokens_per_second;
   request.speed_origin = "given";

@@ -20,6 +20,7 @@
 #include "shards/join_shards.h"
 #include "shards/merge.h"
 #include "shards/plan_shards.h"
+#include "shards/shard_words.h"
 
 namespace encode {
 namespace {
@@ -46,8 +47,9 @@ int plan(const ConfigFlags& config_flags, const PlanFlags& flags) {
   if (config.run.log.json) return 0;  // the log has said it
   const std::string kept =
       flags.extend ? fmt::format(", of which {} need no encoding", format_count(made.kept)) : "";
-  std::fputs(fmt::format("planned {}{}; run each of them: encode run ... --shard I/{}\n",
-                         format_count(made.shards, "shard", "shards"), kept, made.shards)
+  std::fputs(fmt::format("planned {}{}; run each of them: {}\n",
+                         format_count(made.shards, "shard", "shards"), kept,
+                         shard_command(config.run.config_path, 0, made.shards))
                  .c_str(),
              stdout);
   flush_standard_output();

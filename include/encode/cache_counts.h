@@ -8,8 +8,8 @@ namespace encode {
 // Plain data. The row counts are sums over the windows and workers of a stream; the sizes are the
 // latest values.
 struct CacheCounts {
-  // Rows that got the vector of an equal row of their window. They are no requests, and they are
-  // also counted if the cache is off.
+  // Rows that got the vector of an equal row of their window. They do not count as requests, and
+  // they are also counted if the cache is off.
   int64_t deduplicated_rows = 0;
   int64_t requests = 0;       // rows that the cache was asked for
   int64_t row_hits = 0;       // found in the first tier in memory (L1)

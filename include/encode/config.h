@@ -218,10 +218,10 @@ struct EmbeddingCacheOptions {
   bool operator==(const EmbeddingCacheOptions&) const = default;
 };
 
-// When a worker on a GPU is replaced if HardwareOptions::worker_chunks gives no number: after
-// kLeastGpuChunks chunks, but not before it has encoded for kStartsPerRetirement times the time
-// that it took to start, so that the starts cost at most 1 % of the time. It is always replaced
-// after kMostGpuChunks chunks.
+// If HardwareOptions::worker_chunks gives no number, a worker on a GPU is replaced after
+// kLeastGpuChunks chunks, but not before its encoding has taken kStartsPerRetirement times as long
+// as its start, so that starts cost at most 1 % of the time. After kMostGpuChunks chunks it is
+// always replaced.
 inline constexpr int64_t kLeastGpuChunks = 50;
 inline constexpr int64_t kStartsPerRetirement = 100;
 inline constexpr int64_t kMostGpuChunks = 100'000;

@@ -4,7 +4,7 @@
 # usage: scripts/soak/bare_debian.sh                        cuda, then packages
 #        scripts/soak/bare_debian.sh cuda
 #        scripts/soak/bare_debian.sh quickstart [COMMIT]
-#        scripts/soak/bare_debian.sh test [COMMIT]
+#        scripts/soak/bare_debian.sh test [COMMIT [CACHES]]
 #        scripts/soak/bare_debian.sh packages [--debian DIR]
 #
 #   cuda         runs scripts/setup.sh --cuda without an NVIDIA driver, and then build/bin/encode with the libraries that it has
@@ -14,7 +14,8 @@
 #   quickstart   runs scripts/quickstart.sh of a commit (default: HEAD) and prints the time of each step. It needs 8 GB in
 #                TMPDIR. Nothing is shared with this machine: all downloads and all compiled objects are new.
 #   test         does the same with scripts/test.sh: it builds everything and runs every test. It needs 16 GB in TMPDIR, and takes
-#                about 40 minutes on two cores.
+#                about 40 minutes on two cores. With CACHES, a folder such as ~/.cache, downloads and compiled objects are taken
+#                from there and kept there.
 #   packages     makes all packages, and lets each encode and verify the sample (tests/data/minilm with all-MiniLM-L6-v2), compared
 #                with the vectors of sentence-transformers: the wheel in a fresh venv of this machine, with torch from PyPI; in the
 #                Debian the archive, the two Debian packages, and the steps of packaging/Containerfile and packaging/encode.def.
@@ -40,6 +41,16 @@ make_clone() {
   FOLDER=/encode VARIABLES=(HOME=/encode/home PIP_CERT="$certificates" CURL_CA_BUNDLE="$certificates")
   mkdir -p "$DEBIAN/encode/.deps/models" "$DEBIAN/etc/ssl/host"
   cp /etc/ssl/certs/ca-certificates.crt "$DEBIAN/etc/ssl/host/"
+}
+
+# Removes the Debian, but only if the caches of the user are no longer mounted in it.
+remove_all() {
+  local caches=$DEBIAN/encode/home/.cache
+  if mountpoint -q "$caches" && ! umount "$caches"; then
+    warn "$caches is still mounted, so $WORK stays"
+    return
+  fi
+  remove_debian
 }
 
 encode_on() { # DEVICE: prints the output and the exit code
@@ -76,10 +87,14 @@ check_cuda() {
   du -sh "$DEBIAN"/encode/{home/.cache/encode,.deps/torch,.deps/cuda}
 }
 
-# check_script SCRIPT COMMIT: runs a script of a commit. A bare Debian has no git, so the commit comes as an archive.
+# check_script SCRIPT COMMIT [CACHES]: runs a script of a commit. A bare Debian has no git, so the commit comes as an archive.
 check_script() {
   phase "debootstrap" make_debian
   make_clone
+  if [[ ${3:-} ]]; then
+    mkdir -p "$DEBIAN/encode/home/.cache"
+    mount --bind "$3" "$DEBIAN/encode/home/.cache"
+  fi
   git -C "$ROOT" archive "$2" | tar -C "$DEBIAN/encode" -x
   phase "$1" in_debian "scripts/$1"
   du -sh "$DEBIAN"/encode/{home/.cache/encode,.deps,build}
@@ -181,7 +196,7 @@ main() {
   case ${1:-} in
     -h | --help) show_help && return ;;
     cuda) work=(check_cuda) ;;
-    quickstart | test) work=(check_script "$1.sh" "${2:-HEAD}") ;;
+    quickstart | test) work=(check_script "$1.sh" "${2:-HEAD}" "${3:-}") ;;
     packages)
       work=(check_packages)
       if [[ ${2:-} == --debian ]]; then GIVEN=$3; fi
@@ -197,7 +212,7 @@ main() {
   command -v debootstrap >/dev/null || die "no debootstrap: apt-get install debootstrap"
   WORK=$(mktemp -d)
   DEBIAN=$WORK/debian
-  trap remove_debian EXIT
+  trap remove_all EXIT
   "${work[@]}"
   print_phases
 }

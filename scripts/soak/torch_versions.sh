@@ -184,7 +184,7 @@ check_suite() {
     /opt/venv/bin/pip install --quiet --no-deps ./encode_embeddings-*.whl'
   for section in torch-cpu "${SERIES[@]/#/torch-}"; do phase "$SUITE, torch $(pinned_torch "$section")" check_torch "$section"; done
   check_refusal
-  umount "$DEBIAN/proc" "$DEBIAN/dev"
+  unmount_debian
   rm -rf --one-file-system "$DEBIAN"
 }
 

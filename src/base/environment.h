@@ -18,10 +18,10 @@ std::string program_folder();
 // encode.
 inline constexpr const char* kPrivateFolder = "../lib/encode";
 
-// Returns the paths at which a shared library of encode may be, the first to try first: in the
-// folder lib of a build, in kPrivateFolder of an installation, and beside the program.
-// encode-worker is itself in the private folder, so the last path is for encode-worker. Throws
-// Error kOsError "os.self".
+// Returns the paths at which a shared library of encode may be, in the order in which they are
+// tried: in the folder lib of a build, in kPrivateFolder of an installation, and beside the
+// program. encode-worker is itself in the private folder, so the last path is for encode-worker.
+// Throws Error kOsError "os.self".
 std::array<std::string, 3> plugin_places(const std::string& file_name);
 
 }  // namespace encode

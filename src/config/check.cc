@@ -167,8 +167,11 @@ void check_combine(const CombineConfig& combine, const std::vector<std::string>&
     throw error_at(
         origin,
         {.code = "config.combine",
-         .what = fmt::format("a stream to combine is missing in split '{}'", combine.split),
-         .expected = fmt::format("streams of the split: {}", fmt::join(streams, ", ")),
+         .what = combine.split.empty()
+                     ? "a stream to combine does not exist"
+                     : fmt::format("a stream to combine is missing in split '{}'", combine.split),
+         .expected = fmt::format("streams{}: {}", combine.split.empty() ? "" : " of the split",
+                                 fmt::join(streams, ", ")),
          .found = fmt::format("'{}'", name),
          .hint = near.empty()
                      ? "add the stream, change output.combine or set semantic.combine: false"

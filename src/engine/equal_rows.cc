@@ -48,9 +48,9 @@ PackedBatch short_batch(const Transformer& transformer) {
 bool is_in_blocks(const TracedProduct& product) { return product.call == Call::kInBlocks; }
 
 // Returns the number of rows with which the product is launched. Blocks are filled up to
-// kCpuBlockTokens rows.
+// kProductBlockRows rows.
 int64_t rows_of(const TracedProduct& product) {
-  return is_in_blocks(product) ? kCpuBlockTokens : product.rows;
+  return is_in_blocks(product) ? kProductBlockRows : product.rows;
 }
 
 // Returns [rows, width] equal rows. They are the same in each process, so that all workers of a run
@@ -120,7 +120,7 @@ Launches smaller_launches(const Launches& launches, const TracedProduct& product
 
 std::string describe(const Launches& launches) {
   return fmt::format("at most {} rows, blocks of {}", launches.rows,
-                     launches.rows_of(kCpuBlockTokens));
+                     launches.rows_of(kProductBlockRows));
 }
 
 }  // namespace encode

@@ -164,7 +164,7 @@ ProductRates ProductTimer::run(double seconds, const std::function<bool()>& go_o
 ProductTimer::BatchProducts ProductTimer::square() const {
   const at::Device device = transformer_.device;
   const int64_t width = device.is_cpu() ? 2048 : 8192;
-  const int64_t rows = device.is_cpu() ? kCpuBlockTokens : width;
+  const int64_t rows = device.is_cpu() ? kProductBlockRows : width;
   const at::ScalarType type = batches_.front().products.front().type;
   TracedProduct product = {
       .linear = Linear({random_matrix(width, width, type, device)}, {}, Activation::kNone,

@@ -31,7 +31,9 @@ class UnitRun {
     kStopped,  // the worker was asked to stop; unfinished chunks are dropped
     kRetired,  // rows are left, which a new worker will encode
   };
-  // Keeps every committed chunk. Throws Error and c10::Error.
+  // Encodes the rows of the unit that are not committed, until none is left, the worker is asked to
+  // stop, or `retirement` is due. Committed chunks stay, also after a throw. Throws Error and
+  // c10::Error.
   End run(Retirement& retirement);
   // Returns the time that run() has taken so far.
   const StageSeconds& stages() const { return seconds_; }

@@ -29,8 +29,8 @@ inline Vec combine(const int32_t* sums) {
   }
 }
 
-// Multiplies W with the rows of a panel of x that have the same number of digits. multiply_blocks()
-// describes the members.
+// Multiplies W by those rows of a panel of x that are stored with `digits` digits.
+// multiply_blocks() describes the members.
 template <int64_t digits>
 class DigitProduct {
   using S = Scheme<digits>;

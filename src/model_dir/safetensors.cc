@@ -248,14 +248,15 @@ void add_shared_tensors(const std::map<std::string, std::string>& metadata, Tens
   tensors.merge(shared);  // a tensor of the file keeps its own bytes
 }
 
-[[noreturn]] void refuse_length(uint64_t length, const std::string& start,
+[[noreturn]] void refuse_length(uint64_t length, const std::string& start, int64_t file_bytes,
                                 const std::string& file) {
   const bool pointer = start == "version ";  // a Git LFS pointer begins with this word
   throw Error({.code = "model.header_size",
                .what = "the header of the safetensors file has an impossible length",
                .where = file,
-               .expected = fmt::format("2 to {} bytes, inside the file", kMaxHeaderBytes),
-               .found = fmt::format("{} bytes", length),
+               .expected = fmt::format("2 to {} bytes, and less than the size of the file",
+                                       kMaxHeaderBytes),
+               .found = fmt::format("{} bytes, in a file of {} bytes", length, file_bytes),
                .hint = pointer ? "this is a Git LFS pointer, not the weights: run `git lfs pull`"
                                : "download the model again, or save it in the safetensors format"});
 }
@@ -324,7 +325,7 @@ TensorMap read_safetensors(const UniqueFd& fd, const std::string& file) {
   }
   if (length < 2 || length > static_cast<uint64_t>(kMaxHeaderBytes) ||
       static_cast<int64_t>(length) > file_bytes - kLengthBytes) {
-    refuse_length(length, start, file);
+    refuse_length(length, start, file_bytes, file);
   }
   std::string header(length, '\0');
   pread_all(fd, header, kLengthBytes, file);

@@ -153,10 +153,10 @@ class DisentangledAttention {
   }
 
   // Returns the products of all token vectors with all position vectors, [T, heads, P]. On CPU they
-  // are computed in blocks of kCpuBlockTokens rows, because LibTorch may sum in another order for
+  // are computed in blocks of kProductBlockRows rows, because LibTorch may sum in another order for
   // another number of rows.
   static at::Tensor products(const at::Tensor& tokens, const at::Tensor& positions) {
-    const int64_t block = tokens.device().is_cpu() ? kCpuBlockTokens : tokens.size(0);
+    const int64_t block = tokens.device().is_cpu() ? kProductBlockRows : tokens.size(0);
     std::vector<at::Tensor> parts;
     for (int64_t begin = 0; begin < tokens.size(0); begin += block) {
       const int64_t count = std::min(block, tokens.size(0) - begin);

@@ -152,7 +152,8 @@ class Gemma3 : public Model {
     const JsonFields& json = source.config;
     const int64_t width =
         json.integer_or("sliding_window", kDefaultSlidingWindow, 1, kMaxWindowTokens);
-    // In a bidirectional model sliding_window counts the tokens on both sides together.
+    // In a causal model a query sees the last sliding_window keys, its own included. In a
+    // bidirectional model it sees half as many keys on either side.
     sliding_window_ = config.sliding(config.causal ? width : width / 2);
     const int64_t every = json.integer_or(
         json.has("sliding_window_pattern") ? "sliding_window_pattern" : "_sliding_window_pattern",

@@ -77,13 +77,14 @@ inline at::Tensor plain_rows(const LinearInput& x) { return x.rows; }
 
 // Calls finish(attended), the part of a layer after attention, for all tokens or only for
 // context.rows. `finish` returns LinearInput or ResidualSum. The rows of context.rows are passed in
-// blocks of kCpuBlockTokens, because a product may sum in another order for another number of rows.
+// blocks of kProductBlockRows, because a product may sum in another order for another number of
+// rows.
 template <std::invocable<const Attended&> Finish>
 auto finish_rows(const LayerContext& context, const Attended& attended, const Finish& finish)
     -> decltype(finish(attended)) {
   if (context.rows == nullptr) return finish(attended);
   std::vector<at::Tensor> blocks;
-  for (const at::Tensor& rows : context.rows->split(kCpuBlockTokens)) {
+  for (const at::Tensor& rows : context.rows->split(kProductBlockRows)) {
     blocks.push_back(
         plain_rows(finish(Attended{.heads = attended.heads.index_select(0, rows),
                                    .residual = attended.residual.index_select(0, rows)})));

@@ -27,10 +27,10 @@ struct LatentConfig : LatentSizes {
   Dim scores() const { return {"num_cross_heads x num_latents_value", heads * latents}; }
 };
 
-//   y = x + Wo sum over heads h of softmax(q_h k_h^T / sqrt(head_dim)) v_h
+//   y = x + sum over heads h of Wo_h softmax(q_h k_h^T / sqrt(head_dim)) v_h
 //   q = Wq LayerNorm(x),  (k, v) = Wkv LayerNorm(latents)
-// The latents are the same for every token, so k and v are constants. Each head therefore needs
-// only two products, each with a constant matrix:
+// Wo_h has the columns of Wo for head h. The latents are the same for every token, so k and v are
+// constants. Each head therefore needs only two products, each with a constant matrix:
 //   scores_h = LayerNorm(x) (k_h Wq_h / sqrt(head_dim))^T
 //   y = x + sum over heads h of softmax(scores_h) (Wo_h v_h^T)^T
 class LatentAttention {
@@ -141,7 +141,8 @@ class NvEmbed : public Model {
     if (!batch.pooled_rows.defined()) return parts_->finish(x);
     // The number of pooled rows varies, so the products run in blocks, as in finish_rows().
     std::vector<at::Tensor> blocks;
-    for (const at::Tensor& rows : x.split(kCpuBlockTokens)) blocks.push_back(parts_->finish(rows));
+    for (const at::Tensor& rows : x.split(kProductBlockRows))
+      blocks.push_back(parts_->finish(rows));
     return at::cat(blocks);
   }
 

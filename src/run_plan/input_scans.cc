@@ -127,13 +127,14 @@ void warn_of_empty_rows(const std::string& name, const InputScan& scan, RunLog& 
               {{"stream", name}, {"empty", scan.empty}, {"blank", scan.blank}});
 }
 
-// Says what the filter has dropped: "the filter left out 12 of 20 records (3 of them because it is
-// null)".
+// Says what the filter has dropped: "the filter left out 12 of 20 records, 3 of them because a
+// field of the filter is missing or null".
 std::string in_words(const InputScan& scan) {
   std::string text = fmt::format("the filter left out {} of {}", format_count(scan.filtered),
                                  format_count(scan.rows_in, "record", "records"));
   if (scan.filter_unknown > 0)
-    text += fmt::format(", {} of them because it is null there", format_count(scan.filter_unknown));
+    text += fmt::format(", {} of them because a field of the filter is missing or null",
+                        format_count(scan.filter_unknown));
   return text;
 }
 

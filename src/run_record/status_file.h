@@ -14,7 +14,7 @@
 
 namespace encode {
 
-// What a run says of itself. After the phases from kDone on it has ended.
+// What a run says of itself. In kDone, kStopped and kFailed it has ended.
 enum class RunPhase { kLoading, kEncoding, kRestarting, kDone, kStopped, kFailed };
 inline constexpr NameTable<RunPhase, 6> kRunPhases = {{{"loading", RunPhase::kLoading},
                                                        {"encoding", RunPhase::kEncoding},

@@ -42,7 +42,7 @@ struct QueryJob {
   std::vector<std::string> texts;
   ResultOptions result;  // with the model's path and the prompt of the queries
   HardwareOptions hardware;
-  int64_t threads = 0;
+  int64_t threads = 0;                // as SpeedOptions::threads
   std::vector<FileHash> model_files;  // so that the run need not hash them again
 };
 

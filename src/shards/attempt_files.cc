@@ -135,7 +135,7 @@ void remove_files(const AttemptFiles& files) {
   for (const std::string& path : files.files) remove_file(path);
   for (const std::string& path : files.folders) {
     const bool stays = ::rmdir(path.c_str()) != 0;
-    // NFS keeps an open file that was deleted under another name.
+    // NFS renames a deleted file that is still open, so its folder is not empty.
     if (stays && errno != ENOTEMPTY && errno != EEXIST && errno != ENOENT)
       throw system_error("io.remove", "delete folder", path, errno);
   }

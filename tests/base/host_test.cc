@@ -77,7 +77,7 @@ TEST_F(HostFiles, OfVersion2LimitAtTheMarkWhereTheKernelSlowsDown) {
   EXPECT_EQ(read().available_bytes, 1'000'000);
 }
 
-TEST_F(HostFiles, OfTheTightestGroupDecide) {
+TEST_F(HostFiles, TheSmallestLimitAndTheSmallestFreeMemoryOfTheGroupsCount) {
   root_.write("proc/self/cgroup", "0::/slurm/job/step\n");
   group("slurm/memory.max", "9000000\n");
   group("slurm/memory.current", "8900000\n");

@@ -27,7 +27,8 @@ LoadedModel::LoadedModel(const std::string& folder, ProductFormat format)
 
 at::Tensor LoadedModel::forward(const PackedBatch& batch) const {
   const c10::InferenceMode inference;
-  return model_->forward(to_device(batch, kCpuBlockTokens, at::kCPU)).narrow(0, 0, batch.tokens());
+  return model_->forward(to_device(batch, kProductBlockRows, at::kCPU))
+      .narrow(0, 0, batch.tokens());
 }
 
 PackedBatch pack_sequences(const std::string& name, const std::vector<int64_t>& which) {

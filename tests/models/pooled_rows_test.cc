@@ -22,7 +22,7 @@ TEST_P(PooledRows, HaveTheSameBitsWithoutTheOthers) {
   for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
     const testing::LoadedModel loaded(testing::test_data("models/" + name), type);
     for (const PoolingMode mode : {PoolingMode::kCls, PoolingMode::kLastToken}) {
-      const PackedInput all = to_device(batch, 2 * kCpuBlockTokens, at::kCPU);
+      const PackedInput all = to_device(batch, 2 * kProductBlockRows, at::kCPU);
       PackedInput some = all;
       some.pooled_rows = pooled_rows(all, mode, format_of(type));
       ASSERT_TRUE(some.pooled_rows.defined());

@@ -137,7 +137,7 @@ TEST(Filters, ThatKeepNothingMakeAnEmptyMatrix) {
   EXPECT_TRUE(source_rows(experiment.tc()).empty());
   EXPECT_THAT(result.log, HasSubstr("the filter keeps none of them: kept == true"));
   EXPECT_THAT(result.log, HasSubstr("has 'kept', so it is null in the filter"));
-  EXPECT_THAT(result.log, HasSubstr("34 of them because it is null there"));
+  EXPECT_THAT(result.log, HasSubstr("34 of them because a field of the filter is missing or null"));
 }
 
 TEST(Filters, TheRowsOfDroppedRowsAreLeftOutOfTheSourceRows) {

@@ -14,7 +14,10 @@ make_debian() {
   cp /etc/resolv.conf "$DEBIAN/etc/"
   mount -t proc proc "$DEBIAN/proc"
   mount --bind /dev "$DEBIAN/dev"
+  mount --bind /dev/pts "$DEBIAN/dev/pts" # for the tests of terminals
 }
+
+unmount_debian() { umount "$@" "$DEBIAN/proc" "$DEBIAN/dev/pts" "$DEBIAN/dev"; }
 
 # in_debian COMMAND...: runs a command in the FOLDER of the Debian, with the VARIABLES.
 in_debian() {
@@ -25,6 +28,6 @@ in_debian() {
 
 # Removes everything in WORK, where the Debian is.
 remove_debian() {
-  if [[ -d $DEBIAN ]]; then umount -q "$DEBIAN/proc" "$DEBIAN/dev" || true; fi
+  if [[ -d $DEBIAN ]]; then unmount_debian -q || true; fi
   rm -rf --one-file-system "$WORK"
 }

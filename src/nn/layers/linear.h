@@ -46,7 +46,7 @@ class Linear {
   ResidualSum add(const LinearInput& x, const at::Tensor& residual) const;
 
   // Does what operator() does, for inputs with a number of rows that varies from call to call. On
-  // every device it computes blocks of kCpuBlockTokens rows, so that the bits of a row do not
+  // every device it computes blocks of kProductBlockRows rows, so that the bits of a row do not
   // depend on the number of rows. The project's own CPU kernels need no blocks.
   at::Tensor in_blocks(const at::Tensor& x) const;
 

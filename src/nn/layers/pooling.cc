@@ -15,7 +15,8 @@
 namespace encode {
 namespace {
 
-// Returns the token that `mode` reads of a sequence with the rows `begin` to `last`.
+// Returns the row of the one token that `mode` reads. The sequence has the rows `begin` to `last`.
+// kCls reads the first token after the `prompt_tokens` of the prompt.
 int64_t token_row(PoolingMode mode, int64_t begin, int64_t last, int64_t prompt_tokens) {
   switch (mode) {
     case PoolingMode::kCls:

@@ -46,7 +46,7 @@ SpanTokens span_tokens(const at::Tensor& hidden_states, std::span<const TokenSpa
 bool reads_one_token(const std::vector<PoolingMode>& modes);
 
 // Returns the value of PackedInput::pooled_rows for a mode that reads one token. Filler rows extend
-// the result to a multiple of kCpuBlockTokens (nn/products/row_blocks.h), except on CPU if matrix
+// the result to a multiple of kProductBlockRows (nn/products/row_blocks.h), except on CPU if matrix
 // products of this format need no blocks. On CPU the result is undefined if it would have as many
 // rows as the batch has tokens, or more.
 at::Tensor pooled_rows(const PackedInput& batch, PoolingMode mode, ProductFormat format);

@@ -64,7 +64,7 @@ class CpuFp8Product final : public CpuProduct {
  private:
   at::Tensor compute(const at::Tensor& x, const at::Tensor& residual) const override {
     return multiply_in_blocks(
-        kCpuBlockTokens, x, residual, [this](const at::Tensor& block, const at::Tensor& added) {
+        kProductBlockRows, x, residual, [this](const at::Tensor& block, const at::Tensor& added) {
           const at::Tensor y = float_product(quantize_rows(block.contiguous()), weight_, bias_);
           const at::Tensor activated = activate(y.to(type_), activation_);
           return added.defined() ? activated.add(added) : activated;

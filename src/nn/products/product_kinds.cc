@@ -18,7 +18,7 @@ GpuProduct::GpuProduct(const ProductParts& parts, Operands operands, ProductCall
 
 at::Tensor GpuProduct::in_blocks(const at::Tensor& x) const {
   return multiply_in_blocks(
-      kCpuBlockTokens, x, {},
+      kProductBlockRows, x, {},
       [this](const at::Tensor& block, const at::Tensor& /*residual*/) { return multiply(block); });
 }
 

@@ -33,7 +33,7 @@ class GpuProduct : public Product {
   ResidualSum add(const LinearInput& x, const at::Tensor& residual) const override {
     return {.sum = residual, .term = multiply(x)};
   }
-  at::Tensor in_blocks(const at::Tensor& x) const final;  // in blocks of kCpuBlockTokens
+  at::Tensor in_blocks(const at::Tensor& x) const final;  // in blocks of kProductBlockRows
 
  protected:
   explicit GpuProduct(const ProductParts& parts, Operands operands = Operands::kPlain,

@@ -13,7 +13,7 @@ int64_t cpu_slots(int64_t tokens, ProductFormat format) {
 }
 
 int64_t whole_blocks(int64_t tokens) {
-  return (tokens + kCpuBlockTokens - 1) / kCpuBlockTokens * kCpuBlockTokens;
+  return (tokens + kProductBlockRows - 1) / kProductBlockRows * kProductBlockRows;
 }
 
 at::Tensor multiply_in_blocks(int64_t rows, const at::Tensor& x, const at::Tensor& residual,

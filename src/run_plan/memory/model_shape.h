@@ -20,6 +20,7 @@ struct ModelShape : ModelSizes {
   int64_t checkpoint_element_bytes = 0;  // the element size of its widest tensor
   bool checkpoint_reordered = false;     // it has tensors that are copied into row-major order
 
+  // A matrix is a weight of a matrix product, and a table is an embedding. The counts are numbers.
   std::vector<WeightShape> matrices() const;
   int64_t matrix_elements() const;
   int64_t largest_matrix_elements() const;

@@ -21,8 +21,8 @@ struct EqualRows {
 
 // Multiplies equal rows by weights with the shapes of MiniLM, BERT-base, BERT-large and Qwen2-1.5B,
 // on `device`: in launches as in a run (smaller in proportion to size.rows), in blocks of
-// kCpuBlockTokens rows, and with the addition of a residual. Returns the products in which a row of
-// the result is not equal to the first row, for example "BERT-base up in blocks".
+// kProductBlockRows rows, and with the addition of a residual. Returns the products in which a row
+// of the result is not equal to the first row, for example "BERT-base up in blocks".
 std::vector<std::string> products_with_unequal_rows(ProductFormat format, const EqualRows& size,
                                                     at::Device device);
 

@@ -102,7 +102,7 @@ TEST(Products, OnACpuTakeAnyNumberOfRows) {
     EXPECT_EQ(product->facts().multiply, ProductCall::kInBlocks) << name;
     EXPECT_EQ(product->facts().add, ProductCall::kAddInBlocks) << name;
     const at::Tensor whole = product->multiply(x);
-    for (const int64_t rows : {int64_t{1}, kCpuBlockTokens, kOneDnnRows, kOneDnnRows + 1}) {
+    for (const int64_t rows : {int64_t{1}, kProductBlockRows, kOneDnnRows, kOneDnnRows + 1}) {
       EXPECT_TRUE(at::equal(product->multiply(x.narrow(0, 9, rows)), whole.narrow(0, 9, rows)))
           << name << ", " << rows << " rows";
     }
