@@ -213,6 +213,7 @@ main() {
   WORK=$(mktemp -d)
   DEBIAN=$WORK/debian
   trap remove_all EXIT
+  trap 'exit 143' TERM # so that the folders of this machine do not stay mounted
   "${work[@]}"
   print_phases
 }
