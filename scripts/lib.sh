@@ -43,7 +43,8 @@ show_progress() {
   while kill -0 $$ 2>/dev/null; do # a script that was killed cannot kill its background processes
     sleep 1
     ticks=$((ticks + 1))
-    line=$(tail -n 1 "$log" | tr '\r' '\n' | tail -n 1 | tr -d '[:cntrl:]')
+    # The log may be gone: this command outlives the process that watched() kills.
+    line=$(tail -n 1 "$log" 2>/dev/null | tr '\r' '\n' | tail -n 1 | tr -d '[:cntrl:]')
     line="   $name: $((SECONDS - start)) s${line:+, $line}"
     if ((width)); then
       printf '\r\033[K%s' "${line:0:width-1}" >&2
