@@ -204,7 +204,8 @@ ErrorDetail WorkerSession::cause(const ExitStatus& status) const {
       last_output_.empty() ? "no output" : fmt::format("{}", fmt::join(last_output_, "\n"));
   detail.hint =
       last_output_.empty()
-          ? "check that this is the encode-worker of this version; the same command continues after "
+          ? "check that this is the encode-worker of this version; the same command continues "
+            "after "
             "the last committed chunk"
           : "the output above and `encode status`, which counts the faults, may show the cause; "
             "without it, the same command continues after the last committed chunk";
