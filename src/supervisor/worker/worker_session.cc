@@ -205,8 +205,7 @@ ErrorDetail WorkerSession::cause(const ExitStatus& status) const {
   detail.hint =
       last_output_.empty()
           ? "check that this is the encode-worker of this version; the same command continues "
-            "after "
-            "the last committed chunk"
+            "after the last committed chunk"
           : "the output above and `encode status`, which counts the faults, may show the cause; "
             "without it, the same command continues after the last committed chunk";
   if (hung_) {
