@@ -151,11 +151,11 @@ class Precompiled final : public Normalizer {
   // follows this text, its last character is not counted, because it may begin a grapheme cluster.
   size_t unchanged_ascii(std::string_view in, size_t i) const {
     size_t end = i;
-    while (end < in.size() && static_cast<unsigned char>(in[end]) < 0x80 &&
+    while (end < in.size() && unicode::is_ascii(in[end]) &&
            !ascii_changes_[static_cast<unsigned char>(in[end])]) {
       ++end;
     }
-    if (end == in.size() || static_cast<unsigned char>(in[end]) < 0x80) return end - i;
+    if (end == in.size() || unicode::is_ascii(in[end])) return end - i;
     return end > i ? end - i - 1 : 0;
   }
 
